@@ -6,10 +6,12 @@ import re
 import signal
 import sys
 from collections.abc import Collection
+from typing import Annotated
 
 import typer
 
 from cbench.ab import command as ab
+from cbench.command import PanelGroup
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
@@ -22,20 +24,53 @@ from cbench.run import command as run
 from cbench.screen import command as screen
 from cbench.sweep import command as sweep
 from cbench.validate import command as validate
-from quiet import UsageError, enter
+from quiet import UsageError, __version__, emit, enter
+
+FIRST_STEPS = """\
+cbench: Measure programs and C code, and report what interrupted each trial.
+
+Start with:
+  cbench run -- ./mybench      measure a command
+  cbench ab -- ./old ./new     compare two commands
+  cbench doctor                report the smallest difference this machine can detect
+
+`cbench --help` lists all commands; `cbench COMMAND --help` explains one.
+"""
 
 app = typer.Typer(
+    cls=PanelGroup,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Measure C code to the cycle, and say of every trial what came between.",
+    help="Measure programs and C code, and report what interrupted each trial.",
 )
 
 for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 for part in (validate, knobs):
     part.add_to(screen.screen)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        emit(f"cbench {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _first_steps(*_arguments: object, **_options: object) -> int:
+    """`cbench` alone: no command is wrong usage."""
+    emit(FIRST_STEPS)
+    return 2
 
 
 def _command(*arguments: object, **options: object) -> object:
@@ -75,4 +110,4 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
     _trim(sys.argv[1:])
-    enter(_command, "cbench")
+    enter(_command if sys.argv[1:] else _first_steps, "cbench")

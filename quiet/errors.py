@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class QuietError(Exception):
     """A message for the user; `exit_code` is what the command ends with."""
@@ -25,3 +27,11 @@ class Incomplete(QuietError):
     """A restore left something that is not as it was found."""
 
     exit_code = 4
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known names that are close to `name`, else ""."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known))
+    return f"; did you mean {', '.join(close)}?" if close else ""

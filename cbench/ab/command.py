@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import COMPARE, Json
 from cbench.console import TrialBar, interruptible, show, tell
 from quiet import UsageError
 
@@ -33,7 +33,9 @@ def ab_command(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="Variables (NAME=VALUE lines) of an arm, or an arm of its own."),
     ] = None,
-    effect: Annotated[str, typer.Option(metavar="SHARE", help="Go on until such a difference can be found.")] = "1%",
+    effect: Annotated[
+        str, typer.Option(metavar="SHARE", help="Measure until a difference of this size can be detected.")
+    ] = "1%",
     budget: Annotated[
         float | None, typer.Option(metavar="S", help="Measure no longer than S seconds (3 s and 10 blocks per arm).")
     ] = None,
@@ -46,7 +48,7 @@ def ab_command(
     preset: Annotated[
         str, typer.Option(metavar="NAME", help="What {layout} in --build stands for: alignment, lld, mold, go.")
     ] = "free",
-    seed: Annotated[int, typer.Option(help="Of the layouts and the random orders.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the layouts and the random orders.")] = 1,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Execute arms by /bin/sh, whose time is included.")] = False,
@@ -60,13 +62,13 @@ def ab_command(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Go on with a comparison that was interrupted; show one that has ended."),
+        typer.Option(metavar="FILE", help="Resume an interrupted comparison; show one that has ended."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare arms in random blocks, against a noise floor from a copy of the first.
+    """Compare commands in random blocks, against a noise floor. A copy of the first gives the noise floor.
 
-    Ends with 1 on a difference, and with 2 after too few blocks to compare.
+    Exits with 1 on a difference, and with 2 after too few blocks to compare.
     """
     from cbench.ab import run as measuring
     from cbench.ab import table
@@ -116,4 +118,4 @@ def ab_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("ab")(ab_command)
+    app.command("ab", rich_help_panel=COMPARE)(ab_command)

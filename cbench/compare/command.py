@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import COMPARE, Json
 from cbench.console import show, tell
 
 Side = (
@@ -34,7 +34,7 @@ def compare_command(
     ] = None,
     headline: Headline = "auto",
     level: Annotated[float, typer.Option(metavar="PERCENT", help="Level of the intervals and of all claims.")] = 95,
-    clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
+    clean_only: Annotated[bool, typer.Option("--clean-only", help="Leave out polluted trials.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare different units too, such as ticks and cycles.")] = (
         False
     ),
@@ -50,7 +50,7 @@ def compare_command(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A table and a verdict for each test.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Which tests are faster, slower, or the same. Exits with 1 after a regression, with 2 if nothing can be judged."""
+    """Report which tests are faster, slower, or the same. Exits with 1 after a regression, else 2 if none can be judged."""
     from cbench.compare import result, table
     from cbench.compare.markdown import summary
     from cbench.compare.pairs import file_of
@@ -81,4 +81,4 @@ def compare_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("compare")(compare_command)
+    app.command("compare", rich_help_panel=COMPARE)(compare_command)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Counter, Cpu, Json, Seed
+from cbench.command import MEASURE, Counter, Cpu, Json, Seed
 from cbench.console import interruptible, show
 
 
@@ -15,11 +15,13 @@ def doctor_command(
     cpu: Cpu = None,
     counter: Counter = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="10 seconds instead of 60.")] = False,
-    processes: Annotated[int, typer.Option(metavar="N", help="Processes a side of the comparisons it speaks of.")] = 10,
+    processes: Annotated[
+        int, typer.Option(metavar="N", help="Processes per side of the comparisons in the report.")
+    ] = 10,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """Is this machine good enough to benchmark on? The smallest difference visible here, and what would help."""
+    """Report the smallest difference this machine can detect. Also reports how to detect smaller ones."""
     from cbench.console import TrialBar
     from cbench.doctor import table
     from cbench.doctor.measure import DoctorOptions, examine
@@ -33,4 +35,4 @@ def doctor_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("doctor")(doctor_command)
+    app.command("doctor", rich_help_panel=MEASURE)(doctor_command)

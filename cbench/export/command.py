@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import COMPARE, Json
 from cbench.console import show
 
 
@@ -33,14 +33,16 @@ def export_command(
         typer.Option(
             "--format",
             metavar=_formats(),
-            help="csv, parquet: a row a trial; else another program's.",
+            help="csv, parquet: one row per trial; else another program's format.",
         ),
     ],
-    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (stdout).")] = None,
-    clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Output file (default: stdout).")
+    ] = None,
+    clean_only: Annotated[bool, typer.Option("--clean-only", help="Leave out polluted trials.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write results as a table, or in a format of another program, such as pyperf, hyperfine or benchstat."""
+    """Write results as a table or in another program's format. Such as pyperf, hyperfine or benchstat."""
     from cbench.export.export import ExportOptions, export
     from quiet import UsageError
 
@@ -54,4 +56,4 @@ def export_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("export")(export_command)
+    app.command("export", rich_help_panel=COMPARE)(export_command)

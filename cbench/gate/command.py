@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import COMPARE, Json
 from cbench.console import TrialBar, interruptible, show, tell
 
 
@@ -17,8 +17,8 @@ def gate_command(
         "gate.toml"
     ),
     *,
-    old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="In the place of the file's `old`.")] = None,
-    new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="In the place of the file's `new`.")] = None,
+    old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Replaces `old` of the file.")] = None,
+    new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Replaces `new` of the file.")] = None,
     profile: Annotated[
         str | None, typer.Option(metavar="P", help="Measure within `quiet run --profile P`, whatever the file says.")
     ] = None,
@@ -31,7 +31,7 @@ def gate_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare old with new for CI. Ends with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
+    """Compare old with new for CI. Exits with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
     from cbench.gate import config, report, result, table
     from quiet import UsageError, check_savable, save
 
@@ -56,4 +56,4 @@ def gate_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("gate")(gate_command)
+    app.command("gate", rich_help_panel=COMPARE)(gate_command)

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Counter, Cpu, Json, Quick, Seed, Timeout
+from cbench.command import MEASURE, Counter, Cpu, Json, Quick, Seed, Timeout
 from cbench.console import interruptible, show
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to cbench's."""
-    app.command()(interfere)
+    app.command(rich_help_panel=MEASURE)(interfere)
 
 
 def interfere(
@@ -35,7 +35,10 @@ def interfere(
     quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """A workload with and without load: on a sibling thread, beside the same cache, on a far core, on another node."""
+    """Measure a workload beside a load on other CPUs.
+
+    The load runs on a sibling thread, beside the same cache, on a far core, and on another node.
+    """
     from cbench.interfere import run, table
 
     options = run.InterfereOptions(

@@ -39,7 +39,7 @@ def knobs_command(
     applications: Annotated[int, typer.Option(metavar="N", help="Apply and restore at most N times.")] = 40,
     budget: Annotated[float | None, typer.Option(metavar="S", help="Take at most S seconds.")] = None,
     alpha: Annotated[float, typer.Option(metavar="A", help="Chance that any knob is named that does nothing.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Of the groups and the random orders.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design and what it takes; change nothing.")] = False,
     write_profile: Annotated[
         Path | None, typer.Option("--write-profile", metavar="FILE.toml", help="Write the smallest profile.")
@@ -49,13 +49,13 @@ def knobs_command(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Keep every application in this file.")
     ] = Path("knobs.db"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on with a screening; show one that has ended.")
+        Path | None, typer.Option(metavar="FILE", help="Resume a screening; show one that has ended.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Which settings of a profile matter on this host, for your program? Needs root: it applies them.
+    """Screen a profile's settings for their effect on this host. Needs root: it applies them.
 
-    Ends with 1 where the smallest profile is noisier than the full one.
+    Exits with 1 when the smallest profile is noisier than the full one.
     """
     from cbench.knobs import run, table
     from cbench.knobs.options import KnobOptions, share

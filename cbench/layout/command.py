@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import MEASURE, Json
 from cbench.console import TrialBar, interruptible, show, tell
 
 
@@ -14,7 +14,9 @@ def layout_command(
     *,
     preset: Annotated[
         str,
-        typer.Option(metavar="NAME", help="What is drawn: alignment, lld, mold, go, link-order, environment, free."),
+        typer.Option(
+            metavar="NAME", help="Source of the layouts: alignment, lld, mold, go, link-order, environment, free."
+        ),
     ] = "free",
     build: Annotated[
         str, typer.Option(metavar="'CMD'", help="Shell command that writes {program}; see docs/layout.md.")
@@ -30,10 +32,13 @@ def layout_command(
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
     timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
-    seed: Annotated[int, typer.Option(help="Of the layouts and the orders.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the layouts and the orders.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Build a program in many layouts; report how much of its time is layout, and how many builds a claim needs."""
+    """Measure how much of a program's time depends on its layout.
+
+    Builds it in many layouts and reports how many builds a claim needs.
+    """
     from cbench.compare.result import share
     from cbench.layout import result, table
     from cbench.layout.options import LayoutOptions
@@ -59,4 +64,4 @@ def layout_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("layout")(layout_command)
+    app.command("layout", rich_help_panel=MEASURE)(layout_command)

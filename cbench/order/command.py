@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import STUDY, Json
 from cbench.console import show, tell_or_json
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 order = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Order-dependence studies: does the order of trials change the conclusion?",
+    help="Study whether the order of tests changes the results.",
 )
 
 Data = Annotated[
@@ -35,7 +35,7 @@ Unpaired = Annotated[
     bool, typer.Option("--unpaired", help="Compare the orders as two samples also where the design pairs the runs.")
 ]
 Delta = Annotated[
-    float | None, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift (1).")
+    float | None, typer.Option(metavar="PERCENT", help="Report how many runs detect a shift of this size (1).")
 ]
 Values = Annotated[
     list[str] | None,
@@ -54,7 +54,7 @@ def analyze_command(
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """Does the order change the results? Ends with 1 when it does, with 2 when the design cannot tell."""
+    """Test whether the order changes the results. Exits with 1 when it does, with 2 when the design cannot decide."""
     from cbench.order import analyze
 
     result = analyze.analyzed(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired))
@@ -68,7 +68,7 @@ def analyze_command(
 def report_command(
     data: Data,
     *,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Output file.")],
     alpha: Alpha = None,
     as_published: AsPublished = False,
     unpaired: Unpaired = False,
@@ -76,7 +76,7 @@ def report_command(
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """The analysis as one HTML page that opens offline and prints. Ends with 1 when the order matters."""
+    """Write the analysis as one HTML page. Works offline and prints. Exits with 1 when the order matters."""
     from cbench.order import analyze
 
     result = analyze.reported(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired), output)
@@ -102,7 +102,7 @@ def _end(data: str, result: OrderResult) -> None:
 def init_command(
     path: Annotated[str, typer.Argument(metavar="FILE")] = "study.toml",
 ) -> None:
-    """Write an example of a study's file, with every key explained."""
+    """Write an example study file that explains every key."""
     from cbench.study import lifecycle
 
     lifecycle.init(path)
@@ -117,7 +117,7 @@ def run_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a study: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
+    """Run a study; each trial is stored before the next one starts. `resume` continues it after an interruption."""
     from cbench.study import lifecycle, table
 
     start = lifecycle.StartStudy(study, output)
@@ -128,7 +128,7 @@ def run_command(
 
 @order.command("resume")
 def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
-    """Go on with a study that was interrupted, at its next trial."""
+    """Resume an interrupted study at its next trial."""
     from cbench.study import lifecycle, table
 
     resume = lifecycle.ResumeStudy(data)
@@ -139,7 +139,7 @@ def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 
 @order.command("status")
 def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
-    """How far a study is; from another terminal too."""
+    """Show the progress of a study. Works from another terminal while it runs."""
     from cbench.study import lifecycle, table
 
     show(lifecycle.status(data), as_json, table.print_status)
@@ -147,4 +147,4 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
-    app.add_typer(order, name="order")
+    app.add_typer(order, name="order", rich_help_panel=STUDY)

@@ -1,4 +1,4 @@
-"""What `cbench list` shows: the workloads and this host's counters."""
+"""The objects of `cbench list` and `cbench explain`: the workloads and this host's counters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cbench.machine import counters
 from cbench.model import Workload
 from cbench.workloads import user_code
 from cbench.workloads.registry import USER_PARAMETERS, WORKLOADS
+from quiet import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,19 @@ def catalogue() -> Catalogue:
         tuple(_workload(workload) for workload in (*WORKLOADS, own)),
         tuple(ListedCounter(c.name, c.unit, c.available, c.why, c.method) for c in found),
     )
+
+
+def explained(name: str) -> ListedWorkload | ListedCounter:
+    """The workload or counter of this name. Raises UsageError, with the names that are close."""
+    content = catalogue()
+    by_name = {each.name: each for each in (*content.workloads, *content.counters)}
+    if name not in by_name:
+        from difflib import get_close_matches
+
+        close = ", ".join(get_close_matches(name, by_name))
+        hint = f"did you mean {close}? " if close else ""
+        raise UsageError(f"unknown workload or counter {name!r}; {hint}`cbench list` has all names")
+    return by_name[name]
 
 
 def _workload(workload: Workload) -> ListedWorkload:

@@ -1,4 +1,4 @@
-"""The commands `cbench run` and `cbench list`."""
+"""The commands `cbench run`, `cbench list` and `cbench explain`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import MEASURE, Json
 from cbench.console import interruptible, show
 from quiet import UsageError
 
@@ -19,16 +19,29 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to cbench's."""
-    app.command("list")(list_command)
-    app.command()(run)
+    app.command("run", rich_help_panel=MEASURE)(run)
+    app.command("list", rich_help_panel=MEASURE)(list_command)
+    app.command("explain", rich_help_panel=MEASURE)(explain_command)
 
 
 def list_command(*, as_json: Json = False) -> None:
-    """The workloads with what they stress and their parameters, and the counters of this host."""
+    """List the workloads and the counters, one line each."""
     from cbench.run import table
     from cbench.run.catalogue import catalogue
 
     show(catalogue(), as_json, table.catalogue)
+
+
+def explain_command(
+    name: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A workload or a counter of `cbench list`.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Explain a workload or a counter. Shows the parameters, their defaults, and the expected cost."""
+    from cbench.run import table
+    from cbench.run.catalogue import explained
+
+    show(explained(name), as_json, table.explained)
 
 
 def run(
@@ -44,9 +57,7 @@ def run(
         list[str] | None,
         typer.Option("--command", metavar="'CMD...'", help="A command to measure, quoted; several take turns."),
     ] = None,
-    shell: Annotated[
-        bool, typer.Option("--shell", help="Execute commands by /bin/sh, whose time is included.")
-    ] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Run commands with /bin/sh; its time is included.")] = False,
     prepare: Annotated[
         list[str] | None,
         typer.Option(metavar="'CMD...'", help="Shell command before each trial of a command; once, or one for each."),
@@ -57,7 +68,7 @@ def run(
     ] = False,
     trials: Annotated[
         int | None,
-        typer.Option(help="Trials of each workload (1000, with --quick 200) or command (what 3 s are enough for)."),
+        typer.Option(help="Trials of each workload (1000, with --quick 200) or command (as many as fit in 3 s)."),
     ] = None,
     cpu: Annotated[
         list[str] | None,
@@ -66,31 +77,30 @@ def run(
     warmup: Annotated[
         str, typer.Option(metavar="auto|N", help="Trials to discard first; auto: until settled.")
     ] = "auto",
-    counter: Annotated[str, typer.Option(help="What gives a trial's number, see `cbench list`.")] = "auto",
+    counter: Annotated[str, typer.Option(help="Counter that measures a trial; `cbench list` has the names.")] = "auto",
     events: Annotated[
-        str, typer.Option(metavar="auto|none|A,B", help="What to count beside it, such as branch-misses,l2-misses.")
+        str, typer.Option(metavar="auto|none|A,B", help="Other events to count, such as branch-misses,l2-misses.")
     ] = "auto",
     until_clean: Annotated[
-        int | None, typer.Option(metavar="K", help="Go on until K trials of each process are clean; see also --trials.")
+        int | None,
+        typer.Option(metavar="K", help="Measure until K trials of each process are clean; see also --trials."),
     ] = None,
     processes: Annotated[int, typer.Option(metavar="N", help="Measure in N processes, one after the other.")] = 1,
     vary: Annotated[
         str,
-        typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
+        typer.Option(metavar="all|A,B", help="Randomize for each process: aslr, environment, stack, offset, pages."),
     ] = "",
-    seed: Annotated[int, typer.Option(help="For what --vary draws, and for the order of commands.")] = 1,
-    aslr: Annotated[
-        bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")
-    ] = False,
-    environment: Annotated[int, typer.Option(metavar="BYTES", help="Make the environment so much larger.")] = 0,
-    stack: Annotated[int, typer.Option(metavar="BYTES", help="Begin the stack so much lower.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of --vary and of the order of commands.")] = 1,
+    aslr: Annotated[bool, typer.Option("--aslr", help="Randomize addresses. Default: fixed where permitted.")] = False,
+    environment: Annotated[int, typer.Option(metavar="BYTES", help="Enlarge the environment by BYTES.")] = 0,
+    stack: Annotated[int, typer.Option(metavar="BYTES", help="Shift the stack down by BYTES.")] = 0,
     subtract: Annotated[
         bool,
-        typer.Option("--subtract-overhead", help="Take the lowest value of an empty region off every trial's value."),
+        typer.Option("--subtract-overhead", help="Subtract the lowest value of an empty region from each trial."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured."),
+        typer.Option("--output", "-o", metavar="FILE", help="Store each trial in FILE as it is measured."),
     ] = None,
     in_kernel: Annotated[
         bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
@@ -104,22 +114,22 @@ def run(
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds (60; commands: never)."),
+        typer.Option(metavar="S", help="Stop a workload when no trial ends within S seconds (60; commands: never)."),
     ] = None,
     no_trace: Annotated[
         bool,
         typer.Option(
             "--no-trace",
-            help="Causes from the counters alone. Else the kernel's trace names them, where it can be used (as root); "
-            "that makes each interruption longer, and nothing else.",
+            help="Detect causes from counters only. By default the kernel's trace names them (needs root), "
+            "which lengthens each interruption.",
         ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show the table of all figures, and how the first trials settled.")
+        bool, typer.Option("--verbose", help="Show all figures, and the warm-up of the first trials.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run workloads or commands: one number a trial, each with what is known to have come between."""
+    """Run workloads or commands and report what interrupted them. Each trial gives one number."""
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     if words or commands:
         if len(workloads or []) > len(words):

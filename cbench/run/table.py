@@ -12,7 +12,7 @@ from cbench.console import table_console
 from cbench.measure.cause_counts import CauseCount
 from cbench.measure.result import CountedEvent, RunResult, WorkloadResult
 from cbench.model import TRACING, CausesSource, Counter
-from cbench.run.catalogue import Catalogue
+from cbench.run.catalogue import Catalogue, ListedCounter, ListedWorkload
 from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
@@ -226,17 +226,39 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
 
 
 def catalogue(content: Catalogue) -> None:
-    """The tables of `cbench list`."""
-    console = table_console()
-    columns = ("workload", "stresses", "expected cost", "parameters (default, --quick)")
-    workloads = Table(*columns, title="Workloads", title_justify="left", show_lines=True)
+    """The lines of `cbench list`: one for each workload and counter."""
+    console = table_console(100)
+    width = max(len(each.name) for each in (*content.workloads, *content.counters))
+
+    def line(name: str, text: str) -> None:
+        console.print(escape(f"  {name:{width}}  {text}".rstrip()), soft_wrap=True)
+
+    console.print("Workloads", style="bold")
     for workload in content.workloads:
-        lines = [f"{name}: {p.meaning} ({p.default:,}, {p.quick:,})" for name, p in workload.params.items()]
-        workloads.add_row(workload.name, workload.stresses, workload.cost, "\n".join(lines))
-    counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")
+        line(workload.name, (workload.stresses or "your own function").partition(":")[0].partition(" (")[0])
+    console.print("Counters", style="bold")
     for counter in content.counters:
-        how = [text for text in (counter.method, counter.why) if text]
-        available = "yes" if counter.available else "no"
-        counters.add_row(counter.name, counter.unit, available, escape("; ".join(how)))
-    console.print(workloads)
-    console.print(counters)
+        line(counter.name, counter.unit if counter.available else "not available here")
+    console.print("`cbench explain NAME` has parameters, expected costs, and reasons", soft_wrap=True)
+
+
+def explained(item: ListedWorkload | ListedCounter) -> None:
+    """A workload or a counter in full."""
+    console = table_console(100)
+    console.print(escape(item.name), style="bold", soft_wrap=True)
+    if isinstance(item, ListedCounter):
+        rows = [
+            ("unit", item.unit),
+            ("available", "yes" if item.available else "no"),
+            ("method", item.method),
+            ("reason", item.why),
+        ]
+    else:
+        rows = [("stresses", item.stresses), ("expected cost", item.cost)]
+        rows += [
+            (name, f"{each.meaning} (default {each.default:,}, with --quick {each.quick:,})")
+            for name, each in item.params.items()
+        ]
+    for name, text in rows:
+        if text:
+            console.print(escape(f"  {name:13}  {text}"), soft_wrap=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbench.command import Json
+from cbench.command import STUDY, Json
 from cbench.console import show, tell, tell_or_json
 from cbench.screen.analysis.options import ScreenOptions
 from quiet import UsageError, emit, one_line, save
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 screen = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Screening experiments: which factors matter, and does it matter in practice?",
+    help="Screen factors for their effect on the results.",
 )
 
 NEEDED = "cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'"
@@ -53,11 +53,13 @@ OPTIONS = {
         float | None,
         _option("--alpha", "A", "Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
     ],
-    "confidence": Annotated[float | None, _option("--ci-level", "PERCENT", "Of the intervals (95).")],
-    "seed": Annotated[int | None, _option("--seed", "N", "Of the bootstrap and the subsamples (the screen's own, 1).")],
+    "confidence": Annotated[float | None, _option("--ci-level", "PERCENT", "Confidence level of the intervals (95).")],
+    "seed": Annotated[
+        int | None, _option("--seed", "N", "Seed of the bootstrap and the subsamples (the screen's own, 1).")
+    ],
     "abridgment": Annotated[str | None, _option("--abridgment", "NAME", "Use this choice of treatments.")],
     "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use these treatments only; repeatable.")],
-    "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave these out; repeatable.")],
+    "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave out these treatments; repeatable.")],
     "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
     "subsamples": Annotated[
         int, _option("--subsamples", "N", "Of each size in the study of intervals (1000); 0: no such study.")
@@ -117,7 +119,7 @@ class AnalysisProgress:
 
 @screen.command("init")
 def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.toml") -> None:
-    """Write an example of an experiment's file, with every key explained."""
+    """Write an example experiment file that explains every key."""
     from cbench.screen.config.example import EXAMPLE
     from cbench.study.lifecycle import write_example
 
@@ -126,7 +128,7 @@ def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.
 
 @screen.command("plan")
 def plan_command(path: File, *, as_json: Json = False) -> None:
-    """What would run, and what that could test. Runs nothing."""
+    """Show an experiment's runs and the effects they can test. Runs nothing."""
     from cbench.screen import run
     from cbench.screen.config.plan import lines
 
@@ -142,7 +144,7 @@ def run_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
+    """Run an experiment; each trial is stored before the next starts. `resume` continues it after an interruption."""
     from cbench.screen import run
 
     _run(run.StartScreen(path, output), as_json)
@@ -150,7 +152,7 @@ def run_command(
 
 @screen.command("resume")
 def resume_command(data: Data, *, as_json: Json = False) -> None:
-    """Go on with an experiment that was interrupted, at its next trial."""
+    """Resume an interrupted experiment at its next trial."""
     from cbench.screen import run
 
     _run(run.ResumeScreen(data), as_json)
@@ -168,7 +170,7 @@ def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
 
 @screen.command("status")
 def status_command(data: Data, *, as_json: Json = False) -> None:
-    """How far an experiment is; from another terminal too."""
+    """Show the progress of an experiment. Works from another terminal while it runs."""
     from cbench.screen import run
     from cbench.study import table
 
@@ -178,7 +180,7 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
 @screen.command("analyze")
 @_with_options
 def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = False) -> None:
-    """Which factors matter, and does it matter in practice? Ends with 1 when some factor matters."""
+    """Test which factors matter, also in practice. Exits with 1 when some factor matters."""
     with AnalysisProgress() as progress:
         result, _ = _analyzed(data, options, progress)
     from cbench.screen import table
@@ -192,11 +194,11 @@ def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = Fal
 def report_command(
     data: Trials,
     *,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Output file.")],
     options: ScreenOptions,
     as_json: Json = False,
 ) -> None:
-    """The analysis as one HTML page that opens offline and prints. Ends with 1 when some factor matters."""
+    """Write the analysis as one HTML page. Works offline and prints. Exits with 1 when some factor matters."""
     from cbench.report import figures
     from cbench.report.page import NEEDED_BY_PAGES, check_page
 
@@ -239,4 +241,4 @@ def end(data: str, result: ScreenResult) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
-    app.add_typer(screen, name="screen")
+    app.add_typer(screen, name="screen", rich_help_panel=STUDY)

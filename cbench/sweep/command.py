@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Counter, Cpu, Json, Quick, Seed, Timeout
+from cbench.command import MEASURE, Counter, Cpu, Json, Quick, Seed, Timeout
 from cbench.console import interruptible, show
 
 sweeps = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
@@ -14,12 +14,12 @@ sweeps = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mod
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to cbench's."""
-    app.add_typer(sweeps, name="sweep", help="A workload over a range of sizes.")
+    app.add_typer(sweeps, name="sweep", help="Measure a workload over a range of sizes.", rich_help_panel=MEASURE)
 
 
 @sweeps.callback()
 def _sweeps() -> None:
-    """A workload over a range of sizes."""
+    """Measure a workload over a range of sizes."""
 
 
 @sweeps.command()
@@ -37,7 +37,10 @@ def memory(
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Plot, .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Cost and spread of a memory access by working set and number of accesses."""
+    """Measure the cost of a memory access by working set size.
+
+    Reports cost and spread for each working set and number of accesses.
+    """
     from cbench.sweep import run, table
     from cbench.sweep.result import FailedCell
 

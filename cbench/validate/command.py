@@ -13,10 +13,10 @@ from cbench.console import show
 def validate_command(
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The store; one that is there is gone on with.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="The store. An existing one is resumed.")
     ] = "validate.db",
     samples: Annotated[
-        int | None, typer.Option(min=2, max=1_000_000, help="Of each workload by each instrument (1000).")
+        int | None, typer.Option(min=2, max=1_000_000, help="Samples of each workload by each instrument (1000).")
     ] = None,
     workload: Annotated[
         list[str] | None,
@@ -26,11 +26,11 @@ def validate_command(
         list[str] | None, typer.Option(metavar="READ", help="Such as wall or samples:fp; repeatable (all there are).")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Ten samples, and small workloads: a minute.")] = False,
-    seed: Annotated[int | None, typer.Option(help="For the order of trials (1).")] = None,
-    no_run: Annotated[bool, typer.Option("--no-run", help="Only say what is in the store already.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of the order of trials (1).")] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Only report the results in the store.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault."""
+    """Validate the instruments on work with a known answer. Exits with 1 when one is at fault."""
     from cbench.study.table import StudyBar
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 from quiet.console import emit_json, one_line
-from quiet.errors import UsageError
+from quiet.errors import UsageError, did_you_mean
 
 
-def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
+def plan(
+    profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False, every: bool = False
+) -> int:
+    """What apply would change; `every`: the list of changes and skips. Writes nothing, needs no root."""
     from quiet import cpulist
     from quiet.host.reader import Reader
     from quiet.settings import journal
@@ -27,22 +29,26 @@ def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_js
         from quiet.cli import json_output
 
         emit_json(json_output.plan(planned, state is not None))
-    else:
+    elif every:
         from quiet.cli import text
 
         text.plan(planned, state is not None)
+    else:
+        from quiet.cli import text_summary
+
+        text_summary.plan(planned, state is not None)
     return 0
 
 
-def apply(profile: str, cpus: str | None, root: str, as_json: bool) -> int:
+def apply(profile: str, cpus: str | None, root: str, as_json: bool, every: bool) -> int:
     """Apply a profile. Idempotent. Exit 1 when something could not be applied."""
-    from quiet.cli import json_output, text
+    from quiet.cli import json_output, text, text_summary
     from quiet.host.host import Host
     from quiet.settings import apply as applying
     from quiet.settings.profile import load
 
     receipt = applying.apply(Host(root), load(profile), cpus)
-    text.show(receipt, as_json, json_output.receipt, text.receipt)
+    text.show(receipt, as_json, json_output.receipt, text.receipt if every else text_summary.receipt)
     return 1 if receipt.failures else 0
 
 
@@ -90,7 +96,8 @@ def explain(name: str | None, as_json: bool) -> int:
     if knob is None:
         stops = stops or [item.text for item in stopped_by(name.replace("-", "_"))]
         if parameter is None and not stops:
-            raise UsageError(f"unknown knob '{name}'; `quiet explain` lists the knobs")
+            close = did_you_mean(name, BY_NAME)
+            raise UsageError(f"unknown knob '{name}'{close}; `quiet explain` lists the knobs")
         if as_json:
             emit_json(json_output.explained_parameter(name, stops, parameter))
         else:

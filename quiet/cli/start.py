@@ -11,11 +11,22 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from quiet.console import INTERRUPTED, ended, enter
+from quiet.console import INTERRUPTED, emit, ended, enter
+
+FIRST_STEPS = """\
+quiet: Quiet this host for benchmarking, verify it, and restore every setting.
+
+Start with:
+  quiet why -- ./mybench   report what interrupts your program (changes nothing)
+  quiet run -- ./mybench   run it on quiet, isolated CPUs, then restore
+  quiet plan               show what a profile would change (changes nothing)
+
+`quiet --help` lists all commands; `quiet COMMAND --help` explains one.
+"""
 
 # the module in quiet.cli, its function, and the options that it takes
 _PLAIN = {
-    "plan": ("settings", "plan", ("profile", "cpus", "root")),
+    "plan": ("settings", "plan", ("profile", "cpus", "root")),  # and --all
     "status": ("host", "status", ("root",)),
     "verify": ("noise", "verify_plain", ("profile", "cpus", "root", "duration")),
 }
@@ -23,6 +34,8 @@ _PLAIN = {
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
+    if not arguments:
+        return _first_steps
     if list(arguments) == ["run-helper"]:
         from quiet.cli import run
 
@@ -36,12 +49,21 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     rest = iter(arguments[1:])
     for argument in rest:
         name = argument.removeprefix("--")
+        if argument == "--all" and arguments[0] == "plan":
+            options["every"] = True
+            continue
         value = "" if name == "json" else next(rest, "")
         if name == argument or name not in ("json", *names) or (name != "json" and (not value or value[0] == "-")):
             return None
         options["as_json" if name == "json" else name] = value or True
     command: Callable[..., int] = getattr(import_module(f"quiet.cli.{module}"), function)
     return lambda: command(**options)
+
+
+def _first_steps() -> int:
+    """`quiet` alone: no command is wrong usage, as with `--help` forgotten."""
+    emit(FIRST_STEPS)
+    return 2
 
 
 def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:

@@ -153,7 +153,7 @@ def receipt(done: Receipt) -> None:
     skips(done.failures, "could not be applied")
     missing(done.missing_boot)
     out()
-    out("`quiet restore` puts everything back")
+    out("`quiet restore` restores every setting")
 
 
 def verify(result: Plan, applied: bool) -> None:

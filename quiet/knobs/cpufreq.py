@@ -203,6 +203,8 @@ _SCOPE = ("quiet", "all", "leave")
 KNOBS = (
     Knob(
         name="cpufreq.driver",
+        gain="a steady clock frequency",
+        noticed="every CPU runs with the driver's default frequency policy",
         title="mode of the frequency driver",
         why="in active mode the processor chooses frequencies, in passive mode the kernel's governors do",
         doc="admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst",
@@ -221,6 +223,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.epp",
+        gain="a steady clock frequency",
         title="energy/performance preference",
         why="the processor itself slows down for energy unless told to prefer performance",
         doc=_DOC,
@@ -235,6 +238,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.governor",
+        gain="a steady clock frequency",
         title="frequency governor",
         why="any governor but 'performance' changes the frequency with the load",
         doc=_DOC,
@@ -247,6 +251,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.turbo",
+        gain="a steady clock frequency",
         title="turbo and boost",
         why="turbo depends on temperature, on the supply and on what the other cores do",
         doc=_DOC,
@@ -265,6 +270,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.limits",
+        gain="a steady clock frequency",
         title="one fixed frequency",
         why="with equal limits the frequency has one value: the highest that does not need turbo, or the profile's own",
         doc=_DOC,
@@ -280,6 +286,8 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.min_perf",
+        gain="a steady clock frequency",
+        noticed="every CPU runs at its highest performance level",
         title="lowest performance level of intel_pstate",
         why="the level of no CPU goes below the highest one allowed, also where the base frequency is not told",
         doc="admin-guide/pm/intel_pstate.rst",
@@ -293,6 +301,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.hwp_boost",
+        gain="a steady clock frequency",
         title="short boosts after waiting for input or output",
         why="a task that has waited for a device finds its CPU faster than one that has not",
         doc="admin-guide/pm/intel_pstate.rst (hwp_dynamic_boost)",
@@ -302,6 +311,7 @@ KNOBS = (
     ),
     Knob(
         name="cpufreq.efficiency",
+        gain="a steady clock frequency",
         title="energy-efficient turbo of Kaby and Coffee Lake",
         why="the processor lowers its frequency where it thinks that the work does not gain by it",
         doc="admin-guide/pm/intel_pstate.rst (energy_efficiency)",

@@ -195,6 +195,7 @@ def _members(context: RuleContext) -> set[int]:
 KNOBS = (
     Knob(
         name="slices",
+        gain="no other tasks",
         title="the CPUs of systemd's slices",
         why="services, sessions and machines stay on housekeeping CPUs, and systemd keeps the cpuset controller on",
         doc="systemd.resource-control(5), AllowedCPUs=; admin-guide/cgroup-v2.rst",
@@ -207,6 +208,8 @@ KNOBS = (
     ),
     Knob(
         name="cpuset",
+        gain="no other tasks",
+        noticed="tasks run on the housekeeping CPUs only",
         title="a cpuset partition of the isolated CPUs",
         why="the scheduler neither places nor balances other tasks onto the CPUs of a partition",
         doc="admin-guide/cgroup-v2.rst, cpuset.cpus.partition; admin-guide/cgroup-v1/cpusets.rst",
@@ -227,6 +230,7 @@ KNOBS = (
     ),
     Knob(
         name="cpuset.mems",
+        gain="repeatable memory behavior",
         title="memory of the isolated CPUs' NUMA nodes",
         why="a page on another node costs more at each access, and which node has it would differ between runs",
         doc="admin-guide/cgroup-v2.rst, cpuset.mems",
@@ -242,6 +246,7 @@ KNOBS = (
     ),
     Knob(
         name="cpuset.members",
+        gain="no other tasks",
         title="tasks in the housekeeping cpuset (cgroup v1)",
         why="the shield keeps out only tasks that are in the other cpuset, and needs the root not to balance",
         doc="admin-guide/cgroup-v1/cpusets.rst",
@@ -258,6 +263,7 @@ KNOBS = (
     ),
     Knob(
         name="tasks",
+        gain="no other tasks",
         title="tasks and movable kernel threads",
         why="a task that may run on an isolated CPU will, sooner or later",
         doc="sched_setaffinity(2); admin-guide/kernel-per-CPU-kthreads.rst",

@@ -1,22 +1,49 @@
-"""What each knob was seen to do, as `make effects` has measured and written it beside this file."""
+"""The measured effect of each knob, which `make effects` writes to effects.toml."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from quiet.knobs.knob import Knob
 
 
+class MeasuredEffect(NamedTuple):
+    """The interruptions of an isolated CPU that a knob removes ("cause before → after/s"), largest first.
+
+    `kernels`: the releases it was measured on, "" where it could not be applied alone. `least_per_s`: where it removed
+    none, the rate that would have been detected.
+    """
+
+    kernels: str
+    removed: tuple[str, ...] = ()
+    least_per_s: str = ""
+
+
 def effect_seen(knob: Knob) -> str:
-    """What was measured, in words; "" while nothing was."""
-    return knob.effect or _measured().get(knob.name, "")
+    """The measured effect as a sentence; "" when none was measured."""
+    measured = measured_effect(knob)
+    if knob.effect or measured is None:
+        return knob.effect
+    if not measured.kernels:
+        return "could not be applied alone"
+    removed = "; ".join(measured.removed) or f"none seen of {measured.least_per_s} events/s or more"
+    return f"{removed} (Linux {measured.kernels})"
+
+
+def measured_effect(knob: Knob) -> MeasuredEffect | None:
+    """The measured effect; None when none was measured in the lab."""
+    return _measured().get(knob.name)
 
 
 @cache
-def _measured() -> Mapping[str, str]:
+def _measured() -> Mapping[str, MeasuredEffect]:
     import tomllib
 
     with open(os.path.join(os.path.dirname(__file__), "effects.toml"), "rb") as file:
-        return tomllib.load(file)
+        return {
+            name: MeasuredEffect(each["kernels"], tuple(each.get("removed", ())), each.get("least_per_s", ""))
+            for name, each in tomllib.load(file).items()
+        }

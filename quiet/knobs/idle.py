@@ -98,6 +98,8 @@ def _governor(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="idle.latency",
+        gain="no wake-up from deep idle states",
+        noticed="all CPUs draw more power when idle",
         title="deepest idle state of the whole machine",
         why="a CPU that sleeps deeply wakes late, with cold caches, and lets its package slow down",
         doc=_QOS,
@@ -113,6 +115,8 @@ KNOBS = (
     ),
     Knob(
         name="idle.cpus",
+        gain="no wake-up from deep idle states",
+        noticed="the isolated CPUs draw more power when idle",
         title="deepest idle state of the isolated CPUs",
         why="the time to wake from a deep state becomes part of whatever is measured next",
         doc=f"{_QOS}, ABI/testing/sysfs-devices-power",
@@ -125,6 +129,7 @@ KNOBS = (
     ),
     Knob(
         name="idle.states",
+        gain="no wake-up from deep idle states",
         title="idle states of the isolated CPUs, one by one",
         why="as idle.cpus, for governors that do not ask for limits",
         doc=_DOC,
@@ -138,6 +143,7 @@ KNOBS = (
     ),
     Knob(
         name="idle.governor",
+        gain="no wake-up from deep idle states",
         title="who chooses among the idle states",
         why="each governor guesses differently how long a CPU will be idle; with one state left none matters",
         doc=_DOC,

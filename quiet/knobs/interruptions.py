@@ -65,6 +65,7 @@ def _suggest(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="console.loglevel",
+        noticed="the console shows emergencies only; dmesg has every message",
         title="kernel messages on the console",
         why="a message to a serial console is sent character by character, for milliseconds, by whichever CPU has it",
         doc="admin-guide/sysctl/kernel.rst (printk), core-api/printk-basics.rst",
@@ -86,6 +87,7 @@ KNOBS = (
     ),
     Knob(
         name="static_keys.timestamps",
+        noticed="every received packet gets a time stamp",
         title="time stamps of packets stay switched on",
         why="each time the first socket asks for time stamps, as NTP clients do, code is rewritten and every CPU stops",
         doc="staging/static-keys.rst, networking/timestamping.rst",
@@ -104,6 +106,7 @@ KNOBS = (
     ),
     Knob(
         name="rcu.normal",
+        noticed="removing network devices, cgroups and modules takes longer",
         title="no expedited grace periods at all",
         why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts "
         "only CPUs that hold it up",

@@ -48,6 +48,7 @@ def _actions(context: RuleContext, number: int) -> str:
 BEFORE = (
     Knob(
         name="irq.default",
+        gain="no interrupts of devices",
         title="CPUs for interrupts requested from now on",
         why="an interrupt that a driver requests later starts with this mask",
         doc="core-api/irq/irq-affinity.rst",
@@ -59,6 +60,8 @@ BEFORE = (
 KNOBS = (
     Knob(
         name="irq",
+        gain="no interrupts of devices",
+        noticed="device interrupts run on the housekeeping CPUs only",
         title="CPUs of every interrupt",
         why="each interrupt on an isolated CPU is time taken from the measured work",
         doc="core-api/irq/irq-affinity.rst",

@@ -59,6 +59,7 @@ def _sampling(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="mce.interval",
+        noticed="corrected hardware errors are reported after the restore",
         title="polling for corrected hardware errors",
         why="a timer on each CPU reads all error banks every five minutes, and far more often after an error",
         doc=_MCE_DOC,
@@ -70,6 +71,7 @@ KNOBS = (
     ),
     Knob(
         name="mce.cmci",
+        noticed="corrected hardware errors are detected by polling only",
         title="interrupts for corrected hardware errors",
         why="a failing memory module interrupts one CPU after the other; yet it is worth knowing",
         doc=_MCE_DOC,
@@ -81,6 +83,7 @@ KNOBS = (
     ),
     Knob(
         name="mce.ignore",
+        noticed="corrected hardware errors are not reported",
         title="corrected hardware errors as a whole",
         why="neither polled for nor told by interrupts",
         doc=_MCE_DOC,
@@ -103,6 +106,7 @@ KNOBS = (
     ),
     Knob(
         name="watchdog.nmi",
+        noticed="CPUs that hang are not reported",
         title="hard-lockup detector",
         why="it interrupts every CPU that is busy and keeps one hardware counter from the measurement",
         doc=f"{_SYSCTL} (nmi_watchdog), admin-guide/lockup-watchdogs.rst",
@@ -111,6 +115,7 @@ KNOBS = (
     ),
     Knob(
         name="watchdog.cpus",
+        noticed="the lockup detectors do not watch the isolated CPUs",
         title="CPUs that the lockup detectors watch",
         why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
@@ -124,6 +129,8 @@ KNOBS = (
     ),
     Knob(
         name="numa_balancing",
+        gain="repeatable memory behavior",
+        noticed="pages stay on their NUMA node",
         title="automatic NUMA balancing",
         why="it unmaps pages to see who uses them: page faults and migrations in the measured work",
         doc=f"{_SYSCTL} (numa_balancing)",
@@ -131,6 +138,7 @@ KNOBS = (
     ),
     Knob(
         name="rt_throttling",
+        noticed="a real-time task that never sleeps can hold a CPU",
         title="real-time throttling",
         why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; from Linux 6.12 on the "
         "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it (see "
@@ -148,6 +156,7 @@ KNOBS = (
     ),
     Knob(
         name="perf.sample_rate",
+        noticed="profilers sample less often",
         title="highest perf sampling rate",
         why="each sample of any profiler on the host is an interrupt",
         doc=f"{_SYSCTL} (perf_event_max_sample_rate)",
@@ -167,6 +176,7 @@ KNOBS = (
     ),
     Knob(
         name="aslr",
+        gain="repeatable memory behavior",
         title="address-space layout randomisation",
         why="addresses decide alignment and cache sets, so each run would measure another layout",
         doc=f"{_SYSCTL} (randomize_va_space), personality(2)",
@@ -178,6 +188,7 @@ KNOBS = (
     ),
     Knob(
         name="watchdog.soft",
+        noticed="CPUs that hang are not reported",
         title="soft-lockup detector",
         why="it arms a timer and wakes a thread every few seconds on each CPU that it watches",
         doc="admin-guide/sysctl/kernel.rst (soft_watchdog), admin-guide/lockup-watchdogs.rst",
@@ -190,6 +201,7 @@ KNOBS = (
     ),
     Knob(
         name="watchdog.hung_tasks",
+        noticed="hung tasks are not reported",
         title="check for hung tasks",
         why="khungtaskd looks at every task of the host every two minutes",
         doc="admin-guide/sysctl/kernel.rst (hung_task_timeout_secs)",
@@ -216,6 +228,7 @@ KNOBS = (
     ),
     Knob(
         name="edac.poll",
+        noticed="corrected memory errors are reported later",
         title="milliseconds between looks for corrected memory errors",
         why="drivers without an interrupt for them read the memory controllers' registers every second",
         doc="driver-api/edac.rst; drivers/edac/edac_mc_sysfs.c (edac_mc_poll_msec)",

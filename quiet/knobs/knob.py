@@ -83,6 +83,16 @@ def offered(context: RuleContext, path: str, wanted: str, choices: str) -> Desir
     return DesiredValue(f"file:{path}", wanted, absent="this driver does not have it")
 
 
+Gain = Literal[
+    "no other tasks",
+    "no interrupts of devices",
+    "a steady clock frequency",
+    "no wake-up from deep idle states",
+    "less background work of the kernel",
+    "repeatable memory behavior",
+]
+
+
 class Knob(NamedTuple):
     """One setting. `after` names the knobs that must be written before this one, when applied and when restored."""
 
@@ -111,6 +121,8 @@ class Knob(NamedTuple):
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
     moves: str = ""  # what these are, for `explain`
     risk: str = ""
+    gain: Gain = "less background work of the kernel"  # what the isolated CPUs gain, for the summary of a plan
+    noticed: str = ""  # what others on the machine notice while it is applied, in a few words
     kernels: str = ""  # in which releases it exists or does what it says; "" where none from 6.1 on differs
     path: str = ""  # the kernel's file or call, where no target names it
     effect: str = ""  # what was measured, with kernel and machine, where effects.toml has nothing of it

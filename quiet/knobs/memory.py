@@ -80,6 +80,8 @@ def _damon(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="thp",
+        gain="repeatable memory behavior",
+        noticed="programs get huge pages differently",
         title="transparent huge pages",
         why="with 'always', pages are merged and split behind the work's back; a program can still ask for them",
         doc="admin-guide/mm/transhuge.rst",
@@ -92,6 +94,7 @@ KNOBS = (
     ),
     Knob(
         name="thp.shmem",
+        gain="repeatable memory behavior",
         title="transparent huge pages of shared memory and tmpfs",
         why="as thp, for memory that programs share and for files in tmpfs",
         doc="admin-guide/mm/transhuge.rst (shmem_enabled)",
@@ -105,6 +108,7 @@ KNOBS = (
     ),
     Knob(
         name="thp.defrag",
+        gain="repeatable memory behavior",
         title="memory compaction for huge pages",
         why="a page fault may stop to compact memory, or wake the threads that do",
         doc="admin-guide/mm/transhuge.rst",
@@ -113,6 +117,7 @@ KNOBS = (
     ),
     Knob(
         name="thp.khugepaged",
+        noticed="programs that have started get fewer huge pages",
         title="compaction by khugepaged",
         why="khugepaged compacts and collapses pages in the background, with TLB shootdowns on every CPU",
         doc="admin-guide/mm/transhuge.rst",
@@ -120,6 +125,8 @@ KNOBS = (
     ),
     Knob(
         name="ksm",
+        gain="repeatable memory behavior",
+        noticed="equal pages of virtual machines are not merged",
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
@@ -147,6 +154,7 @@ KNOBS = (
     ),
     Knob(
         name="vm.compact_unevictable",
+        gain="repeatable memory behavior",
         title="compaction of locked memory",
         why="memory that the work has locked (mlock) may otherwise be moved, and fault once more",
         doc=f"{_DOC} (compact_unevictable_allowed)",
@@ -161,6 +169,7 @@ KNOBS = (
     ),
     Knob(
         name="vm.zone_reclaim",
+        gain="repeatable memory behavior",
         title="reclaim before another node's memory is used",
         why="with it, an allocation frees pages of its own node, on its own time, before it takes another node's",
         doc=f"{_DOC} (zone_reclaim_mode)",
@@ -168,6 +177,7 @@ KNOBS = (
     ),
     Knob(
         name="vm.demotion",
+        gain="repeatable memory behavior",
         title="moving cold pages to slower memory",
         why="pages of the work may go to a slower tier of memory while it does not look",
         doc="ABI/testing/sysfs-kernel-mm-numa (demotion_enabled)",
@@ -182,6 +192,7 @@ KNOBS = (
     ),
     Knob(
         name="damon",
+        noticed="memory that DAMON manages is neither freed nor sorted",
         title="monitoring of memory accesses (DAMON)",
         why="it clears the marks of page accesses ten times a second and may move or free what it finds",
         doc="admin-guide/mm/damon/usage.rst, admin-guide/mm/damon/reclaim.rst",
@@ -194,6 +205,7 @@ KNOBS = (
     ),
     Knob(
         name="writeback.interval",
+        noticed="a crash loses a few more seconds of written data",
         title="hundredths of a second between the flushers' wake-ups",
         why="each wake-up looks through all dirty files and may start writing to the disk",
         doc=f"{_DOC} (dirty_writeback_centisecs)",
@@ -202,6 +214,7 @@ KNOBS = (
     ),
     Knob(
         name="writeback.expire",
+        noticed="a crash loses a few more seconds of written data",
         title="hundredths of a second until a dirty page must be written",
         why="a file that is rewritten during the work is written to the disk that much less often",
         doc=f"{_DOC} (dirty_expire_centisecs)",

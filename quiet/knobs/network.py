@@ -165,6 +165,8 @@ def _busy_poll(context: RuleContext) -> RuleResult:
 CHANNELS = (
     Knob(
         name="net.channels",
+        gain="no interrupts of devices",
+        noticed="network links may go down for a moment",
         title="queues of network devices",
         why="more queues than housekeeping CPUs only mean more interrupts, and queues kept for the isolated CPUs",
         doc=f"{_DOC} (RSS), networking/ethtool-netlink.rst (CHANNELS_SET)",
@@ -191,6 +193,7 @@ CHANNELS = (
 KNOBS = (
     Knob(
         name="net.rss",
+        gain="no interrupts of devices",
         title="which queues get arriving packets",
         why="a queue whose interrupt cannot leave an isolated CPU interrupts it for each packet, unless it gets none",
         doc=f"{_DOC} (RSS: indirection table)",
@@ -203,6 +206,7 @@ KNOBS = (
     ),
     Knob(
         name="net.threaded",
+        gain="no interrupts of devices",
         title="receiving in threads",
         why="an interrupt that cannot leave an isolated CPU at least leaves the packets to a thread, which can",
         doc="networking/napi.rst (Threaded NAPI)",
@@ -215,6 +219,7 @@ KNOBS = (
     ),
     Knob(
         name="net.adaptive",
+        gain="no interrupts of devices",
         title="interrupt rates that follow the load",
         why="a device that adapts its rate interrupts in another rhythm from run to run",
         doc="networking/ethtool-netlink.rst (COALESCE_SET)",
@@ -227,6 +232,8 @@ KNOBS = (
     ),
     Knob(
         name="net.defer",
+        gain="no interrupts of devices",
+        noticed="packets wait for up to 200 us",
         title="interrupts deferred while packets keep coming",
         why="with a timer of 200 us between looks, a busy queue is emptied without an interrupt for each packet",
         doc="networking/napi.rst (Software IRQ coalescing)",
@@ -240,6 +247,7 @@ KNOBS = (
     ),
     Knob(
         name="net.rps_default",
+        gain="no interrupts of devices",
         title="CPUs for packets of interfaces to come",
         why="an interface that appears later starts with this mask",
         doc=f"{_SYSCTL} (rps_default_mask)",
@@ -250,6 +258,7 @@ KNOBS = (
     ),
     Knob(
         name="net.rps",
+        gain="no interrupts of devices",
         title="CPUs that packets are handed to",
         why="a CPU of this mask is interrupted by another one, to work on packets that arrived there",
         doc=f"{_DOC} (RPS)",
@@ -263,6 +272,7 @@ KNOBS = (
     ),
     Knob(
         name="net.xps",
+        gain="no interrupts of devices",
         title="CPUs that send through a queue",
         why="who sends through a queue may have to send what others left in it",
         doc=f"{_DOC} (XPS)",
@@ -276,6 +286,7 @@ KNOBS = (
     ),
     Knob(
         name="net.rfs",
+        gain="no interrupts of devices",
         title="packets follow the program",
         why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
         doc=f"{_DOC} (RFS, Accelerated RFS)",

@@ -119,6 +119,7 @@ def _disks(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="power.bias",
+        gain="a steady clock frequency",
         title="energy/performance bias",
         why="the processor trades speed for energy on its own judgement unless told to prefer performance",
         doc="admin-guide/pm/intel_epb.rst, ABI/testing/sysfs-devices-system-cpu (energy_perf_bias)",
@@ -132,6 +133,8 @@ KNOBS = (
     ),
     Knob(
         name="power.uncore",
+        gain="a steady clock frequency",
+        noticed="the package draws more power when idle",
         title="one fixed uncore frequency",
         why="mesh, last-level cache and memory controller change their frequency with what all cores do",
         doc="admin-guide/pm/intel_uncore_frequency_scaling.rst",
@@ -147,6 +150,8 @@ KNOBS = (
     ),
     Knob(
         name="power.platform",
+        gain="a steady clock frequency",
+        noticed="fans run faster",
         title="the firmware's power profile",
         why="on laptops and small machines it moves the power limits at which the processor is slowed down",
         doc="ABI/testing/sysfs-platform_profile",
@@ -156,6 +161,8 @@ KNOBS = (
     ),
     Knob(
         name="power.pcie",
+        gain="no wake-up from deep idle states",
+        noticed="PCIe links draw more power",
         title="power saving of PCIe links",
         why="a link that sleeps answers late: disks and network cards show it",
         doc="admin-guide/kernel-parameters.txt (pcie_aspm.policy)",
@@ -165,6 +172,8 @@ KNOBS = (
     ),
     Knob(
         name="power.sata",
+        gain="no wake-up from deep idle states",
+        noticed="SATA links draw more power",
         title="power saving of SATA links",
         why="a disk whose link sleeps answers late",
         doc="ABI/testing/sysfs-class-scsi_host (link_power_management_policy)",
@@ -174,6 +183,7 @@ KNOBS = (
     ),
     Knob(
         name="power.bus",
+        gain="a steady clock frequency",
         title="frequency of buses and memory (devfreq)",
         why="on ARM boards the memory's clock follows the load, and every figure that depends on memory with it",
         doc="ABI/testing/sysfs-class-devfreq",

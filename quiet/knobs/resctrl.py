@@ -203,6 +203,8 @@ def _bandwidth(context: RuleContext) -> RuleResult:
 KNOBS = (
     Knob(
         name="resctrl",
+        gain="repeatable memory behavior",
+        noticed="other CPUs keep half of the shared caches",
         title="a part of the caches for the isolated CPUs alone",
         why="all CPUs of a cache fill the same ways, so others' work throws out what the measured work has there",
         doc="filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16)",
@@ -222,6 +224,8 @@ KNOBS = (
     ),
     Knob(
         name="resctrl.bandwidth",
+        gain="repeatable memory behavior",
+        noticed="other programs wait longer for memory",
         title="per cent of the memory bandwidth for all other CPUs",
         why="what the others read and write delays the measured work's own misses",
         doc="filesystems/resctrl.rst (memory bandwidth allocation)",

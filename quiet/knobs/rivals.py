@@ -95,6 +95,8 @@ def _held(context: RuleContext, table: tuple[Service, ...]) -> RuleResult:
 KNOBS = (
     Knob(
         name="rivals",
+        gain="no other tasks",
+        noticed="tuned and similar daemons are stopped",
         title="other programs that tune the host",
         why="two programs that set the same things leave the host as neither of them wants it",
         doc="tuned(8); power-profiles-daemon; tlp(8)",
@@ -110,6 +112,8 @@ KNOBS = (
     ),
     Knob(
         name="irqbalance",
+        gain="no interrupts of devices",
+        noticed="irqbalance is stopped",
         title="the irqbalance daemon",
         why="irqbalance moves interrupts back every ten seconds",
         doc="irqbalance(1)",
@@ -122,6 +126,8 @@ KNOBS = (
     ),
     Knob(
         name="thermald",
+        gain="a steady clock frequency",
+        noticed="thermald is stopped; the processor throttles later and harder",
         title="the thermal daemon",
         why="thermald lowers frequencies by steps of its own before the processor has to",
         doc="thermald(8)",

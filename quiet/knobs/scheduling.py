@@ -93,6 +93,7 @@ def _priority(context: RuleContext) -> RuleResult:
 BEFORE = (
     Knob(
         name="sched.servers",
+        gain="no other tasks",
         title="time kept for ordinary tasks beside a real-time one",
         why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
         "real-time one",
@@ -132,6 +133,8 @@ KNOBS = (
     ),
     Knob(
         name="split_lock",
+        gain="repeatable memory behavior",
+        noticed="programs with split locks are not slowed down",
         title="punishment of split locks",
         why="'on': who locks across two cache lines is slowed down and so disturbs others less; 'off': is not slowed",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
@@ -144,6 +147,7 @@ KNOBS = (
     ),
     Knob(
         name="clocksource",
+        noticed="every CPU stops for a moment when the clock source changes",
         title="the kernel's clock",
         why="reading another clock than the TSC or a hypervisor's costs a system call and a slow device each time",
         doc="timers/timekeeping.rst; kernel/time/clocksource.c (current_clocksource)",
@@ -155,6 +159,7 @@ KNOBS = (
     ),
     Knob(
         name="perf.mux_interval",
+        noticed="profiles of many events become coarser",
         title="milliseconds between turns of counters that share a register",
         why="where more events are counted than there are registers, a timer interrupts to take turns",
         doc="kernel/events/core.c (perf_event_mux_interval_ms)",

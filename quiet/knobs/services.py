@@ -242,6 +242,8 @@ def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
 KNOBS = (
     Knob(
         name="services",
+        gain="no other tasks",
+        noticed="package updates and other background jobs wait for the restore",
         title="background services and timers",
         why="a job that starts in the middle of a measurement takes caches, memory bandwidth and disks from it",
         doc="systemctl(1), mask --runtime; systemd.unit(5)",

@@ -75,6 +75,8 @@ def _version_1_cpusets(context: RuleContext, mount: str, path: str) -> Iterator[
 KNOBS = (
     Knob(
         name="smt",
+        gain="no other tasks",
+        noticed="sibling threads of the isolated cores are offline",
         title="sibling threads of the isolated cores",
         why="two threads of one core share its pipelines and caches, so one measures the other's work",
         doc="ABI/testing/sysfs-devices-system-cpu (smt/control), core-api/cpu_hotplug.rst",

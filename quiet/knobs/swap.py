@@ -59,6 +59,7 @@ def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
 KNOBS = (
     Knob(
         name="swap.cgroup",
+        gain="repeatable memory behavior",
         title="no swap for the measured work",
         why="a page that was swapped out costs milliseconds when it is used next",
         doc="admin-guide/cgroup-v2.rst (memory.swap.max)",
@@ -73,6 +74,7 @@ KNOBS = (
     ),
     Knob(
         name="swap.swappiness",
+        gain="repeatable memory behavior",
         title="how readily the host swaps",
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
@@ -80,6 +82,8 @@ KNOBS = (
     ),
     Knob(
         name="swap.devices",
+        gain="repeatable memory behavior",
+        noticed="nothing is swapped out; what does not fit in memory is killed",
         title="swap of the whole host",
         why="without any, nobody's swapping takes the disk, the memory bus or a lock from the work",
         doc="swapon(2), swapoff(8)",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from quiet import cpulist
 from quiet.boot.parameters import merge
-from quiet.errors import UsageError
+from quiet.errors import UsageError, did_you_mean
 from quiet.knobs import services
 from quiet.knobs.registry import BY_NAME
 from quiet.machine.cpu_selection import CpuPartition, choose
@@ -25,6 +26,17 @@ _SECTIONS = {
     "noise": budgets.KEYS,
     "boot": ("wanted",),
     "services": ("stop", "keep"),
+}
+
+_FOREIGN = {
+    "project": "a Python project file",
+    "build-system": "a Python project file",
+    "tool": "a Python project file",
+    "package": "a Rust package file",
+    "test": "a study or gate file of cbench",
+    "factor": "a screen file of cbench",
+    "factors": "a screen file of cbench",
+    "response": "a screen file of cbench",
 }
 
 
@@ -71,11 +83,25 @@ def load(name: str) -> Profile:
             text = (file.read(_MOST + 1) or b"").decode()
     except FileNotFoundError:
         known = ", ".join(bundled())
-        hint = "no such file" if own else f"no such profile; there are: {known}; or give the path of your own file"
+        close = "" if own else did_you_mean(name, bundled())
+        hint = (
+            "no such file" if own else f"no such profile; there are: {known}{close}; or give the path of your own file"
+        )
         raise UsageError(f"profile {name}: {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"profile {name}: {error}") from None
+    _check_is_profile(text, name)
     return parse(text, os.path.abspath(path) if own else name, name)
+
+
+def _check_is_profile(text: str, name: str) -> None:
+    """Raises UsageError, which names the format, for a known file that is no profile."""
+    heads = set(re.findall(r"^\s*\[+\s*([\w-]+)", text, re.MULTILINE))
+    foreign = next((what for head, what in _FOREIGN.items() if head in heads), "")
+    if text.lstrip()[:1] == "{":
+        foreign = "a JSON file"
+    if foreign:
+        raise UsageError(f"profile {name}: this is {foreign}, not a profile; `quiet profiles` lists the bundled ones")
 
 
 def parse(text: str, source: str, label: str = "") -> Profile:

@@ -40,21 +40,22 @@ def by_knob(effects: Sequence[Effect]) -> dict[str, list[Effect]]:
     return {knob: list(each) for knob, each in groupby(ordered, key=lambda each: each.knob)}
 
 
-def sentence(seen: Sequence[Effect], least_per_s: float) -> str:
-    """What a knob was seen to do, on all machines together; an end of `least_per_s` would have been seen."""
+def entry(seen: Sequence[Effect], least_per_s: float) -> str:
+    """The measured effect of a knob on all machines together; one of `least_per_s` would have been detected."""
     kernels = ", ".join(dict.fromkeys(series(each) for each in seen if not each.refused))
     if removed := largest(each for effect in seen for each in effect.removed):
-        return "; ".join(words(each) for each in removed) + f" (Linux {kernels})"
+        listed = json.dumps([words(each) for each in removed], ensure_ascii=False)
+        return f"{{ kernels = {json.dumps(kernels)}, removed = {listed} }}"
     if not kernels:
-        return "could not be applied alone"
-    return f"none seen of {rate(least_per_s)} events/s or more (Linux {kernels})"
+        return '{ kernels = "" }'
+    return f"{{ kernels = {json.dumps(kernels)}, least_per_s = {json.dumps(rate(least_per_s))} }}"
 
 
 def toml(effects: Sequence[Effect], least_per_s: float) -> str:
-    sentences = {knob: sentence(seen, least_per_s) for knob, seen in by_knob(effects).items()}
+    entries = {knob: entry(seen, least_per_s) for knob, seen in by_knob(effects).items()}
     lines = [
         "# What each knob was seen to do to an isolated CPU. Written by `make effects`; see docs/knob-effects.md.",
-        *(f"{json.dumps(knob)} = {json.dumps(text, ensure_ascii=False)}" for knob, text in sentences.items()),
+        *(f"{json.dumps(knob)} = {text}" for knob, text in entries.items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -101,4 +102,4 @@ def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Seque
 
 def text(effects: Sequence[Effect], least_per_s: float) -> str:
     """For the terminal: a line a knob."""
-    return "\n".join(f"{knob:24} {sentence(seen, least_per_s)}" for knob, seen in by_knob(effects).items())
+    return "\n".join(f"{knob:24} {entry(seen, least_per_s)}" for knob, seen in by_knob(effects).items())

@@ -88,4 +88,5 @@ def test_a_profile_that_wants_something_else_is_refused_in_one_line(
 
 def test_a_plan_says_that_boot_apply_would_add_what_is_missing(quiet: Quiet, tmp_path: Path) -> None:
     root = plant(tmp_path, machine(4))
-    assert "`quiet boot apply` would add:\n  isolcpus=managed_irq,2-3" in quiet("plan", "--root", root).out
+    assert "`quiet boot apply` would add:\n  isolcpus=managed_irq,2-3" in quiet("plan", "--all", "--root", root).out
+    assert "`quiet boot plan`): isolcpus=managed_irq,2-3" in quiet("plan", "--root", root).out

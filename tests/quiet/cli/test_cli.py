@@ -222,7 +222,7 @@ def test_a_reader_that_goes_away_is_no_traceback(root: Path) -> None:
 
 
 def test_plan_in_words_and_as_an_object_have_the_same_targets(quiet: Quiet, root: Path, mine: Path) -> None:
-    words = quiet("plan", "--root", root, "-p", mine).out
+    words = quiet("plan", "--all", "--root", root, "-p", mine).out
     shape = json.loads(quiet("plan", "--root", root, "-p", mine, "--json").out)
     assert f"{len(shape['changes'])} changes by 3 knobs" in words
     assert all(change["target"].removeprefix("file:") in words for change in shape["changes"])

@@ -14,7 +14,7 @@ from tests.trees import cpufreq, hybrid, machine, plant, task
 
 
 def test_a_plan_says_the_cpus_and_each_change_with_both_values(quiet: Quiet, tmp_path: Path) -> None:
-    out = quiet("plan", "--root", tree(tmp_path / "machine")).out
+    out = quiet("plan", "--all", "--root", tree(tmp_path / "machine")).out
     assert "isolated CPUs      1   (1 whole physical core on the only NUMA node, away from CPU 0;" in out
     assert "their sibling threads 3 go offline" in out
     assert "housekeeping CPUs  0,2" in out
@@ -26,14 +26,14 @@ def test_a_plan_says_the_cpus_and_each_change_with_both_values(quiet: Quiet, tmp
 
 
 def test_many_targets_of_a_knob_are_counted(quiet: Quiet, tmp_path: Path) -> None:
-    out = quiet("plan", "--root", plant(tmp_path, machine(cpus=4, irqs=50))).out
+    out = quiet("plan", "--all", "--root", plant(tmp_path, machine(cpus=4, irqs=50))).out
     assert "and 47 more" in out
     assert out.count("irq:") == 4
     assert "irq:3" not in out
 
 
 def test_interrupts_and_tasks_come_with_their_names(quiet: Quiet, tmp_path: Path) -> None:
-    out = quiet("plan", "--root", plant(tmp_path, machine(cpus=4, irqs=1) | task(812, "sshd", "0-3"))).out
+    out = quiet("plan", "--all", "--root", plant(tmp_path, machine(cpus=4, irqs=1) | task(812, "sshd", "0-3"))).out
     assert "irq:0 nvme0q0" in out
     assert "task:812 sshd" in out
 

@@ -1,0 +1,128 @@
+"""The short text of `quiet plan` and `quiet apply`: what a profile gains, what others notice, what needs a reboot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from quiet import cpulist
+from quiet.cli.text import counted, cpus, out
+from quiet.knobs.effects import measured_effect
+from quiet.knobs.registry import BY_NAME, KNOBS
+
+if TYPE_CHECKING:
+    from quiet.settings.apply import Receipt
+    from quiet.settings.plan import Change, Plan, Skipped
+
+MOST_LINES = 15
+_GAINS, _NOTICED, _FAILURES = 5, 3, 2  # lines for each
+_WIDTH = 100
+
+
+def plan(result: Plan, applied: bool) -> None:
+    """A plan in at most MOST_LINES lines."""
+    name = f"profile **{result.profile}**{' (applied)' if applied else ''}"
+    left = f"{len(result.skips)} left alone; `quiet plan --all` lists them"
+    if result.changes:
+        out(f"{name}: {_number(result.changes)}, {left}")
+    else:
+        out(f"{name}: **no change**: every setting is as the profile wants it, {left}")
+    cpus(result.cpus)
+    _gained(result.changes, f"You gain on CPUs {cpulist.format(result.cpus.isolated)}:", _GAINS)
+    _noticed(result.changes)
+    _reboot(result.missing_boot)
+    if result.changes:
+        profile = "" if result.profile == "bench" else f" --profile {result.profile}"
+        out(f"`quiet apply{profile}` makes these changes; `quiet restore` restores every setting")
+
+
+def receipt(done: Receipt) -> None:
+    """The result of an apply in at most MOST_LINES lines."""
+    left = f"{len(done.skips)} left alone; `quiet apply --all` lists them"
+    if done.changes:
+        out(f"applied **{done.profile}**: {_number(done.changes)}, {left}")
+    else:
+        out(f"**{done.profile}** was applied already: no change")
+    cpus(done.cpus)
+    _failed(done.failures)
+    gains = 2 if done.failures else _GAINS
+    _gained(done.changes, f"You gain on CPUs {cpulist.format(done.cpus.isolated)}:", gains)
+    _noticed(done.changes)
+    _reboot(done.missing_boot)
+    out("`quiet restore` restores every setting")
+
+
+def _number(changes: Sequence[Change]) -> str:
+    return f"**{counted(len(changes), 'change')}** by {counted(len({each.knob for each in changes}), 'knob')}"
+
+
+def _gained(changes: Iterable[Change], title: str, most: int) -> None:
+    """A line for each gain, with the number of changes and the largest measured effect."""
+    number: dict[str, int] = {}
+    for each in changes:
+        number[each.knob] = number.get(each.knob, 0) + 1
+    gains: dict[str, list[str]] = {}
+    for knob in KNOBS:
+        if knob.name in number:
+            gains.setdefault(knob.gain, []).append(knob.name)
+    if not gains:
+        return
+    out(title)
+    rows = [
+        (gain, counted(sum(number[name] for name in names), "change") + _measured(names))
+        for gain, names in gains.items()
+    ]
+    if len(rows) > most:
+        rest = rows[most - 1 :]
+        rows[most - 1 :] = [("and " + ", ".join(gain for gain, _ in rest), "")]
+    width = max(len(gain) for gain, text in rows if text)
+    for gain, text in rows:
+        out(f"  {gain:{width}}  {text}".rstrip())
+
+
+def _measured(names: Iterable[str]) -> str:
+    """The first effect that was measured of these knobs, in the order in which they are applied."""
+    for name in names:
+        effect = measured_effect(BY_NAME[name])
+        if effect and effect.removed:
+            return f" (in the lab: {effect.removed[0]})"
+    return ""
+
+
+def _noticed(changes: Iterable[Change]) -> None:
+    names = dict.fromkeys(each.knob for each in changes)
+    noticed = list(dict.fromkeys(BY_NAME[name].noticed for name in names if BY_NAME[name].noticed))
+    if noticed:
+        out("Others on this machine notice:")
+        for line in _lines(noticed, _NOTICED):
+            out(f"  {line}")
+
+
+def _lines(phrases: Sequence[str], most: int) -> list[str]:
+    """The phrases, several a line; those that do not fit are counted at the end."""
+    lines = [""]
+    for number, phrase in enumerate(phrases):
+        joined = f"{lines[-1]}; {phrase}" if lines[-1] else phrase
+        last = len(lines) == most
+        if len(joined) <= _WIDTH - (20 if last else 0) or not lines[-1]:
+            lines[-1] = joined
+        elif last:
+            lines[-1] += f"; and {len(phrases) - number} more"
+            break
+        else:
+            lines.append(phrase)
+    return lines
+
+
+def _failed(failures: Sequence[Skipped]) -> None:
+    """The failures, the first of them in full."""
+    if not failures:
+        return
+    out(f"**could not be applied** ({len(failures)}):")
+    for each in failures[:_FAILURES]:
+        out(f"  {each.knob}: {each.target.removeprefix('file:')}: {each.reason}")
+
+
+def _reboot(parameters: Sequence[str]) -> None:
+    if parameters:
+        out(f"Only a reboot can set (`quiet boot plan`): {' '.join(parameters)}")
