@@ -79,7 +79,7 @@ textbook-cases: setup ## write docs/textbook-cases.md: what screen analyze says 
 benchmarks: setup ## how fast and how exact quiet and cbench themselves are, beside comparable tools
 	@for file in tests/benchmarks/*.py; do [ -e "$$file" ] || continue; echo "==> $$file"; $(BIN)/python "$$file"; done
 
-# STUDIES=N simulates N of each situation, ONLY=WORD some situations (and then leaves the docs alone).
+# STUDIES=N simulates N of each situation, ONLY=WORD some situations (the others keep their rows in the docs).
 error-rates: setup ## the error rates and power that docs/error-rates.md states, in simulated studies (half an hour on 2 cores)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.error_rates --studies $(or $(STUDIES),1000) --docs docs/error-rates.md $(if $(ONLY),--only '$(ONLY)')
 

@@ -3,8 +3,8 @@
     python -m tests.error_rates [--studies N] [--only WORD] [--docs FILE]
 
 Runs on all processors, prints a line for each rate as it is known, writes the tables between the marks of FILE
-(docs/error-rates.md), and ends with 1 where a stated bound does not hold. All seeds are fixed. A further part is a
-module in this folder with a tuple RATES, added to PARTS.
+(docs/error-rates.md; with --only, rates that are not measured keep their rows), and exits with 1 where a stated bound
+does not hold. All seeds are fixed. A further part is a module in this folder with a tuple RATES, added to PARTS.
 """
 
 from __future__ import annotations
@@ -59,10 +59,28 @@ def measured(chosen: list[Rate], studies: int) -> list[MeasuredRate]:
     return found
 
 
-def tables(found: list[MeasuredRate]) -> str:
-    """As Markdown."""
+def row(made: MeasuredRate) -> str:
+    """As a line of Markdown."""
+    rate = made.rate
+    stated = f"at most {rate.high:g}" if not rate.low else f"at least {rate.low:g}"
+    stated = f"{rate.low:g} to {rate.high:g}" if rate.low and rate.high < 100 else stated
+    return f"| {rate.name} | {made.percent:.1f} | {stated} | {made.studies:,} |"
+
+
+def written(text: str) -> dict[str, str]:
+    """The rows that tables have, by the keys of their rates."""
+    rows, title = {}, ""
+    for line in text.splitlines():
+        title = line.removeprefix("### ") if line.startswith("### ") else title
+        if line.startswith("| ") and title:
+            rows[f"{title}: {line.split(' | ')[0].removeprefix('| ')}"] = line
+    return rows
+
+
+def tables(rows: dict[str, str]) -> str:
+    """As Markdown, in the order of the rates."""
     lines = []
-    for title, group in groupby(found, key=lambda each: each.rate.table):
+    for title, group in groupby((rate for rate in rates() if rate.key in rows), key=lambda rate: rate.table):
         lines += [
             "",
             f"### {title}",
@@ -70,19 +88,16 @@ def tables(found: list[MeasuredRate]) -> str:
             "| situation | rate in % | stated | studies |",
             "| --- | ---: | ---: | ---: |",
         ]
-        for each in group:
-            rate = each.rate
-            stated = f"at most {rate.high:g}" if not rate.low else f"at least {rate.low:g}"
-            stated = f"{rate.low:g} to {rate.high:g}" if rate.low and rate.high < 100 else stated
-            lines.append(f"| {rate.name} | {each.percent:.1f} | {stated} | {each.studies:,} |")
+        lines += [rows[rate.key] for rate in group]
     return "\n".join(lines).strip() + "\n"
 
 
 def write(path: Path, found: list[MeasuredRate]) -> None:
-    text = path.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{tables(found)}{END}{after}")
+    """Rates that were not measured in this run keep their rows; of those that are no more, none is left."""
+    before, _, rest = path.read_text().partition(BEGIN)
+    kept, _, after = rest.partition(END)
+    rows = written(kept) | {made.rate.key: row(made) for made in found}
+    path.write_text(f"{before}{BEGIN}\n{tables(rows)}{END}{after}")
 
 
 def main() -> int:
@@ -95,7 +110,7 @@ def main() -> int:
     found = measured([rate for rate in rates() if options.only in rate.key], options.studies)
     wrong = [each for each in found if not each.holds]
     print(f"{len(found)} rates in {(time.monotonic() - start) / 60:.1f} minutes; {len(wrong)} outside their bounds")
-    if options.docs and not options.only:
+    if options.docs:
         write(options.docs, found)
     return 1 if wrong else 0
 

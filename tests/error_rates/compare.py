@@ -82,7 +82,7 @@ POWER = "`cbench compare`: a faster benchmark is found"
 RATES: tuple[Rate, ...] = (
     Rate(NULL, "1 benchmark, 8 and 8 processes", Suite().differs(), 3.5, 6),
     Rate(NULL, "30 benchmarks, 8 and 8 processes", Suite(30).differs(), 0, 5, 0.5),
-    Rate(NULL, "30 benchmarks, 20 and 20 processes", Suite(30, 20, 20).differs(), 0, 5, 0.1),
+    Rate(NULL, "30 benchmarks, 20 and 20 processes", Suite(30, 20, 20).differs(), 0, 5, 0.5),
     Rate(NULL, "1 benchmark, 4 and 4 processes", Suite(1, 4, 4).differs(), 0, 5),
     Rate(NULL, "1 and 1 process", Suite(1, 1, 1).differs(), 0, 0),
     Rate(NULL, "20 processes and 1", Suite(1, 20, 1).differs(), 0, 5),

@@ -118,6 +118,7 @@ NULLS: dict[str, Simulated] = {
     "coarse clock with rare slow trials, 5 tests, 50 + 50 runs": Simulated(RARE, tests=5, fixed=50, random=50),
     "unequal arms, 60 + 5 runs, 20 tests, ties": Simulated(ONE_DIGIT, 20, 60, 5, "drawn", bare=True),
     "unequal arms, two levels, 60 + 5 runs": Simulated(TWO, 5, 60, 5, "drawn", bare=True),
+    "coarse clock with rare slow trials, 60 + 3 runs": Simulated(RARE, 5, 60, 3, "drawn", bare=True),
     "runs in any order, 5 tests, 25 + 25 runs": Simulated(tests=5, fixed=25, random=25, design="drawn"),
 }
 SPREADS: dict[str, Simulated] = {

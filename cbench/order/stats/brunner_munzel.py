@@ -9,7 +9,9 @@ Biometrical J. 42 (2000) 17-25: the rank sum, studentised by the variances of bo
 Student's t with Satterthwaite's degrees of freedom.
 M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests for scale", J. Amer. Statist. Assoc. 71 (1976)
 210-213, with distances to each sample's median: of 56 tests of spread among those that stay at their level whatever the
-distribution (W. J. Conover, M. E. Johnson, M. M. Johnson, Technometrics 23 (1981) 351-361).
+distribution (W. J. Conover, M. E. Johnson, M. M. Johnson, Technometrics 23 (1981) 351-361). Where there are so few
+different distances that their permutations can be counted, as of a coarse clock, p is exact: by the chi-squared
+distribution one odd value of 3 against 60 that are alike had p 8e-6 in place of 1/21.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.order.stats.permutation import scored_p
 from cbench.stats.distributions import chi2_sf, student_p
 from cbench.stats.kruskal import tied
 
@@ -58,7 +61,10 @@ def placements(of: Values, among: Values) -> Values:
 
 
 def spread_p(first: Values, second: Values) -> float | None:
-    """Fligner and Killeen's p that two sorted samples are spread alike around their medians; None with too few."""
+    """Fligner and Killeen's p that two sorted samples are spread alike around their medians; None with too few.
+
+    Exact where few distances are different, else by the chi-squared distribution.
+    """
     m, n = first.size, second.size
     if min(m, n) < FEWEST:
         return None
@@ -66,6 +72,7 @@ def spread_p(first: Values, second: Values) -> float | None:
     order = np.argsort(away, kind="stable")
     scores = _scores(m + n)
     lengths = tied(away[order])
+    means = scores
     if lengths is not None:
         ends = np.cumsum(lengths).astype(np.intp)
         means = np.add.reduceat(scores, np.concatenate([[0], ends[:-1]])) / lengths
@@ -75,7 +82,9 @@ def spread_p(first: Values, second: Values) -> float | None:
     if not variance:
         return 1.0
     distance = float(scores[order < m].sum()) - m * middle
-    return chi2_sf(distance * distance / variance, 1)
+    square = distance * distance / variance
+    exact = None if lengths is None else scored_p(square, lengths, means, m, n)
+    return chi2_sf(square, 1) if exact is None else exact
 
 
 def spread_ratio(first: Values, second: Values) -> float | None:

@@ -17,6 +17,7 @@ permutation and rank tests", Statist. Software Newsletter 12 (1986) 10-17: count
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd, sqrt
 
@@ -64,6 +65,16 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     if cells < k:
         return chi2_sf(h, 1)
     return _tail(h, *_distribution(ties, k, step * most / cells))
+
+
+def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
+    """The same of a sum of other scores than ranks, one for each place: P(square' >= square) of its squared distance to
+    its mean over its variance. None where there are more tables of the different values than TABLES."""
+    n, k = first + second, min(first, second)
+    ties = _counts(lengths, n)
+    if _tables(ties, k) > TABLES:
+        return None
+    return _tail(square, *_enumerated(ties, k, tuple(scores.tolist())))
 
 
 def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
@@ -150,10 +161,11 @@ def _binomial(length: int, most: int, share: float) -> Values:
 
 
 @lru_cache(maxsize=256)
-def _enumerated(ties: tuple[int, ...], k: int) -> tuple[Values, Values]:
-    """By all tables: of each different value but the most frequent one, how many are in the sample."""
-    n, share = sum(ties), k / sum(ties)
-    ranks = _doubled(ties)
+def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -> tuple[Values, Values]:
+    """By all tables: of each different value but the most frequent one, how many are in the sample. Of the doubled
+    ranks, or of these scores."""
+    share = k / sum(ties)
+    ranks: Sequence[float] = scores or _doubled(ties)
     rest = ties.index(max(ties))
     count, sums, weight = np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1)
     for at, length in enumerate(ties):
@@ -167,13 +179,13 @@ def _enumerated(ties: tuple[int, ...], k: int) -> tuple[Values, Values]:
     possible = (left >= 0) & (left <= ties[rest])
     of_rest = _binomial(ties[rest], min(ties[rest], k), share)
     weight = weight[possible] * of_rest[left[possible]]
-    return _ordered(sums[possible] + k * ranks[rest], weight, _moments(ties, k, n))
+    return _ordered(sums[possible] + k * ranks[rest], weight, _moments(ties, ranks, k))
 
 
 @lru_cache(maxsize=4096)
 def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, Values]:
     """All values that H can have, ascending, and the chance of each or a larger one; ranks in whole steps."""
-    n, share = sum(ties), k / sum(ties)
+    share = k / sum(ties)
     ranks = _doubled(ties)
     base = ranks[ties.index(max(ties))]  # where ranks are rounded, not those of the many that are alike
     lowest = round((ranks[0] - base) / step)
@@ -192,13 +204,14 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
                 ways[x:, x * score :] += chances[x] * before[: k + 1 - x, : most + 1 - x * score]
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
-    return _ordered(sums, ways[k][found], _moments(ties, k, n))
+    return _ordered(sums, ways[k][found], _moments(ties, ranks, k))
 
 
-def _moments(ties: tuple[int, ...], k: int, n: int) -> tuple[float, float]:
-    """The mean and variance of the sum of k doubled ranks."""
-    square, _, _ = _sums(np.array(ties, dtype=np.float64), n)
-    return float(k * (n + 1)), 4 * k * (n - k) / (n * (n - 1)) * square
+def _moments(ties: tuple[int, ...], scores: Sequence[float], k: int) -> tuple[float, float]:
+    """The mean and variance of the sum of k scores."""
+    lengths, every, n = np.array(ties, dtype=np.float64), np.array(scores, dtype=np.float64), sum(ties)
+    mean = float(lengths @ every) / n
+    return k * mean, k * (n - k) / (n * (n - 1)) * float(lengths @ (every - mean) ** 2)
 
 
 def _ordered(sums: Values, weight: Values, moments: tuple[float, float]) -> tuple[Values, Values]:
