@@ -69,7 +69,8 @@ def catalogue() -> Catalogue:
 def explained(name: str) -> ListedWorkload | ListedCounter:
     """The workload or counter of this name. Raises UsageError, with the names that are close."""
     content = catalogue()
-    by_name = {each.name: each for each in (*content.workloads, *content.counters)}
+    by_name: dict[str, ListedWorkload | ListedCounter] = {each.name: each for each in content.workloads}
+    by_name |= {each.name: each for each in content.counters}
     if name not in by_name:
         raise UsageError(f"unknown workload or counter {name!r}{did_you_mean(name, by_name)}; see `cbench list`")
     return by_name[name]
