@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cbench.ab import command as ab
-from cbench.command import PanelGroup
+from cbench.command import SectionGroup
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
@@ -38,7 +38,7 @@ Start with:
 """
 
 app = typer.Typer(
-    cls=PanelGroup,
+    cls=SectionGroup,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

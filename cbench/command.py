@@ -17,7 +17,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the random order.")]
 MEASURE, COMPARE, STUDY = "Measure", "Compare and report", "Study"
 
 
-class PanelGroup(TyperGroup):
+class SectionGroup(TyperGroup):
     """A group whose `--help` lists the commands by their panels, each with a complete one-line help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

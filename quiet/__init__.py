@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from quiet.errors import QuietError as QuietError
     from quiet.errors import Refused as Refused
     from quiet.errors import UsageError as UsageError
+    from quiet.errors import did_you_mean as did_you_mean
     from quiet.host.host import Host as Host
     from quiet.host.proc import STEAL as STEAL
     from quiet.host.proc import cpu_ticks as cpu_ticks
@@ -102,7 +103,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable raised_at save say table_html",
     "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
-    "errors": "Incomplete QuietError Refused UsageError",
+    "errors": "Incomplete QuietError Refused UsageError did_you_mean",
     "host.host": "Host",
     "host.proc": "STEAL cpu_ticks meminfo",
     "host.reader": "Reader",

@@ -65,6 +65,7 @@ def test_both_print_their_version(program: str) -> None:
         (("quiet", "plan", "--profile", "bnch"), "did you mean bench?"),
         (("quiet", "explain", "cpustt"), "did you mean cpuset?"),
         (("cbench", "explain", "memroy"), "did you mean memory?"),
+        (("cbench", "run", "memroy"), "did you mean memory?"),
     ],
 )
 def test_a_misspelled_name_is_answered_with_the_close_ones(words: tuple[str, ...], said: str) -> None:

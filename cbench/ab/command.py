@@ -81,7 +81,9 @@ def ab_command(
             if word.startswith("-") and word.partition("=")[0] not in ("--resume", "--json")
         ]
         if words or others:
-            raise UsageError(f"--resume goes on as the comparison began: leave {(others or words or [''])[0]} away")
+            raise UsageError(
+                f"--resume takes the options of the stored comparison: omit {(others or words or [''])[0]}"
+            )
         with interruptible(kept=True), TrialBar() as bar:
             result = measuring.resume(resume, bar.show, tell)
     else:

@@ -50,7 +50,10 @@ def compare_command(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A table and a verdict for each test.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Report which tests are faster, slower, or the same. Exits with 1 after a regression, else 2 if none can be judged."""
+    """Report which tests are faster, slower, or the same.
+
+    Exits with 1 after a regression, with 2 if nothing can be judged.
+    """
     from cbench.compare import result, table
     from cbench.compare.markdown import summary
     from cbench.compare.pairs import file_of

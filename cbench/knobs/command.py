@@ -72,7 +72,7 @@ def knobs_command(
         allowed = ("--resume", "--json", "--report", "--write-profile")
         others = [word for word in sys.argv[3:] if word.startswith("-") and word.partition("=")[0] not in allowed]
         if words or others:
-            raise UsageError(f"--resume goes on as the screening began: leave {(others or words or [''])[0]} away")
+            raise UsageError(f"--resume takes the options of the stored screening: omit {(others or words or [''])[0]}")
     if resume is None:
         options = KnobOptions(
             profile=profile,

@@ -10,7 +10,7 @@ from cbench.machine import counters
 from cbench.model import Workload
 from cbench.workloads import user_code
 from cbench.workloads.registry import USER_PARAMETERS, WORKLOADS
-from quiet import UsageError
+from quiet import UsageError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,10 @@ def catalogue() -> Catalogue:
 def explained(name: str) -> ListedWorkload | ListedCounter:
     """The workload or counter of this name. Raises UsageError, with the names that are close."""
     content = catalogue()
-    by_name = {each.name: each for each in (*content.workloads, *content.counters)}
+    by_name: dict[str, ListedWorkload | ListedCounter] = {each.name: each for each in content.workloads}
+    by_name |= {each.name: each for each in content.counters}
     if name not in by_name:
-        from difflib import get_close_matches
-
-        close = ", ".join(get_close_matches(name, by_name))
-        hint = f"did you mean {close}? " if close else ""
-        raise UsageError(f"unknown workload or counter {name!r}; {hint}`cbench list` has all names")
+        raise UsageError(f"unknown workload or counter {name!r}{did_you_mean(name, by_name)}; see `cbench list`")
     return by_name[name]
 
 

@@ -133,7 +133,7 @@ def run(
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     if words or commands:
         if len(workloads or []) > len(words):
-            raise UsageError("workloads and commands cannot be measured together: leave one of them away")
+            raise UsageError("workloads and commands cannot be measured together: omit one of them")
         given = {
             "--events": events != "auto",
             "--until-clean": until_clean is not None,
@@ -148,7 +148,7 @@ def run(
             "--param": bool(param),
             "--no-trace": no_trace,
         }
-        _only(given, "is for workloads; leave it away for a command")
+        _only(given, "is for workloads; omit it for a command")
         from cbench.external.options import external_options
 
         _commands(

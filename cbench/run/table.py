@@ -228,7 +228,8 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
 def catalogue(content: Catalogue) -> None:
     """The lines of `cbench list`: one for each workload and counter."""
     console = table_console(100)
-    width = max(len(each.name) for each in (*content.workloads, *content.counters))
+    names = [*(each.name for each in content.workloads), *(each.name for each in content.counters)]
+    width = max(map(len, names))
 
     def line(name: str, text: str) -> None:
         console.print(escape(f"  {name:{width}}  {text}".rstrip()), soft_wrap=True)

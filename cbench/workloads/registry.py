@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
 from cbench.workloads import branches, caches, floats, kernel, screening, thesis
-from quiet import UsageError
+from quiet import UsageError, did_you_mean
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,
@@ -30,7 +30,8 @@ def find(name: str) -> Workload:
         if workload.name == name:
             return workload
     known = ", ".join(workload.name for workload in WORKLOADS)
-    raise UsageError(f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION")
+    close = did_you_mean(name, (workload.name for workload in WORKLOADS))
+    raise UsageError(f"unknown workload {name!r}{close}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION")
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, int]:

@@ -304,7 +304,7 @@ def why_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON to stdout, after CMD's.")] = False,
 ) -> None:
-    """Run a command and report its interruptions and their causes. Changes nothing; needs no root.
+    """Run a command and report its interruptions, with causes. Changes nothing; needs no root.
 
     Also predicts how much of the lost time `quiet run` would save. Root adds each cause's name and length. The report
     is on stderr.

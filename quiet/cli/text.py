@@ -186,9 +186,9 @@ def restored(outcome: Outcome) -> None:
         return
     out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
     if outcome.gone:
-        out(f"  {counted(len(outcome.gone), 'target')} gone meanwhile (tasks, devices): nothing to put back")
-    skips(outcome.conflicts, "changed by somebody else since, left alone")
-    skips(outcome.failures, "could not be put back")
+        out(f"  {counted(len(outcome.gone), 'target')} no longer exist (tasks, devices): nothing to restore")
+    skips(outcome.conflicts, "changed by another program since, left alone")
+    skips(outcome.failures, "could not be restored")
     skips(outcome.damage, "the journal is damaged")
     if outcome.log_error:
         note(f"the restore could not be logged: {outcome.log_error}")
@@ -215,7 +215,7 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
     if item.after:
         rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
     if item.moves:
-        rows.append(("also moves", f"{item.moves} (recorded, and put back)"))
+        rows.append(("also moves", f"{item.moves} (recorded and restored)"))
     if item.restore_last:
         rows.append(("restored", "last, because it would disturb the others"))
     rows += [("stops", text) for text in dict.fromkeys(stops)]

@@ -92,7 +92,7 @@ def removed(done: BootReceipt) -> None:
     if done.record is None:
         out("nothing of quiet's is in the boot configuration: **nothing left changed**")
         return
-    _did(done, "put back")
+    _did(done, "restored")
     for path, reason in done.conflicts:
         out(f"  {path}: {reason}")
     if done.conflicts:

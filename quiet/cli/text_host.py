@@ -93,7 +93,7 @@ def _options(checked: KernelReport) -> str:
 
 def kernel(checked: KernelReport) -> None:
     """The options that are there by fragment, then those that are missing and what that costs."""
-    seen = checked.source or "no configuration found: told by what the options bring"
+    seen = checked.source or "no configuration found: derived from the files that the options create"
     out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
     fragments = dict.fromkeys(option.fragment for option in checked.options)
     for name in fragments:
@@ -146,7 +146,7 @@ def service_removed(done: ServiceReceipt) -> None:
     out(f"removed **{done.unit}** (profile {done.profile}):")
     _service_files(done)
     if done.left:
-        note("what it had applied could not all be put back; `quiet restore` says what is left")
+        note("some of its settings could not be restored; `quiet restore` lists them")
 
 
 def _service_files(done: ServiceReceipt) -> None:
@@ -164,5 +164,5 @@ def watch_event(event: WatchEvent, width: int) -> str:
         now = "absent" if change.current is None else value_types.plain(change.kind, change.current)
         state = change.wanted if event.settled else f"{now}, wanted {change.wanted}"
         parts.append(f"{change.knob}: {target}: {state}")
-    words = "; ".join(filter(None, (event.text, event.by and f"told by {event.by}")))
+    words = "; ".join(filter(None, (event.text, event.by and f"reported by {event.by}")))
     return "  ".join([*parts, *filter(None, [f"({words})" if event.change and words else words])])

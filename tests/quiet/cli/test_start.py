@@ -15,7 +15,6 @@ from tests.trees import machine, plant
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("apply",),
         ("plan", "--help"),
         ("plan", "-p", "bench"),

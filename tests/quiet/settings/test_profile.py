@@ -105,7 +105,10 @@ def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, conten
 
 
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match="profile bnech: no such profile; there are: as-is, bench, strict; or give"):
+    with pytest.raises(
+        UsageError,
+        match=r"profile bnech: no such profile; there are: as-is, bench, strict; did you mean bench\?; or give",
+    ):
         profile.load("bnech")
     with pytest.raises(UsageError, match=r"profile \./none\.toml: no such file"):
         profile.load("./none.toml")

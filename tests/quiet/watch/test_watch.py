@@ -231,7 +231,7 @@ def test_each_line_of_json_is_one_object(host: Host, quiet: Quiet) -> None:
 def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet) -> None:
     put(host, KSM, "1")()
     done = quiet("watch", "--root", host.root, "--duration", "0.1")
-    assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (told by the first look)" in done.out
+    assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (reported by the first look)" in done.out
     assert done.out[:8].count(":") == 2
 
 
