@@ -14,9 +14,7 @@ from tests import CHECKOUT
 EXCLUDED = (
     *("quiet/", "cbench/", "tests/"),
     "docs/reference-commands.md",  # the help of the two packages above
-    *("docs/boot.md", "docs/decisions.md", "docs/exact-machine.md", "docs/knobs.md", "docs/order-statistics.md"),
-    *("docs/screen-analysis.md", "docs/screen-file.md", "docs/screening-effects.md", "docs/study-file.md"),
-    "docs/studies/README.md",
+    "docs/decisions.md",
     *("docs/knob-effects.md", "docs/textbook-cases.md"),  # written by programs of tests/
 )
 WORDS = (

@@ -1,4 +1,4 @@
-"""The picture of the README: `python -m tests.reference.gaps PAGE FILE.svg` draws a page of `quiet noise --timeline`."""
+"""The picture of the README: `python -m tests.reference.gaps PAGE FILE` draws a page of `quiet noise --timeline`."""
 
 from __future__ import annotations
 
