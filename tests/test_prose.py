@@ -56,3 +56,7 @@ def test_no_text_uses_a_word_that_our_style_avoids() -> None:
 
 def test_a_use_is_reported_with_its_line_and_an_exception_is_not() -> None:
     assert avoidable("fine\nit is put\nback\n`not told` retells; Told\n") == ["2: put back", "4: Told"]
+
+
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len((CHECKOUT / "README.md").read_text().split()) <= 900
