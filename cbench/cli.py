@@ -15,6 +15,7 @@ from cbench.doctor import command as doctor
 from cbench.export import command as export
 from cbench.gate import command as gate
 from cbench.interfere import command as interfere
+from cbench.jobs import command as jobs
 from cbench.knobs import command as knobs
 from cbench.layout import command as layout
 from cbench.order import command as order
@@ -32,7 +33,7 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen, jobs):
     feature.add_to(app)
 for part in (validate, knobs):
     part.add_to(screen.screen)

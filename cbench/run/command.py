@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import Detach, Json
 from cbench.console import interruptible, show
 from quiet import UsageError
 
@@ -117,10 +117,23 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the table of all figures, and how the first trials settled.")
     ] = False,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Run workloads or commands: one number a trial, each with what is known to have come between."""
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+    if detach:
+        from cbench.console import write_json
+        from cbench.study import detached
+
+        if not (words or commands or workloads):
+            raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
+        if output is None:
+            raise UsageError("--detach: name the file that keeps every trial: -o FILE")
+        job = detached.start_again(output)
+        if as_json:
+            write_json(job)
+        return
     if words or commands:
         if len(workloads or []) > len(words):
             raise UsageError("workloads and commands cannot be measured together: leave one of them away")
