@@ -13,6 +13,7 @@ from cbench.ab import command as ab
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
+from cbench.fleet import command as fleet
 from cbench.gate import command as gate
 from cbench.interfere import command as interfere
 from cbench.jobs import command as jobs
@@ -33,7 +34,7 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen, jobs):
+for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen, jobs, fleet):
     feature.add_to(app)
 for part in (validate, knobs):
     part.add_to(screen.screen)

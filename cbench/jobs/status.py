@@ -13,8 +13,6 @@ from cbench.study.store import StudyStore
 from quiet import QuietError, UsageError
 
 RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
-RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": ("ab", "--resume")}
-"""The words before the store that go on with it, by kind; a plain run has none: it begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +53,6 @@ def status(data: str) -> JobStatus:
         return replace(found, state=FINISHED)
     failed = code is not None and code < 128 and found.kind != "ab"
     return replace(found, state=FAILED if failed or code == 2 else STOPPED, message=detached.last_message(path))
-
-
-def arguments(data: Path, begin: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of cbench that go on with a measurement, or `begin` it."""
-    if not data.is_file() or not data.stat().st_size or (words := RESUMED.get(begin[0])) is None:
-        return begin
-    try:
-        with reading(data):
-            _begun(data)
-    except UsageError:  # killed before it stored its plan
-        return begin
-    return (*words, str(data))
-
-
-def _begun(path: Path) -> None:
-    """Raises UsageError where a store has no content yet."""
-    connection = for_reading(path)
-    try:
-        if has_study(connection) or connection.execute("SELECT count(*) FROM run").fetchone()[0]:
-            return
-    finally:
-        connection.close()
-    raise UsageError(f"{path}: empty")
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
