@@ -1,4 +1,4 @@
-"""Calls Ansible's programs. They are never imported: Ansible's license is the GPL, and any version from 2.14 on will do."""
+"""Calls Ansible's programs, of any version from 2.14 on. They are never imported: their license is the GPL."""
 
 from __future__ import annotations
 

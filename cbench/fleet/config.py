@@ -18,7 +18,7 @@ KINDS = ("ab", "run")
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`begin`: the words of cbench that start it on a node, in the study's folder; `files`: what else to push, relative.
+    """`begin`: the words of cbench that start it in the study's folder on a node; `files`: what else to push.
 
     `boot`: a profile whose boot parameters are applied with one reboot; `bin`: where the programs are on each node
     already, "" to install them; `allocate`, `release`: shell commands on the controller.

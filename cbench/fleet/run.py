@@ -234,7 +234,7 @@ class Fleet:
         self._save()
 
     def _shell(self, command: str, stdout: int | None) -> subprocess.CompletedProcess[str]:
-        """One of the user's commands, in the study's folder; it is given the fleet's identifier, folder and inventory."""
+        """Run one of the user's commands in the study's folder, with the fleet's identifier, folder and inventory."""
         known = {"FLEET_ID": self._state.id, "FLEET_DIR": str(self._folder.absolute())}
         environment = {**os.environ, **known, "FLEET_INVENTORY": self._state.inventory}
         words = ["/bin/sh", "-c", command]

@@ -24,7 +24,8 @@ PATIENCE_S = 10.0
 class NodeState:
     """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
 
-    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: how often it failed. `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
+    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: how often it failed.
+    `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
     """
 
     state: str = NEW
