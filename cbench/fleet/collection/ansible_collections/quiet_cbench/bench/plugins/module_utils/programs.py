@@ -14,7 +14,7 @@ def call(module, program, *words, codes=(0,)):
     path = os.path.join(module.params["bin"], program) if module.params["bin"] else program
     code, out, err = module.run_command([path, *words, "--json"])
     if code not in codes:
-        module.fail_json(msg=(err.strip() or out.strip()).splitlines()[-1:] or f"{program}: exit code {code}", rc=code)
+        module.fail_json(msg=(err.strip().splitlines() or [f"{program} {words[0]}: exit code {code}"])[-1], rc=code)
     try:
         return (json.loads(out) if out.strip() else {}), code
     except ValueError:
