@@ -43,6 +43,7 @@ test: setup ## the tests, with those that boot real kernels: each case on one (a
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
+	@tests/lab/harness/needs.sh fleet || echo '==> the tests of a fleet with sshd will be SKIPPED'
 	@$(PYTEST) -m 'not long'
 
 test-long: setup lab-setup ## the other kernels, and the cases that take long: containers, threads, services (hours)
@@ -102,7 +103,7 @@ lock: ## update requirements.lock: every dependency with its version and hashes
 	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q install pip-tools; \
 	CUSTOM_COMPILE_COMMAND='make lock' "$$temporary/bin/pip-compile" -q --upgrade --generate-hashes --allow-unsafe \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras \
-		--all-build-deps --extra test --extra lint --extra lab --extra order -o requirements.lock pyproject.toml
+		--all-build-deps --extra test --extra lint --extra lab --extra order --extra fleet -o requirements.lock pyproject.toml
 
 setup: $(STAMP) # .venv with everything in it; repeated only when its inputs change
 

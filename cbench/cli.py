@@ -15,8 +15,10 @@ from cbench.command import SectionGroup
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
+from cbench.fleet import command as fleet
 from cbench.gate import command as gate
 from cbench.interfere import command as interfere
+from cbench.jobs import command as jobs
 from cbench.knobs import command as knobs
 from cbench.layout import command as layout
 from cbench.order import command as order
@@ -46,7 +48,7 @@ app = typer.Typer(
     help="Measure programs and C code, and report what interrupted each trial.",
 )
 
-for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen, jobs, fleet):
     feature.add_to(app)
 for part in (validate, knobs):
     part.add_to(screen.screen)
