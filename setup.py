@@ -10,7 +10,7 @@ import sysconfig
 from setuptools import setup
 
 if os.environ.get("QUIET_CBENCH_PURE") == "1":
-    no_c = dict.fromkeys(("quiet.noise.c", "cbench.c", "cbench.c.workloads", "cbench.kmod"), ["*"])
+    no_c = {name: ["*"] for name in ("quiet.noise.c", "cbench.c", "cbench.c.workloads", "cbench.kmod")}
     setup(exclude_package_data={**no_c, "quiet.noise": ["*.so", "_noise.c"], "cbench": ["*.so", "_cbench.c"]})
 else:
     stable = {} if sysconfig.get_config_var("Py_GIL_DISABLED") else {"bdist_wheel": {"py_limited_api": "cp311"}}
