@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection
 
 import typer
-from typer.completion import completion_init
+from typer._completion_classes import completion_init
 
 from cbench.ab import command as ab
 from cbench.compare import command as compare

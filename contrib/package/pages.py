@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
-from typer.completion import get_completion_script
+from typer._completion_shared import get_completion_script
 
 from quiet import __version__
 

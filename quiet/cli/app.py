@@ -6,7 +6,7 @@ import os
 from typing import Annotated
 
 import typer
-from typer.completion import completion_init
+from typer._completion_classes import completion_init
 
 from quiet import __version__
 from quiet.cli import boot, host, kernel, noise, run, service, settings, watch, why
