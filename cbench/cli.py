@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -111,5 +112,11 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
+    if "_CBENCH_COMPLETE" in os.environ:  # a shell that completes a line needs every option
+        from typer._completion_classes import completion_init
+
+        completion_init()
+        enter(_command, "cbench")
+        return
     _trim(sys.argv[1:])
     enter(_command if sys.argv[1:] else _first_steps, "cbench")
