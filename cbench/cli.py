@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -15,8 +16,10 @@ from cbench.command import SectionGroup
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
+from cbench.fleet import command as fleet
 from cbench.gate import command as gate
 from cbench.interfere import command as interfere
+from cbench.jobs import command as jobs
 from cbench.knobs import command as knobs
 from cbench.layout import command as layout
 from cbench.order import command as order
@@ -46,7 +49,7 @@ app = typer.Typer(
     help="Measure programs and C code, and report what interrupted each trial.",
 )
 
-for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen, jobs, fleet):
     feature.add_to(app)
 for part in (validate, knobs):
     part.add_to(screen.screen)
@@ -109,5 +112,11 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
+    if "_CBENCH_COMPLETE" in os.environ:  # a shell that completes a line needs every option
+        from typer._completion_classes import completion_init
+
+        completion_init()
+        enter(_command, "cbench")
+        return
     _trim(sys.argv[1:])
     enter(_command if sys.argv[1:] else _first_steps, "cbench")

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import COMPARE, Json
-from cbench.console import TrialBar, interruptible, show, tell
+from cbench.command import COMPARE, Detach, Json
+from cbench.console import TrialBar, interruptible, show, tell, write_json
 from quiet import UsageError
 
 
@@ -64,6 +64,7 @@ def ab_command(
         Path | None,
         typer.Option(metavar="FILE", help="Resume an interrupted comparison; show one that has ended."),
     ] = None,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Compare commands in random blocks, against a noise floor. A copy of the first gives the noise floor.
@@ -73,17 +74,23 @@ def ab_command(
     from cbench.ab import run as measuring
     from cbench.ab import table
     from cbench.ab.options import AbOptions, ab_options
+    from cbench.study import detached
 
     if resume is not None:
         others = [
             word
             for word in sys.argv[2:]
-            if word.startswith("-") and word.partition("=")[0] not in ("--resume", "--json")
+            if word.startswith("-") and word.partition("=")[0] not in ("--resume", "--json", "--detach")
         ]
         if words or others:
             raise UsageError(
                 f"--resume takes the options of the stored comparison: omit {(others or words or [''])[0]}"
             )
+        if detach:
+            job = detached.start_again(resume)
+            if as_json:
+                write_json(job)
+            return
         with interruptible(kept=True), TrialBar() as bar:
             result = measuring.resume(resume, bar.show, tell)
     else:
@@ -111,6 +118,13 @@ def ab_command(
                 timeout=timeout,
             ),
         )
+        if detach:
+            if output is None:
+                raise UsageError("--detach: name the file that keeps every block: -o FILE")
+            job = detached.start_again(output)
+            if as_json:
+                write_json(job)
+            return
         with interruptible(), TrialBar() as bar:
             result = measuring.start(options, output, bar.show, tell)
     show(result, as_json, table.result)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import STUDY, Json
-from cbench.console import show, tell_or_json
+from cbench.command import STUDY, Detach, Json
+from cbench.console import show, tell_or_json, write_json
 
 if TYPE_CHECKING:
     from cbench.order.result import OrderResult
@@ -115,11 +115,17 @@ def run_command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (STUDY.db).")
     ] = None,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Run a study; each trial is stored before the next one starts. `resume` continues it after an interruption."""
     from cbench.study import lifecycle, table
 
+    if detach:
+        job = lifecycle.detach(study, output)
+        if as_json:
+            write_json(job)
+        return
     start = lifecycle.StartStudy(study, output)
     with table.StudyBar() as bar:
         status = start.run(bar.show)
@@ -127,10 +133,17 @@ def run_command(
 
 
 @order.command("resume")
-def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
+def resume_command(
+    data: Annotated[str, typer.Argument(metavar="DATA")], *, detach: Detach = False, as_json: Json = False
+) -> None:
     """Resume an interrupted study at its next trial."""
     from cbench.study import lifecycle, table
 
+    if detach:
+        job = lifecycle.detach_again(data)
+        if as_json:
+            write_json(job)
+        return
     resume = lifecycle.ResumeStudy(data)
     with table.StudyBar() as bar:
         status = resume.run(bar.show)
@@ -143,6 +156,15 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
     from cbench.study import lifecycle, table
 
     show(lifecycle.status(data), as_json, table.print_status)
+
+
+@order.command("stop")
+def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
+    """Stop a study that runs detached; what has ended is kept, and `resume` goes on."""
+    from cbench.study import lifecycle
+
+    status = lifecycle.stop(data)
+    tell_or_json(status, as_json, f"stopped; go on with: cbench order resume {data}")
 
 
 def add_to(app: typer.Typer) -> None:

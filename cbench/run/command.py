@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import MEASURE, Json
+from cbench.command import MEASURE, Detach, Json
 from cbench.console import interruptible, show
 from quiet import UsageError
 
@@ -127,10 +127,23 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show all figures, and the warm-up of the first trials.")
     ] = False,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Run workloads or commands and report what interrupted them. Each trial gives one number."""
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+    if detach:
+        from cbench.console import write_json
+        from cbench.study import detached
+
+        if not (words or commands or workloads):
+            raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
+        if output is None:
+            raise UsageError("--detach: name the file that keeps every trial: -o FILE")
+        job = detached.start_again(output)
+        if as_json:
+            write_json(job)
+        return
     if words or commands:
         if len(workloads or []) > len(words):
             raise UsageError("workloads and commands cannot be measured together: omit one of them")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbench.command import STUDY, Json
-from cbench.console import show, tell, tell_or_json
+from cbench.command import STUDY, Detach, Json
+from cbench.console import show, tell, tell_or_json, write_json
 from cbench.screen.analysis.options import ScreenOptions
 from quiet import UsageError, emit, one_line, save
 
@@ -142,19 +142,32 @@ def run_command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (SCREEN.db).")
     ] = None,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment; each trial is stored before the next starts. `resume` continues it after an interruption."""
     from cbench.screen import run
 
+    if detach:
+        job = run.detach(path, output)
+        if as_json:
+            write_json(job)
+        return
     _run(run.StartScreen(path, output), as_json)
 
 
 @screen.command("resume")
-def resume_command(data: Data, *, as_json: Json = False) -> None:
+def resume_command(data: Data, *, detach: Detach = False, as_json: Json = False) -> None:
     """Resume an interrupted experiment at its next trial."""
     from cbench.screen import run
 
+    if detach:
+        from cbench.study import lifecycle
+
+        job = lifecycle.detach_again(data, "screen")
+        if as_json:
+            write_json(job)
+        return
     _run(run.ResumeScreen(data), as_json)
 
 
@@ -175,6 +188,15 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.study import table
 
     show(run.status(data), as_json, partial(table.print_status, kind="screen"))
+
+
+@screen.command("stop")
+def stop_command(data: Data, *, as_json: Json = False) -> None:
+    """Stop an experiment that runs detached; what has ended is kept, and `resume` goes on."""
+    from cbench.study import lifecycle
+
+    reached = lifecycle.stop(data, "screen")
+    tell_or_json(reached, as_json, f"stopped; go on with: cbench screen resume {data}")
 
 
 @screen.command("analyze")

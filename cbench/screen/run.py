@@ -19,7 +19,8 @@ from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.store.database import reading
-from cbench.study import lock
+from cbench.study import detached, lock
+from cbench.study.detached import DetachedJob
 from cbench.study.host_check import counter_of, described, inside
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
 from cbench.study.lifecycle import status as study_status
@@ -124,6 +125,16 @@ class StartScreen:
             except NotBuilt:  # nothing was measured: the next try begins anew
                 target.unlink()
                 raise
+
+
+def detach(path: str, output: str | None) -> DetachedJob:
+    """Check the file, and start the experiment detached. Raises QuietError."""
+    screen = file.load(Path(path))
+    planned = Planned(screen)
+    planned.check()
+    check(study_of(screen, planned.treatments), path, SCREEN)
+    _preflight(screen, path)
+    return detached.start_new(Path(output) if output is not None else Path(path).with_suffix(".db"), SCREEN)
 
 
 class ResumeScreen:

@@ -140,6 +140,7 @@ def whole_of(text: str, file: str) -> TomlTable:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     if _depth(content) > MOST_DEPTH:
         raise UsageError(f"{file}: {NESTED}")
+    content.pop("fleet", None)  # which `cbench fleet` reads
     return TomlTable(file, lines(text), (), content)
 
 

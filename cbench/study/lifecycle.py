@@ -11,7 +11,8 @@ from statistics import median
 
 from cbench.console import StoppedError, tell
 from cbench.store.database import reading
-from cbench.study import auto_resume, config, lock, orders
+from cbench.study import auto_resume, config, detached, lock, orders
+from cbench.study.detached import DetachedJob
 from cbench.study.example import EXAMPLE
 from cbench.study.hooks import TrialHooks
 from cbench.study.host_check import counter_of, described, glance, inside, look
@@ -76,6 +77,28 @@ class StartStudy:
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
         with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
             return go_on(study, store, counter, show, again=again)
+
+
+def detach(file: str, output: str | None) -> DetachedJob:
+    """Check a study's file, and start the study detached. Raises QuietError."""
+    study = config.load(Path(file))
+    check(study, file)
+    return detached.start_new(Path(output) if output is not None else Path(file).with_suffix(".db"), ORDER)
+
+
+def detach_again(data: str, kind: str = ORDER) -> DetachedJob:
+    """Go on with a study, detached. Raises QuietError."""
+    with StudyStore.open(Path(data), kind=kind):
+        pass
+    return detached.start_again(Path(data))
+
+
+def stop(data: str, kind: str = ORDER) -> StudyStatus:
+    """Stop a detached study, and how far it then is. Raises QuietError."""
+    with StudyStore.open(Path(data), kind=kind):
+        pass
+    detached.stop(Path(data))
+    return status(data, kind)
 
 
 class ResumeStudy:

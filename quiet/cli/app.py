@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -41,6 +42,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Quiet this host for benchmarking, verify it, and restore every setting.",
 )
+
+if "_QUIET_COMPLETE" in os.environ:  # a shell that completes a line
+    from typer._completion_classes import completion_init
+
+    completion_init()
 
 kernel_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Check the build configuration of the kernel."

@@ -7,6 +7,7 @@ without it when their options are plain; everything else, errors and help includ
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -35,7 +36,7 @@ _PLAIN = {
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
     if not arguments:
-        return _first_steps
+        return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell completes a line
     if list(arguments) == ["run-helper"]:
         from quiet.cli import run
 

@@ -62,7 +62,7 @@ OWN: dict[str, Callable[[], int]] = {"create": create, "stat": stat, "append": a
 
 
 def reset() -> None:
-    """The folder anew, with its file and its tree, all on the disk and the file's pages out of the cache."""
+    """Recreate the folder with its file and its tree, all on the disk and the file's pages out of the cache."""
     remove()
     SCRATCH.mkdir(mode=0o700)
     MARK.touch()
@@ -88,7 +88,7 @@ def remove() -> None:
     if not SCRATCH.exists():
         return
     if not MARK.exists() and any(SCRATCH.iterdir()):
-        sys.exit(f"files.py: {SCRATCH} is somebody else's: name an empty or a new folder by SCRATCH")
+        sys.exit(f"files.py: {SCRATCH} belongs to another user: name an empty or a new folder by SCRATCH")
     shutil.rmtree(SCRATCH)
 
 

@@ -12,7 +12,7 @@ from cbench.knobs.options import KnobOptions
 from quiet import Host, Reader, Refused, UsageError, applied_state, load_profile
 from tests.hosts import FOLDER, unpack
 
-BOOST = "/proc/sys/vm/watermark_boost_factor"
+LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def test_the_knobs_that_the_plan_would_change_are_screened(root: Path) -> None:
 
 
 def test_only_leaves_the_other_knobs_applied_and_without_drops_one(root: Path) -> None:
-    plan = plan_on(root, only=("vm.watermark_boost", "vm.compaction"), without=("ksm", "irq"))
-    assert {knob.name for knob in plan.screened} == {"vm.watermark_boost", "vm.compaction"}
+    plan = plan_on(root, only=("vm.compact_unevictable", "vm.compaction"), without=("ksm", "irq"))
+    assert {knob.name for knob in plan.screened} == {"vm.compact_unevictable", "vm.compaction"}
     assert "tasks" in plan.fixed
     assert "irq" not in plan.choices
-    assert set(plan.as_profile(frozenset({"vm.compaction"}), "x").knobs) == {*plan.fixed, "vm.watermark_boost"}
+    assert set(plan.as_profile(frozenset({"vm.compaction"}), "x").knobs) == {*plan.fixed, "vm.compact_unevictable"}
 
 
 def test_a_knob_that_has_nothing_to_change_cannot_be_screened(root: Path) -> None:
@@ -49,16 +49,16 @@ def test_a_knob_that_has_nothing_to_change_cannot_be_screened(root: Path) -> Non
 
 
 def test_an_application_applies_the_other_knobs_and_restores_the_host(root: Path) -> None:
-    plan, host = plan_on(root, only=("vm.watermark_boost", "vm.compaction", "thp.scan")), Host(str(root))
+    plan, host = plan_on(root, only=("vm.compact_unevictable", "vm.compaction", "thp.scan")), Host(str(root))
     plan = plan_on(root, only=plan_names(plan), without=tuple(name for name in plan.fixed))
-    before = (root / BOOST[1:]).read_text()
+    before = (root / LOCKED[1:]).read_text()
     knob_host = KnobHost(plan, "1", host)
     with knob_host.applied(frozenset({"vm.compaction"})):
         record = applied_state(host)
         assert record is not None
-        assert {entry.knob for entry in record.entries.values()} == {"vm.watermark_boost", "thp.scan"}
-        assert (root / BOOST[1:]).read_text().strip() == "0"
-    assert (root / BOOST[1:]).read_text() == before
+        assert {entry.knob for entry in record.entries.values()} == {"vm.compact_unevictable", "thp.scan"}
+        assert (root / LOCKED[1:]).read_text().strip() == "0"
+    assert (root / LOCKED[1:]).read_text() == before
     assert applied_state(host) is None
 
 
@@ -73,25 +73,25 @@ def test_without_any_knob_nothing_is_applied(root: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_restored_and_what_others_apply_is_refused(root: Path) -> None:
-    names = ("vm.watermark_boost", "vm.compaction")
+    names = ("vm.compact_unevictable", "vm.compaction")
     plan = plan_on(root, only=names, without=tuple(plan_on(root, only=names).fixed))
-    host, before = Host(str(root)), (root / BOOST[1:]).read_text()
+    host, before = Host(str(root)), (root / LOCKED[1:]).read_text()
     block = KnobHost(plan, "1", host).applied(frozenset())
     block.__enter__()  # and killed
     with pytest.raises(Refused, match="is applied to this host"):
         KnobHost(plan, "2", host).restore_left_behind()
     assert KnobHost(plan, "1", host).restore_left_behind() is True
-    assert (root / BOOST[1:]).read_text() == before
+    assert (root / LOCKED[1:]).read_text() == before
     assert KnobHost(plan, "1", host).restore_left_behind() is False
 
 
 def test_the_written_profile_is_one_that_quiet_plans_with(root: Path, tmp_path: Path) -> None:
     plan = plan_on(root)
     path = tmp_path / "mine.toml"
-    kept = ("cpuset", "vm.watermark_boost", "irq.default")
+    kept = ("cpuset", "vm.compact_unevictable", "irq.default")
     path.write_text(toml(plan, kept, 'mi"ne', "3 of 20 knobs"))
     profile = load_profile(str(path))
-    assert dict(profile.knobs) == {"cpuset": "quiet", "vm.watermark_boost": "quiet", "irq.default": "quiet"}
+    assert dict(profile.knobs) == {"cpuset": "quiet", "vm.compact_unevictable": "quiet", "irq.default": "quiet"}
     planned_now = quiet.plan(profile, root=str(root))
     assert {change.knob for change in planned_now.changes} == set(kept)
     assert planned_now.cpus.isolated == {2, 3}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# needs.sh build|lab|arm|kernel|studies|perf|browser: make sure that what builds the project (boots its test machines,
+# needs.sh build|lab|arm|kernel|studies|perf|browser|fleet: make sure that what builds the project (boots its test machines,
 # builds their kernel, runs its studies, counts as we do, shows its reports) is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
@@ -51,8 +51,13 @@ perf)
 browser)
     has chromium || has chromium-browser || has google-chrome || missing+=(chromium)
     ;;
+fleet)
+    # As above: where systemd runs the package starts a server at once.
+    [ -d /run/systemd/system ] || has sshd || missing+=(openssh-server)
+    has ssh || missing+=(openssh-client)
+    ;;
 *)
-    echo "usage: needs.sh build|lab|arm|kernel|studies|perf|browser" >&2
+    echo "usage: needs.sh build|lab|arm|kernel|studies|perf|browser|fleet" >&2
     exit 2
     ;;
 esac

@@ -10,7 +10,8 @@ import pytest
 
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
-from quiet.knobs.registry import KNOBS
+from quiet.knobs.effects import effect_seen
+from quiet.knobs.registry import BY_NAME, KNOBS
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 from quiet.settings import profile
@@ -35,6 +36,16 @@ def test_bench_leaves_alone_what_everybody_would_notice_and_the_isolated_cpus_wo
     left = "rt_throttling perf.sample_rate perf.cpu_time thp thp.shmem ksm numa_balancing resctrl sched.servers"
     assert {knobs[name] for name in left.split()} == {"leave"}
     assert knobs["services"] == "quiet"
+
+
+def test_bench_sets_no_knob_without_an_effect_seen_unless_a_reason_is_stated() -> None:
+    stays = {  # docs/decisions.md has the reasons
+        *("irq.default", "mce.interval", "watchdog.cpus", "vm.stat_interval"),
+        *("vm.compaction", "vm.compact_unevictable"),
+    }
+    knobs = profile.load("bench").knobs
+    chosen = {name for name in knobs if knobs[name] != "leave" and effect_seen(BY_NAME[name]).startswith("none seen")}
+    assert chosen == stays
 
 
 @pytest.mark.parametrize("name", profile.bundled())

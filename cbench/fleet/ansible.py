@@ -1,0 +1,132 @@
+"""Calls Ansible's programs, of any version from 2.14 on. They are never imported: their license is the GPL."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.results import JsonValue
+from quiet import QuietError, UsageError
+
+COLLECTIONS = Path(__file__).parent / "collection"
+FORKS = 50
+NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a playbook did: the hosts that failed with the reason, and those that changed or did not answer."""
+
+    failed: Mapping[str, str]
+    changed: tuple[str, ...]
+    unreachable: frozenset[str]
+
+
+def program(name: str) -> str:
+    """The path of one of Ansible's programs: beside Python, or on the PATH. Raises UsageError."""
+    beside = Path(sys.executable).parent / name
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    if path is None:
+        raise UsageError(f"{name}: not installed; {NEEDED}")
+    return path
+
+
+def environment() -> dict[str, str]:
+    """For Ansible: our collection, and output that can be read."""
+    given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", "~/.ansible/collections:/usr/share/ansible/collections")
+    return {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_FORCE_COLOR": "0",
+        "ANSIBLE_STDOUT_CALLBACK": "default",
+        "ANSIBLE_RETRY_FILES_ENABLED": "0",
+        "ANSIBLE_LOCALHOST_WARNING": "0",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
+        "ANSIBLE_DEPRECATION_WARNINGS": "0",
+        "ANSIBLE_PYTHON_INTERPRETER": os.environ.get("ANSIBLE_PYTHON_INTERPRETER", "auto_silent"),
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def hosts(inventory: str) -> tuple[str, ...]:
+    """The hosts of an inventory, sorted. Raises UsageError."""
+    words = [program("ansible-inventory"), "-i", inventory, "--list"]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    try:
+        groups = json.loads(done.stdout)
+        names = {name for key, group in groups.items() if key != "_meta" for name in group.get("hosts", [])}
+    except (ValueError, AttributeError):
+        names = set[str]()
+    if done.returncode or not names:
+        why = (done.stderr.strip() or "no host in it").splitlines()[-1]
+        raise UsageError(f"{inventory}: not an inventory of Ansible: {why}")
+    if wrong := [name for name in names if "/" in name or name.startswith(".")]:
+        raise UsageError(f"{inventory}: {wrong[0]!r}: a host's name is the name of a file here")
+    return tuple(sorted(names))
+
+
+def play(
+    inventory: str,
+    limit: Sequence[str],
+    variables: Mapping[str, JsonValue],
+    log: Path,
+    lock: int,
+    check: bool = False,
+) -> Played:
+    """Run the playbook of our collection for these hosts; its output is appended to the log."""
+    words = [program("ansible-playbook"), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
+    words += ["-l", ",".join(limit), "-e", json.dumps(variables), *(["--check", "--diff"] if check else [])]
+    done = _run([*words, "quiet_cbench.bench.fleet"], lock)
+    with open(log, "a") as file:
+        file.write(done.stdout + done.stderr)
+    recap = re.findall(
+        r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", done.stdout, re.MULTILINE
+    )
+    reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', done.stdout, re.MULTILINE))
+    failed = {
+        host: reasons.get(host, "").strip('"[]') or f"see {log}" for host, _, no, bad in recap if int(no) + int(bad)
+    }
+    if not recap and done.returncode in (1, 2, 4) and "ERROR" in done.stderr:
+        raise QuietError(f"ansible-playbook: {_last(done)}; see {log}")
+    missing = {host: _last(done) for host in limit if host not in {row[0] for row in recap}}
+    changed = tuple(host for host, count, _, _ in recap if int(count))
+    gone = frozenset(host for host, _, no, _ in recap if int(no)) | frozenset(missing)
+    return Played({**missing, **failed}, changed, gone)
+
+
+def look(
+    inventory: str, limit: Sequence[str], command: str, variables: Mapping[str, JsonValue], tree: Path, lock: int
+) -> dict[str, str]:
+    """What a shell command prints on each host that answers; by the raw module, which needs no file on the node."""
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir()
+    words = [program("ansible"), ",".join(limit), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
+    _run([*words, "-m", "raw", "-a", command, "-e", json.dumps(variables), "--tree", str(tree)], lock)
+    answers = {}
+    for host in limit:
+        try:
+            content = json.loads((tree / host).read_bytes())
+            if not content.get("unreachable") and isinstance(content.get("stdout"), str):
+                answers[host] = content["stdout"]
+        except (OSError, ValueError, AttributeError):
+            continue
+    return answers
+
+
+def _run(words: Sequence[str], lock: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, pass_fds=[lock], check=False
+    )
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return lines[-1] if lines else f"exit code {done.returncode}"

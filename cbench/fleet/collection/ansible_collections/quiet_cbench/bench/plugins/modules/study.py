@@ -1,0 +1,129 @@
+"""Start a measurement of cbench detached, wait for its end, stop it, or take a consistent copy of its store."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import sqlite3
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.quiet_cbench.bench.plugins.module_utils.programs import BIN, call
+
+DOCUMENTATION = """
+module: study
+short_description: A detached measurement of cbench
+description: Idempotent. A measurement that was cut short is resumed; a plain run begins again, its store renamed.
+options:
+  data: {description: The store., type: path, required: true}
+  state:
+    description: What to achieve.
+    type: str
+    choices: [started, finished, stopped, fetched]
+    default: started
+  begin: {description: Words of cbench that begin it; needed for started., type: list, elements: str, default: []}
+  chdir: {description: The folder to begin it in., type: path, default: ''}
+  copy: {description: Where fetched puts the copy; DATA.copy by default., type: path, default: ''}
+  timeout: {description: Seconds that finished waits., type: int, default: 86400}
+  bin: {description: Folder of the programs., type: path, default: ''}
+author: the authors of quiet and cbench
+"""
+RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": ("ab", "--resume")}
+
+
+def status(module):
+    """Of the store, None where nothing was started."""
+    data = module.params["data"]
+    if not os.path.exists(data) and not os.path.exists(data + ".job"):
+        return None
+    return call(module, "cbench", "status", data)[0]["jobs"][0]
+
+
+def start(module, found):
+    data, begin = module.params["data"], module.params["begin"]
+    if not begin:
+        module.fail_json(msg="begin: is needed for state=started")
+    if found and found["state"] in ("running", "finished"):
+        return False
+    if module.check_mode:
+        return True
+    words = list(begin)
+    resumed = RESUMED.get(begin[0])
+    if found and resumed and (found["trials"] is not None or found["trials_done"]):
+        words = [*resumed, data]
+    elif found and not resumed and os.path.exists(data):
+        os.replace(data, f"{data}.cut-{int(time.time())}")
+    if module.params["chdir"]:
+        os.chdir(module.params["chdir"])
+    end = words.index("--") if "--" in words else len(words)
+    words.insert(end, "--detach")
+    path = os.path.join(module.params["bin"], "cbench") if module.params["bin"] else "cbench"
+    code, _, err = module.run_command([path, *words])
+    if code == 3 and (status(module) or {}).get("state") == "running":  # its first process outlived the supervisor
+        return False
+    if code:
+        module.fail_json(msg=(err.strip().splitlines() or [f"exit code {code}"])[-1], rc=code)
+    return True
+
+
+def fetch(module):
+    data = module.params["data"]
+    copy = module.params["copy"] or data + ".copy"
+    if not os.path.exists(data):
+        module.exit_json(changed=False, path="")
+    if module.check_mode:
+        module.exit_json(changed=not os.path.exists(copy), path=copy)
+    fresh = f"{copy}.{os.getpid()}"
+    source = sqlite3.connect(f"file:{data}?mode=ro", uri=True)
+    target = sqlite3.connect(fresh)
+    try:
+        with target:
+            source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        target.close()
+        os.unlink(fresh)
+        module.fail_json(msg=f"{data}: {error}")
+    target.close()
+    source.close()
+    changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
+    os.replace(fresh, copy)
+    module.exit_json(changed=changed, path=copy)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "data": {"type": "path", "required": True},
+            "state": {"choices": ["started", "finished", "stopped", "fetched"], "default": "started"},
+            "begin": {"type": "list", "elements": "str", "default": []},
+            "chdir": {"type": "path", "default": ""},
+            "copy": {"type": "path", "default": ""},
+            "timeout": {"type": "int", "default": 86400},
+            "bin": BIN,
+        },
+        supports_check_mode=True,
+    )
+    if module.params["state"] == "fetched":
+        fetch(module)
+    found = status(module)
+    changed = False
+    if module.params["state"] == "started":
+        changed = start(module, found)
+    elif module.params["state"] == "stopped":
+        changed = bool(found) and found["state"] == "running"
+        if changed and not module.check_mode:
+            call(module, "cbench", "stop", module.params["data"])
+    else:
+        limit = time.monotonic() + module.params["timeout"]
+        while not module.check_mode and found and found["state"] == "running" and time.monotonic() < limit:
+            time.sleep(2)
+            found = status(module)
+        if not module.check_mode and (not found or found["state"] != "finished"):
+            module.fail_json(msg=f"not finished: {json.dumps(found)}")
+    module.exit_json(changed=changed, status=None if module.check_mode else status(module))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""`cbench fleet`: one study on many machines, through Ansible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbench.command import Json
+from cbench.console import show
+from quiet import Incomplete, emit
+
+if TYPE_CHECKING:
+    from cbench.fleet.run import Fleet
+    from cbench.fleet.state import FleetState
+
+fleet = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="One study on many machines, through Ansible: docs/fleet.md. Any command may be killed and repeated.",
+)
+Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
+Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
+Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results and the state.")]
+Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Look at the nodes at least this often.")]
+Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait so long for a node that does not answer.")]
+
+
+@fleet.command("plan")
+def plan_command(study: Study, *, inventory: Inventory = None, as_json: Json = False) -> None:
+    """What run would do, on which nodes. Contacts no node."""
+    from cbench.fleet import run, table
+
+    show(run.plan(inventory, study), as_json, table.plan)
+
+
+@fleet.command("run")
+def run_command(
+    study: Study,
+    *,
+    output: Folder,
+    inventory: Inventory = None,
+    poll: Poll = 60,
+    patience: Patience = 3600,
+    as_json: Json = False,
+) -> None:
+    """Install, start, wait, fetch, restore and release. Exit 1 when a node failed, 4 when one was not restored."""
+    from cbench.fleet import run
+
+    run.begin(inventory, study, output)
+    _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
+
+
+@fleet.command("resume")
+def resume_command(*, output: Folder, poll: Poll = 60, patience: Patience = 3600, as_json: Json = False) -> None:
+    """Go on with a fleet whose controller ended."""
+    _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
+
+
+@fleet.command("status")
+def status_command(*, output: Folder, as_json: Json = False) -> None:
+    """Ask every node how far it is."""
+    _with(output, lambda each: each.look(), as_json)
+
+
+@fleet.command("fetch")
+def fetch_command(*, output: Folder, as_json: Json = False) -> None:
+    """Fetch consistent copies of all stores into DIR/results."""
+    _with(output, lambda each: (each.look(), each.fetch())[1], as_json)
+
+
+@fleet.command("release")
+def release_command(*, output: Folder, as_json: Json = False) -> None:
+    """Stop, fetch, restore and clean all nodes, and release the allocation."""
+    _with(output, lambda each: each.release(), as_json, judged=True)
+
+
+@fleet.command("collections")
+def collections_command() -> None:
+    """The folder of our Ansible collection, for ANSIBLE_COLLECTIONS_PATH in your own playbooks."""
+    from cbench.fleet.ansible import COLLECTIONS
+
+    emit(f"{COLLECTIONS}\n")
+
+
+def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False) -> None:
+    from cbench.fleet import state, table
+    from cbench.fleet.run import Fleet
+
+    state.existing(folder)
+    with state.alone(folder) as lock:
+        result = work(Fleet(folder, lock, table.progress))
+    show(result, as_json, table.fleet)
+    if judged:
+        if left := [name for name, node in result.nodes.items() if node.state != state.RELEASED]:
+            again = f"repeat: cbench fleet release -o {folder}"
+            raise Incomplete(f"not restored: {', '.join(left)}; {again}")
+        if not all(node.finished for node in result.nodes.values()):
+            raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the application these commands."""
+    app.add_typer(fleet, name="fleet")

@@ -1,0 +1,82 @@
+"""The table `[fleet]` of a study's file, and which kind of measurement the file describes."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.screen.config import file as screen_file
+from cbench.study import config as study_config
+from cbench.study.toml_table import TomlTable, lines
+from quiet import UsageError
+
+KINDS = ("ab", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetConfig:
+    """`begin`: the words of cbench that start it in the study's folder on a node; `files`: what else to push.
+
+    `boot`: a profile whose boot parameters are applied with one reboot; `bin`: where the programs are on each node
+    already, "" to install them; `allocate`, `release`: shell commands on the controller.
+    """
+
+    path: Path
+    begin: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    boot: str = ""
+    bin: str = ""
+    allocate: str = ""
+    release: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.begin[0]
+
+    def stage(self, target: Path) -> None:
+        """Copy what nodes need into a new folder. Raises UsageError for what is missing."""
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for name in (self.path.name, *self.files):
+            source = self.path.parent / name
+            if not source.exists():
+                raise UsageError(f"{self.path}: fleet.files: {name}: no such file")
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target / name, symlinks=True, dirs_exist_ok=True)
+            else:
+                shutil.copy2(source, target / name)
+
+
+def load(path: Path) -> FleetConfig:
+    """Raises UsageError with the file's name, the line and the key."""
+    text = study_config.text_of(path, "order", "study")
+    whole = study_config.whole_of(text, str(path))
+    content = tomllib.loads(text)
+    fleet = TomlTable(str(path), lines(text), ("fleet",), content.get("fleet", {}))
+    words = tuple(shlex.split(fleet.text("command", "")))
+    values = {key: fleet.text(key, "") for key in ("boot", "bin", "allocate", "release")}
+    files = fleet.texts("files")
+    for name in files:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise fleet.error("files", f"{name!r}: must be a path below the study's folder")
+    fleet.end()
+    if words:
+        if words[:1] == ("cbench",):
+            words = words[1:]
+        end = words.index("--") if "--" in words else len(words)
+        if not words or words[0] not in KINDS or {"-o", "--output", "--detach"} & set(words[:end]):
+            raise fleet.error("command", "must be `cbench run ...` or `cbench ab ...`, without -o and --detach")
+        begin = (*words[:end], "-o", "data.db", *words[end:])
+    elif whole.has("screen"):
+        screen_file.parse(text, str(path), str(path.absolute().parent), check=False)
+        begin = ("screen", "run", path.name, "-o", "data.db")
+    elif whole.has("study"):
+        study_config.parse(text, str(path), str(path.absolute().parent), check=False)
+        begin = ("order", "run", path.name, "-o", "data.db")
+    else:
+        raise UsageError(f"{path}: has neither [study], nor [screen], nor fleet.command")
+    return FleetConfig(path.absolute(), begin, files, **values)

@@ -1,0 +1,309 @@
+"""The verbs of `cbench fleet`: each may be killed at any moment and repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cbench.console import StoppedError, tell
+from cbench.fleet import ansible, state, wheels
+from cbench.fleet.config import load
+from cbench.fleet.state import ALLOCATED, ASKED, GIVEN_BACK, RELEASED, UNREACHABLE, FleetState, NodeState
+from cbench.jobs.status import FAILED, FINISHED, RUNNING, STOPPED
+from cbench.results import JsonValue
+from quiet import QuietError, UsageError, __version__
+
+FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
+FETCH_S = 300.0
+"""A store that grows is fetched no more often than this; a finished one at once."""
+MOST_ATTEMPTS = 5
+"""How often a study that fails on a node is started again."""
+Show = Callable[[FleetState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """What `cbench fleet plan` prints. `steps`: sentences; nothing is contacted but the inventory."""
+
+    study: str
+    kind: str
+    nodes: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+def plan(inventory: str | None, study: str) -> FleetPlan:
+    """What `run` would do. Raises UsageError."""
+    config = load(Path(study))
+    nodes = ansible.hosts(inventory) if inventory else ()
+    if not nodes and not config.allocate:
+        raise UsageError("name an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")
+    steps = (
+        *([f"allocate nodes: {config.allocate}"] if config.allocate and not nodes else []),
+        f"use the programs in {config.bin}" if config.bin else f"install quiet-cbench {__version__} from wheels",
+        f"push {', '.join((config.path.name, *config.files))}",
+        *([f"apply the boot parameters of profile {config.boot}, and reboot once"] if config.boot else []),
+        f"start `cbench {' '.join(config.begin)}` detached, and fetch its store as it grows",
+        "stop, restore and remove everything",
+        *([f"release nodes: {config.release}"] if config.release else []),
+    )
+    return FleetPlan(str(config.path), config.kind, nodes, steps)
+
+
+class Fleet:
+    """A fleet in its folder, which this process alone works on. A context manager."""
+
+    def __init__(self, folder: Path, lock: int, show: Show) -> None:
+        self._folder, self._lock, self._show = folder, lock, show
+        self._state = state.existing(folder)
+        self._config = load(Path(self._state.study))
+        self._fetched_s: dict[str, float] = {}
+
+    @property
+    def state(self) -> FleetState:
+        return self._state
+
+    def run(self, poll_s: float, patience_s: float) -> FleetState:
+        """Start what has not started, wait, fetch, restore, release. Raises QuietError."""
+        try:
+            self._prepare()
+            wait = FIRST_POLL_S
+            while not self._over(patience_s):
+                if waiting := [name for name, node in self._state.nodes.items() if _waits(node)]:
+                    self._start(waiting)
+                self.look()
+                self.fetch(growing=True)
+                self._show(self._state)
+                if not self._over(patience_s):
+                    time.sleep(min(wait, poll_s))
+                    wait = min(wait * 1.5, MOST_POLL_S)
+        except KeyboardInterrupt:
+            again = f"cbench fleet resume -o {self._folder}, or release -o {self._folder}"
+            raise StoppedError(f"interrupted; the nodes go on measuring; go on with: {again}") from None
+        self.release()
+        return self._state
+
+    def look(self) -> FleetState:
+        """Ask every node that is not released how far it is."""
+        names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
+        if not names:
+            return self._state
+        home = "(quiet_cbench_home | default('~/.quiet-cbench/' ~ quiet_cbench_id))"
+        programs = f"{{{{ quiet_cbench_bin | default({home} ~ '/venv/bin') }}}}"
+        command = f"{programs}/cbench status {{{{ {home} }}}}/study/data.db --json 2>&1"
+        answers = ansible.look(
+            self._state.inventory, names, command, self._variables("started"), self._folder / "looks", self._lock
+        )
+        for name in names:
+            self._change(name, _answered(self._state.nodes[name], answers.get(name)))
+        return self._save()
+
+    def fetch(self, growing: bool = False) -> FleetState:
+        """Fetch consistent copies of stores that have grown."""
+        due = [name for name, node in self._state.nodes.items() if self._due(name, node, growing)]
+        if not due:
+            return self._state
+        (self._folder / "results").mkdir(exist_ok=True)
+        played = self._play(due, "fetched")
+        for name in due:
+            part = self._folder / "results" / f"{name}.db.part"
+            if name in played.failed or not part.is_file() or not _whole(part):
+                continue
+            shutil.copyfile(part, copy := part.with_suffix(".new"))
+            os.replace(copy, part.with_suffix(""))
+            node = self._state.nodes[name]
+            self._change(name, replace(node, fetched=node.trials_done, complete=node.state == FINISHED))
+            self._fetched_s[name] = time.monotonic()
+        return self._save()
+
+    def release(self) -> FleetState:
+        """Stop, fetch, restore and clean every node that answers; then release the allocation, whatever happened."""
+        try:
+            names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
+            if names:
+                self.look()
+                self.fetch()
+                played = self._play(names, "released")
+                for name in names:
+                    node = self._state.nodes[name]
+                    why = played.failed.get(name)
+                    node = (
+                        replace(node, state=RELEASED) if why is None else replace(node, message=f"not restored: {why}")
+                    )
+                    self._change(name, node)
+                for part in (self._folder / "results").glob("*.db.part"):
+                    part.unlink()
+        finally:
+            self._give_back()
+        return self._save()
+
+    def _due(self, name: str, node: NodeState, growing: bool) -> bool:
+        if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW) or node.trials_done <= node.fetched:
+            return False
+        recent = time.monotonic() - self._fetched_s.get(name, -FETCH_S) < FETCH_S
+        return not (growing and node.state == RUNNING and recent)
+
+    def _over(self, patience_s: float) -> bool:
+        def ended(node: NodeState) -> bool:
+            if node.state == RELEASED or (node.state == FAILED and not _waits(node)):
+                return True
+            if node.state == FINISHED and node.complete:
+                return True
+            return node.state == UNREACHABLE and time.time_ns() - node.seen_ns > patience_s * 1e9
+
+        return all(ended(node) for node in self._state.nodes.values())
+
+    def _prepare(self) -> None:
+        if self._config.allocate and self._state.allocation in ("", ASKED) and not self._state.inventory:
+            self._allocate()
+        known = ansible.hosts(self._state.inventory)
+        self._state = replace(self._state, nodes={name: self._state.nodes.get(name, NodeState()) for name in known})
+        self._config.stage(self._folder / "study")
+        packed = self._folder / "wheels.tar"
+        if not self._config.bin and not packed.is_file():
+            wheels.pack(fresh := packed.with_suffix(".new"))
+            os.replace(fresh, packed)
+        self._save()
+
+    def _start(self, names: Sequence[str]) -> None:
+        played = self._play(names, "started")
+        for name in names:
+            node = self._state.nodes[name]
+            if why := played.failed.get(name):
+                gone, seen = name in played.unreachable, node.seen_ns or time.time_ns()
+                ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why, seen_ns=seen)
+                self._change(name, replace(ended, attempts=node.attempts + (not gone)))
+                tell(f"{name}: {why}")
+            else:
+                tried = node.attempts + (node.state == FAILED)
+                self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
+        self._save()
+
+    def _play(self, names: Sequence[str], wanted: str) -> ansible.Played:
+        log = self._folder / "ansible.log"
+        return ansible.play(self._state.inventory, names, self._variables(wanted), log, self._lock)
+
+    def _variables(self, wanted: str) -> dict[str, JsonValue]:
+        config = self._config
+        given: dict[str, JsonValue] = {
+            "quiet_cbench_id": self._state.id,
+            "quiet_cbench_state": wanted,
+            "quiet_cbench_version": __version__,
+            "quiet_cbench_wheels": "" if config.bin else str((self._folder / "wheels.tar").absolute()),
+            "quiet_cbench_study": str((self._folder / "study").absolute()),
+            "quiet_cbench_begin": list(config.begin),
+            "quiet_cbench_boot": config.boot,
+            "quiet_cbench_results": str((self._folder / "results").absolute()),
+        }
+        return {**given, "quiet_cbench_bin": config.bin} if config.bin else given
+
+    def _allocate(self) -> None:
+        self._state = replace(self._state, allocation=ASKED, release=self._config.release)
+        self._save()
+        done = self._shell(self._config.allocate, subprocess.PIPE)
+        try:
+            if done.returncode:
+                raise QuietError(f"fleet.allocate: exit code {done.returncode}")
+            file = self._folder / "inventory.json"
+            file.write_text(json.dumps(_static(done.stdout)))
+            file.chmod(0o600)
+            ansible.hosts(str(file))
+        except QuietError:
+            self._give_back()
+            raise
+        self._state = replace(self._state, allocation=ALLOCATED, inventory=str(file.absolute()))
+        self._save()
+
+    def _give_back(self) -> None:
+        """Raises QuietError where the release command fails; a repeated verb runs it again."""
+        if self._state.allocation not in (ASKED, ALLOCATED) or not self._state.release:
+            return
+        done = self._shell(self._state.release, None)
+        if done.returncode:
+            again = f"repeat: cbench fleet release -o {self._folder}"
+            raise QuietError(f"fleet.release: exit code {done.returncode}: the nodes may still be allocated; {again}")
+        self._state = replace(self._state, allocation=GIVEN_BACK)
+        self._save()
+
+    def _shell(self, command: str, stdout: int | None) -> subprocess.CompletedProcess[str]:
+        """Run one of the user's commands in the study's folder, with the fleet's identifier, folder and inventory."""
+        known = {"FLEET_ID": self._state.id, "FLEET_DIR": str(self._folder.absolute())}
+        environment = {**os.environ, **known, "FLEET_INVENTORY": self._state.inventory}
+        words = ["/bin/sh", "-c", command]
+        return subprocess.run(
+            words, cwd=self._config.path.parent, env=environment, stdout=stdout, text=True, check=False
+        )
+
+    def _change(self, name: str, node: NodeState) -> None:
+        self._state = self._state.with_node(name, node)
+
+    def _save(self) -> FleetState:
+        state.store(self._folder, self._state)
+        return self._state
+
+
+def _waits(node: NodeState) -> bool:
+    """Whether to start it, or to start it again: a full disk may have been emptied."""
+    return node.state in (state.NEW, STOPPED) or (node.state == FAILED and node.attempts < MOST_ATTEMPTS)
+
+
+def begin(inventory: str | None, study: str, folder: Path) -> None:
+    """Create the folder and its state where there is none. Raises UsageError where another study is in it."""
+    plan(inventory, study)
+    folder.mkdir(parents=True, exist_ok=True)
+    before = state.load(folder)
+    path = str(Path(study).absolute())
+    if before is not None:
+        if before.study != path:
+            raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
+        return
+    where = str(Path(inventory).absolute()) if inventory and Path(inventory).exists() else inventory or ""
+    state.store(folder, FleetState(secrets.token_hex(4), path, where))
+
+
+def _answered(node: NodeState, answer: str | None) -> NodeState:
+    """The state after a look; `answer`: what `cbench status --json` printed, None where nothing came."""
+    if answer is None:
+        return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
+    try:
+        (job,) = json.loads(answer[answer.index("{") :])["jobs"]
+        names = ("state", "trials_done", "trials", "trials_failed", "left_s", "noise", "message")
+        finished = job["state"] == FINISHED
+        return replace(node, **{name: job[name] for name in names}, seen_ns=time.time_ns(), finished=finished)
+    except (ValueError, LookupError, TypeError):
+        lost = node.state not in (state.NEW, FAILED)  # it answers, and knows nothing of the study
+        return replace(
+            node, state=STOPPED if lost else node.state, message=answer.strip()[-200:], seen_ns=time.time_ns()
+        )
+
+
+def _static(text: str) -> JsonValue:
+    """An inventory that Ansible reads from a file, made from what a command or an inventory script printed."""
+    try:
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise ValueError("not an object")
+    except ValueError as error:
+        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {error}") from None
+    if "_meta" in content:
+        names = {name for key, group in content.items() if key != "_meta" for name in group.get("hosts", [])}
+        known = content["_meta"].get("hostvars", {})
+        return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
+    return content
+
+
+def _whole(file: Path) -> bool:
+    """Whether a fetched copy is a whole SQLite file: a kill may have cut it short."""
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.Error:
+        return False

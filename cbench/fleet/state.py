@@ -1,0 +1,104 @@
+"""What a controller knows of its fleet: one small JSON file in DIR, replaced whole."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cbench.results import to_json
+from quiet import QuietError, Refused, UsageError, save
+
+VERSION = 1
+NEW, UNREACHABLE, RELEASED = "new", "unreachable", "released"
+NONE, ASKED, ALLOCATED, GIVEN_BACK = "", "asked", "allocated", "released"
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
+
+    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: how often it failed.
+    `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
+    """
+
+    state: str = NEW
+    trials_done: int = 0
+    trials: int | None = None
+    trials_failed: int = 0
+    left_s: float | None = None
+    noise: str | None = None
+    message: str = ""
+    fetched: int = -1
+    complete: bool = False
+    finished: bool = False
+    attempts: int = 0
+    seen_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """`id`: of the folders on the nodes; `allocation`: "", asked, allocated or released."""
+
+    id: str
+    study: str
+    inventory: str
+    release: str = ""
+    allocation: str = NONE
+    nodes: dict[str, NodeState] = field(default_factory=dict)
+    version: int = VERSION
+
+    def with_node(self, name: str, node: NodeState) -> FleetState:
+        return replace(self, nodes={**self.nodes, name: node})
+
+
+def load(folder: Path) -> FleetState | None:
+    """None where no fleet was begun. Raises QuietError for a damaged file."""
+    file = folder / "fleet.json"
+    try:
+        content = json.loads(file.read_bytes())
+        if content["version"] != VERSION:
+            raise ValueError(f"version {content['version']}")
+        nodes = {str(name): NodeState(**each) for name, each in content["nodes"].items()}
+        return FleetState(**{**content, "nodes": nodes})
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise QuietError(f"{file}: cannot be read ({error})") from None
+
+
+def existing(folder: Path) -> FleetState:
+    """Raises UsageError where no fleet was begun."""
+    state = load(folder)
+    if state is None:
+        raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")
+    return state
+
+
+def store(folder: Path, state: FleetState) -> None:
+    save(str(folder / "fleet.json"), json.dumps(to_json(state), indent=1), "-o")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[int]:
+    """Be the only controller of this folder; the lock's descriptor, which Ansible inherits: it may outlive us."""
+    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        limit = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > limit:
+                    raise Refused(f"{folder}: another cbench fleet (or the Ansible that it left) works here") from None
+                time.sleep(0.1)
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,45 @@
+"""The commands `cbench status` and `cbench stop`: of any store, whatever measures into it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbench.command import Json
+from cbench.console import show, tell
+
+Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files that something measures into (-o).")]
+
+
+def status_command(stores: Stores, *, as_json: Json = False) -> None:
+    """How far measurements are; detached ones too."""
+    from cbench.jobs import table
+    from cbench.jobs.status import status
+
+    show(table.Jobs(tuple(status(each) for each in stores)), as_json, table.jobs)
+
+
+def stop_command(stores: Stores, *, as_json: Json = False) -> None:
+    """Stop detached measurements, which restores what they have set; what has ended is kept."""
+    from pathlib import Path
+
+    from cbench.jobs import table
+    from cbench.jobs.status import status
+    from cbench.study import detached
+
+    for each in stores:
+        status(each)
+        detached.stop(Path(each))
+    result = table.Jobs(tuple(status(each) for each in stores))
+    if as_json:
+        show(result, True, table.jobs)
+        return
+    for job in result.jobs:
+        tell(f"{job.data}: {job.state}, {job.trials_done:,} trials are kept")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("status")(status_command)
+    app.command("stop")(stop_command)

@@ -1,0 +1,130 @@
+"""Build a Debian package from a wheel of this project: python contrib/package/deb.py WHEEL FOLDER.
+
+/opt/quiet is a virtual environment that serves every Python from 3.11 on: its lib/python3.N are links to one folder,
+the project's own C uses the stable ABI, psutil's too, and cffi's is there once for each minor version.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import pages
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+MINORS = ("3.11", "3.12", "3.13", "3.14")
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+PROGRAMS = {"quiet": "quiet.cli.start", "cbench": "cbench.__main__"}
+CONTROL = """\
+Package: quiet-cbench
+Version: {version}
+Architecture: {architecture}
+Maintainer: The quiet and cbench authors <root@localhost>
+Section: utils
+Priority: optional
+Installed-Size: {kilobytes}
+Depends: python3 (>= 3.11), python3 (<< 3.15), libc6 (>= {glibc})
+Suggests: fish, zsh, bash-completion, man-db
+Description: make a Linux host quiet for benchmarks, and measure on it
+ quiet keeps the kernel and other programs off selected CPUs, proves it and
+ restores every setting. cbench measures, compares and studies benchmarks.
+"""
+POSTINST = """\
+#!/bin/sh
+set -e
+[ "$1" != configure ] || /opt/quiet/bin/python3 -m compileall -q /opt/quiet/lib/python3/site-packages || true
+"""
+PRERM = """\
+#!/bin/sh
+set -e
+if [ "$1" = remove ]; then # without the program nothing could restore the host, and the service would fail
+    /opt/quiet/bin/quiet remove-service >/dev/null || true
+    [ ! -d /run/quiet ] || /opt/quiet/bin/quiet restore >/dev/null || true
+fi
+find /opt/quiet/lib/python3 -name __pycache__ -prune -exec rm -rf {} +
+"""
+
+
+def main(wheel: Path, folder: Path) -> Path:
+    """Build the package; its path."""
+    _, version, _, _, platform = wheel.stem.split("-")
+    _, major, minor, machine = platform.split(".")[0].split("_", 3)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary, "root")
+        environment = root / "opt/quiet"
+        _environment(environment, wheel, machine)
+        share = root / "usr/share"
+        pages.main(share)
+        for page in share.glob("man/man1/*"):
+            Path(f"{page}.gz").write_bytes(gzip.compress(page.read_bytes(), mtime=0))
+            page.unlink()
+        if (CHECKOUT / "docs/schemas").is_dir():
+            shutil.copytree(CHECKOUT / "docs/schemas", share / "quiet/schemas")
+        documents = share / "doc/quiet-cbench"
+        documents.mkdir(parents=True)
+        shutil.copy(CHECKOUT / "LICENSE", documents / "copyright")
+        shutil.copy(CHECKOUT / "CHANGELOG.md", documents)
+        (root / "usr/bin").mkdir()
+        for name in PROGRAMS:
+            (root / "usr/bin" / name).symlink_to(f"/opt/quiet/bin/{name}")
+        for path in root.rglob("*"):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
+        root.chmod(0o755)
+        size = sum(path.lstat().st_size for path in root.rglob("*") if path.is_file())
+        control = root / "DEBIAN"
+        control.mkdir(mode=0o755)
+        values = {"version": version, "architecture": MACHINES[machine], "glibc": f"{major}.{minor}"}
+        (control / "control").write_text(CONTROL.format(kilobytes=size // 1024, **values))
+        for name, script in (("postinst", POSTINST), ("prerm", PRERM)):
+            (control / name).write_text(script)
+            (control / name).chmod(0o755)
+        made = folder / f"quiet-cbench_{version}_{MACHINES[machine]}.deb"
+        subprocess.run(["dpkg-deb", "--root-owner-group", "--build", root, made], check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
+def _environment(environment: Path, wheel: Path, machine: str) -> None:
+    """A virtual environment for another place: no program of it is run here."""
+    site, binaries = environment / "lib/python3/site-packages", environment / "bin"
+    site.mkdir(parents=True)
+    binaries.mkdir()
+    for minor in MINORS:
+        (environment / f"lib/python{minor}").symlink_to("python3")
+    (binaries / "python3").symlink_to("/usr/bin/python3")
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    _pip("install", MINORS[0], machine, "--no-compile", "--target", str(site), str(wheel))
+    shutil.rmtree(site / "bin", ignore_errors=True)
+    version = next(site.glob("cffi-*.dist-info")).name.split("-")[1].removesuffix(".dist")
+    for minor in MINORS[1:]:
+        with tempfile.TemporaryDirectory() as temporary:
+            _pip("download", minor, machine, "--no-deps", "-d", temporary, f"cffi=={version}")
+            with zipfile.ZipFile(next(Path(temporary).glob("cffi-*.whl"))) as archive:
+                for name in archive.namelist():
+                    if name.startswith("_cffi_backend"):
+                        archive.extract(name, site)
+    for name, module in PROGRAMS.items():
+        script = f"#!/opt/quiet/bin/python3\nimport sys\n\nfrom {module} import main\n\nsys.exit(main())\n"
+        (binaries / name).write_text(script)
+
+
+def _pip(command: str, minor: str, machine: str, *words: str) -> None:
+    """pip for the Python and the processor of the package, which need not be ours. glibc is Debian 12's, or older."""
+    kinds = [f"manylinux_2_{each}" for each in range(36, 16, -1)] + ["manylinux2014"]
+    platforms = [option for kind in kinds for option in ("--platform", f"{kind}_{machine}")]
+    python = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", command, "--only-binary=:all:"]
+    subprocess.run([*python, "--python-version", minor, "--implementation", "cp", *platforms, *words], check=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: deb.py WHEEL FOLDER")
+    os.umask(0o022)
+    sys.stdout.write(f"{main(Path(sys.argv[1]), Path(sys.argv[2]))}\n")

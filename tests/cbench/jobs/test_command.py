@@ -1,0 +1,129 @@
+"""Detached measurements: started, looked at, stopped, resumed; all kinds of them by one mechanism."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cbench.study import detached
+from tests.cbench.running import CBENCH, comes, error_line
+
+STUDY = """
+[study]
+repetitions = {repetitions}
+[[test]]
+name = "a"
+command = "sleep 0.02"
+read = "wall"
+[[test]]
+name = "b"
+command = "sleep 0.02; echo b >>ran"
+read = "wall"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    for file in tmp_path.glob("*.job"):
+        detached.stop(file.with_suffix(""))
+
+
+def cbench(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*CBENCH, *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def job(folder: Path, store: str) -> dict[str, Any]:
+    (only,) = json.loads(cbench(folder, "status", store, "--json").stdout)["jobs"]
+    assert isinstance(only, dict)
+    return only
+
+
+def ends(folder: Path, store: str) -> dict[str, Any]:
+    assert comes(lambda: job(folder, store)["state"] != "running")
+    return job(folder, store)
+
+
+@pytest.mark.slow
+def test_a_detached_study_outlives_its_terminal_is_stopped_and_resumed_with_every_trial_once(folder: Path) -> None:
+    (folder / "s.toml").write_text(STUDY.format(repetitions=20))
+    started = json.loads(cbench(folder, "order", "run", "s.toml", "--detach", "--json").stdout)
+    assert os.getsid(started["pid"]) == started["pid"]
+    assert comes(lambda: job(folder, "s.db")["trials_done"] > 3)
+    refused = cbench(folder, "order", "run", "s.toml", "--detach", code=3)
+    assert "is being measured already" in error_line(refused)
+    stopped = json.loads(cbench(folder, "order", "stop", "s.db", "--json").stdout)
+    assert not stopped["running"]
+    assert 3 < stopped["trials_done"] < 80
+    assert job(folder, "s.db")["state"] == "stopped"
+    cbench(folder, "order", "resume", "s.db", "--detach")
+    assert ends(folder, "s.db") | {"message": ""} == {
+        "data": "s.db",
+        "kind": "order",
+        "state": "finished",
+        "trials_done": 80,
+        "trials": 80,
+        "trials_failed": 0,
+        "left_s": None,
+        "noise": None,
+        "message": "",
+    }
+    assert (folder / "ran").read_text().count("b") in (40, 41)  # the trial that was cut short ran again
+
+
+@pytest.mark.slow
+def test_the_supervisor_killed_leaves_a_study_that_is_still_seen_to_run(folder: Path) -> None:
+    (folder / "s.toml").write_text(STUDY.format(repetitions=20))
+    started = json.loads(cbench(folder, "order", "run", "s.toml", "--detach", "--json").stdout)
+    os.kill(started["pid"], signal.SIGKILL)
+    assert job(folder, "s.db")["state"] in ("running", "stopped")
+    assert comes(lambda: job(folder, "s.db")["state"] == "finished")
+
+
+@pytest.mark.slow
+def test_a_plain_run_and_a_comparison_run_detached(folder: Path) -> None:
+    cbench(folder, "run", "--quick", "-o", "r.db", "--detach", "--", "true")
+    cbench(folder, "ab", "--blocks", "6", "-o", "ab.db", "--detach", "--", "true", "sleep 0")
+    assert ends(folder, "r.db")["state"] == "finished"
+    compared = ends(folder, "ab.db")
+    assert (compared["kind"], compared["state"], compared["trials_done"]) == ("ab", "finished", 18)
+
+
+@pytest.mark.slow
+def test_a_detached_study_that_fails_says_why(folder: Path) -> None:
+    (folder / "s.toml").write_text(STUDY.format(repetitions=2).replace("sleep 0.02", "exit 3"))
+    cbench(folder, "order", "run", "s.toml", "--detach")
+    assert comes(lambda: job(folder, "s.db")["state"] in ("failed", "finished"))
+    assert "every trial failed" in detached.last_message(folder / "s.db")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["run", "hash", "--detach"], "-o FILE"),
+        (["ab", "--detach", "--", "true", "false"], "-o FILE"),
+        (["order", "run", "none.toml", "--detach"], "none.toml"),
+        (["status", "none.db"], "no such measurement"),
+        (["stop", "none.db"], "no such measurement"),
+    ],
+)
+def test_what_cannot_run_detached_is_refused_at_once(folder: Path, words: list[str], why: str) -> None:
+    assert why in error_line(cbench(folder, *words, code=2))
+    assert list(folder.iterdir()) == []
+
+
+def test_a_job_of_another_boot_is_not_taken_for_a_process_of_this_one(folder: Path) -> None:
+    mine = detached.DetachedJob(("order", "run", "s.toml"), str(folder), os.getpid(), 1, "another")
+    assert not mine.alive
+    (folder / "s.db.job").write_text('{"arguments": []}')
+    assert "cannot be read" in error_line(cbench(folder, "status", "s.db", code=2))
+    (folder / "s.db.job").unlink()
