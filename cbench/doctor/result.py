@@ -155,8 +155,8 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
     """One line; `measured`: processes that it rests on."""
     line = (
-        f"differences below {percent(visible.difference)} cannot be distinguished from noise here with "
-        f"{visible.processes} processes (A/A)"
+        f"differences below {percent(visible.difference)} cannot be told from noise here with {visible.processes} "
+        "processes (A/A)"
     )
     if visible.difference > FINE:
         number = "more than anybody has" if needed is None else f"about {needed:,}"
