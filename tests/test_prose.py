@@ -12,7 +12,8 @@ from tests import CHECKOUT
 
 # Areas that are not edited yet. Remove a line when its files pass.
 EXCLUDED = (
-    *("quiet/", "cbench/", "tests/"),
+    *("cbench/gate/", "cbench/order/", "cbench/stats/", "tests/cbench/gate/", "tests/cbench/order/"),
+    *("tests/error_rates/", "tests/textbook/", "tests/lab/demo.py", "tests/lab/guest/demo.py", "tests/test_prose.py"),
     *("docs/reference-commands.md", "docs/reference-files.md"),  # from the two packages above
     *("docs/knob-effects.md", "docs/textbook-cases.md"),  # written by programs of tests/
 )
@@ -24,6 +25,7 @@ WORDS = (
 EXCEPTIONS = {
     "not_told": "a key of the JSON of `cbench doctor`",
     "`not told`": "the same key, as the terminal prints it",
+    '"not told"': "the same, in the code",
     "cannot be told from noise here": "what `cbench doctor` prints",
     "as far as this guest is told": "what `cbench doctor` prints",
 }
