@@ -38,7 +38,8 @@ WORD = re.compile(rf"(?<![\w-])(?:{_ANY})(?![\w-])", re.IGNORECASE)
 def tracked() -> list[str]:
     """The text files of the checkout; without git, every one that is not built."""
     listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False).stdout
-    return [each for each in listed.splitlines() if Path(each).suffix in SUFFIXES and each not in GENERATED]
+    suffixed = (each for each in listed.splitlines() if Path(each).suffix in SUFFIXES and each not in GENERATED)
+    return [each for each in suffixed if (CHECKOUT / each).is_file()]
 
 
 def avoidable(text: str) -> list[str]:
