@@ -252,7 +252,7 @@ def test_labels_for_repairs_keep_their_line(quiet: Quiet, tmp_path: Path, label:
         ("opensuse", "etc/sysconfig/bootloader", 'LOADER_TYPE="grub2-bls"', "sdbootutil update-all-entries"),
         ("extlinux", "etc/update-extlinux.conf", "default_kernel_opts=x", "update-extlinux"),
         ("raspberry", "boot/firmware/config.txt", "cmdline=other.txt", "cmdline=other.txt"),
-        ("unified", "etc/kernel/cmdline", "root=x", "holds the line sealed"),
+        ("unified", "etc/kernel/cmdline", "root=x", "contains a sealed command line"),
     ],
 )
 def test_what_another_tool_makes_anew_is_refused_with_its_own_way(
