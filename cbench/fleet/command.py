@@ -73,7 +73,7 @@ def fetch_command(*, output: Folder, as_json: Json = False) -> None:
 
 @fleet.command("release")
 def release_command(*, output: Folder, as_json: Json = False) -> None:
-    """Stop, fetch, restore and clean all nodes, and release the allocation."""
+    """Fetch, restore and clean all nodes; release the allocation."""
     _with(output, lambda each: each.release(), as_json, judged=True)
 
 

@@ -160,7 +160,10 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 
 @order.command("stop")
 def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
-    """Stop a study that runs detached; what has ended is kept, and `resume` goes on."""
+    """Stop a detached study.
+
+    Every trial that has ended is kept; `resume` continues.
+    """
     from cbench.study import lifecycle
 
     status = lifecycle.stop(data)

@@ -192,7 +192,10 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
 
 @screen.command("stop")
 def stop_command(data: Data, *, as_json: Json = False) -> None:
-    """Stop an experiment that runs detached; what has ended is kept, and `resume` goes on."""
+    """Stop a detached experiment.
+
+    Every trial that has ended is kept; `resume` continues.
+    """
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
