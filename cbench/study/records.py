@@ -56,6 +56,11 @@ class Header:
         return str(self.host.get("file", ""))
 
     @property
+    def hostname(self) -> str:
+        """The name of its host, "" in a store of before it was kept."""
+        return str(self.host.get("hostname") or "")
+
+    @property
     def machine(self) -> list[str]:
         """The host in words: CPU, kernel, and whether it is virtual."""
         words = [str(self.host.get("cpu", "unknown CPU")), f"Linux {self.host.get('kernel', '?')}"]
