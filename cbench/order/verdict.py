@@ -111,10 +111,12 @@ def _hosts(result: OrderResult) -> list[str]:
         return []
     tested = sum(test.p is not None for test in result.tests.values())
     how = "van Elteren's test of signed ranks" if result.design.pairs else "van Elteren's test"
-    lines = [
-        f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which mix hosts "
-        f"with orders, would have called {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
-    ]
+    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    if tested:
+        lines[0] = (
+            f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which "
+            f"mix hosts with orders, would have called {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
+        )
     return lines + [f"beware: the hosts differ: {each}" for each in hosts.passports]
 
 
