@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cbench.order.read_study import host_names
 from cbench.order.result import OrderDesign, OrderResult
 from cbench.store.database import reads_store
 from cbench.store.kind import is_store
 from cbench.study import config
 from cbench.study.model import Study
-from cbench.study.records import Header, Verified
+from cbench.study.records import Header, Verified, host_names
 from cbench.study.store import StudyStore
 
 FAILURES = {

@@ -18,7 +18,7 @@ from cbench.stats.trials import Trials
 from cbench.store.database import reads_store
 from cbench.study.config import parse
 from cbench.study.orders import FIXED, ISOLATED
-from cbench.study.records import Header
+from cbench.study.records import Header, host_names
 from cbench.study.store import StudyStore
 from cbench.tables.columns import Coded, named, trials
 from quiet import UsageError
@@ -64,17 +64,6 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
     found, more = trials(columns)
     passports = {name: Passport.parse(_facts(store.header)) for name, store in zip(names, stores, strict=True)}
     return found, warnings + more, unlike({name: each for name, each in passports.items() if each is not None})
-
-
-def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """What to call each store's host: its name, the file's where that is not stored; both where names repeat."""
-    names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
-    named_once = [
-        name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
-    ]
-    if len(set(named_once)) == len(named_once):
-        return named_once
-    return [f"{name} ({path})" for name, path in zip(names, paths, strict=True)]
 
 
 def _facts(header: Header) -> Mapping[str, JsonValue]:

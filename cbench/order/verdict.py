@@ -115,7 +115,7 @@ def _hosts(result: OrderResult) -> list[str]:
     if tested:
         lines[0] = (
             f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which "
-            f"mix hosts with orders, would have called {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
+            f"mix hosts and orders, would call {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
         )
     return lines + [f"beware: the hosts differ: {each}" for each in hosts.passports]
 
