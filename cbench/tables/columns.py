@@ -38,20 +38,24 @@ class Coded:
 
 
 def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials from the columns test, order, value and, where they are there, metric, run and position; and warnings.
+    """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
 
     `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
     random = _orders(columns["order"])
-    run, timed = _runs(columns.get("run"), random, warnings)
+    host = None if columns.get("host") is None else coded("host", columns["host"])
+    if host is not None and np.unique(host.codes).size < 2:
+        host = None
+    run, timed = _runs_of_hosts(columns.get("run"), random, host, warnings)
     position = _positions(columns.get("position"))
     if metrics:
         _once(run, position, test.codes)
         rows, metric, value = _side_by_side(test, columns, metrics)
         test, random = Coded(test.codes[rows], test.names), random[rows]
         run, position = (None if each is None else each[rows] for each in (run, position))
+        host = None if host is None else Coded(host.codes[rows], host.names)
     else:
         value = _values("value", columns["value"])
         names = columns.get("metric")
@@ -72,6 +76,8 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
         position=position,
         timed=timed,
         metrics=kinds if metrics or columns.get("metric") is not None else (),
+        host=None if host is None else host.codes,
+        hosts=() if host is None else host.names,
     )
     if found.clash():
         found = replace(found, single=False)
@@ -212,6 +218,27 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     rank = np.empty(order.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     return np.asarray(rank[inverse]), timed
+
+
+def _runs_of_hosts(
+    column: Any, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
+) -> tuple[Codes | None, bool]:
+    """The same for each host by itself, host after host: hosts may have runs of the same name."""
+    if host is None or column is None:
+        return _runs(column, random, warnings)
+    every = column if isinstance(column, np.ndarray) else np.array([str(each) for each in column], dtype=object)
+    run, begin, timed, said = np.empty(random.size, dtype=np.int32), 0, True, list[str]()
+    for number in range(len(host.names)):
+        rows = np.flatnonzero(host.codes == number)
+        if not rows.size:
+            continue
+        found, known = _runs(every[rows], random[rows], said)
+        assert found is not None
+        run[rows] = found + begin
+        begin += int(found.max()) + 1
+        timed = timed and known
+    warnings += said[:1]
+    return run, timed
 
 
 def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:

@@ -20,11 +20,11 @@ from cbench.tables.columns import MISSING, Coded, ColumnError, trials
 from quiet import UsageError
 
 NEEDED = ("test", "order", "value")
-NAMES = ("test", "order", "metric")
+NAMES = ("test", "order", "metric", "host")
 NUMBERS = ("value", "position")
 SEPARATORS = {";": ";", "\t": "tabs"}
 PARQUET = (".parquet", ".pq")
-OPTIONAL = ("metric", "run", "position")
+OPTIONAL = ("metric", "run", "position", "host")
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
 
 
