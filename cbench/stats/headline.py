@@ -208,7 +208,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"
-    first = f"repeats to +-{share}: half of {figures.kept:,} trials and all but a few of the lower ones; "
+    first = f"repeats to +-{share}: half of the trials it rests on and all but a few of the lower ones; "
     first += f"the clock resolves {100 * figures.resolution:.2g} %"
     left_out = figures.trials - figures.kept
     if not left_out:
