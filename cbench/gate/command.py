@@ -42,13 +42,18 @@ def gate_command(
                 raise UsageError(f"{option} {path}: the same file as {other}")
             if path is not artifacts:
                 check_savable(str(path), option)
+
+    def save_error(message: str) -> None:
+        if junit is not None:
+            save(str(junit), report.junit_error(message), "--junit")
+
+    save_error("the gate has not ended: it was killed, or its profile could not be applied")
     try:
         gate = config.load(file, old, new, profile)
         with interruptible(), TrialBar() as bar:
             judged = result.run(gate, artifacts, bar.show, tell)
     except QuietError as error:
-        if junit is not None:
-            save(str(junit), report.junit_error(str(error)), "--junit")
+        save_error(str(error))
         raise
     if markdown is not None:
         save(str(markdown), report.markdown(judged), "--markdown")

@@ -14,7 +14,7 @@ import pytest
 
 from cbench.formats.registry import read
 from tests import CHECKOUT
-from tests.cbench.running import cbench, error_line
+from tests.cbench.running import CBENCH, cbench, comes, error_line
 
 SUITE = """
 import random, sys
@@ -238,6 +238,17 @@ def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: s
     assert [suite.get(count) for count in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
     (error,) = suite.findall("testcase/error")
     assert error.get("message") == error_line(done)
+
+
+def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
+    begun, report = tmp_path / "begun", tmp_path / "gate.xml"
+    written(tmp_path, f"old = 'touch {begun}; exec sleep 600'\nnew = 'true'\nshell = true\n")
+    command = [*CBENCH, "gate", str(tmp_path / "gate.toml"), "--junit", str(report)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        assert comes(begun.exists)
+        process.kill()
+    (error,) = ElementTree.parse(report).getroot().findall("testcase/error")
+    assert "it was killed" in (error.get("message") or "")
 
 
 @pytest.mark.slow
