@@ -22,14 +22,14 @@ def main() -> int:
     before = snapshot.take()
     with busy_loops(4):
         say("Before: CPU 2, with 4 busy loops that may run on every CPU")
-        run(NOISE)
-        run(MEASURE)
+        run(NOISE, since="CPU 2:")
+        run(MEASURE, since="hash ")
         say("Quiet the host: every setting is recorded in a journal, written, and read back")
         if code := run("quiet apply", 15):
             return code
         say("After: the same CPU, with the same 4 busy loops")
-        run(NOISE)
-        measured = run(f"quiet run -- {MEASURE}")
+        run(NOISE, since="CPU 2:")
+        measured = run(f"quiet run -- {MEASURE}", since="hash ")
         say("Restore, then compare every setting and task with the state before, without quiet")
         restored = run("quiet restore")
     left = snapshot.compare(before, snapshot.take())
@@ -46,11 +46,13 @@ def say(what: str) -> None:
     print(f"--- {what}", flush=True)
 
 
-def run(command: str, most: int = MOST_LINES) -> int:
-    """Run a command and print the first lines of its output."""
+def run(command: str, most: int = MOST_LINES, since: str = "") -> int:
+    """Run a command and print the first lines of its output, from the one that begins with `since` on."""
     print(f"$ {command}", flush=True)
     done = subprocess.run(command.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
+    begin = next((number for number, line in enumerate(lines) if line.startswith(since)), 0)
+    lines = lines[begin:]
     for line in lines[:most]:
         print(line if len(line) <= 110 else f"{line[:107]}...", flush=True)
     if len(lines) > most:
