@@ -15,7 +15,7 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""The units of which fewer are faster; of others there are just more or less."""
+"""Units in which less is faster; the others are only larger or smaller."""
 HIGHER, LOWER = "higher", "lower"
 """What is better."""
 

@@ -19,7 +19,7 @@ from cbench.stats.headline import headline as headline_of
 from cbench.stats.headline import resolution_of
 
 FEW = 16
-"""Of fewer processes, one of which is far off, none may be among those that were measured."""
+"""With fewer processes, a rare process that is far off may be missing from the measured ones."""
 FINE = 0.001
 """The difference whose price in processes is named."""
 
@@ -41,7 +41,7 @@ class SpreadFigures:
 class CoreFacts:
     """`others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and this core's threads, were busy.
 
-    `shared_trials`: the share of trials during which another thread ran on the core; None where no chains tell.
+    `shared_trials`: the share of trials during which another thread ran on the core; None without chains.
     """
 
     cpu: int

@@ -195,9 +195,9 @@ def _positions(column: Any) -> Codes | None:
 
 
 def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
-    """Runs numbered from 0, and whether in time: by their own numbers where those tell, else by the rows' order.
+    """Runs numbered from 0, and whether in time: by their own numbers where those show it, else by the rows' order.
 
-    The same name with both orders means two runs: some files number them anew for each order.
+    The same name with both orders means two runs: some files restart the numbers for each order.
     """
     if column is None:
         return None, False

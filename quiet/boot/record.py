@@ -160,7 +160,7 @@ def load(disk: Disk) -> BootRecord | None:
         return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"{BOOT_FILE}: damaged; it holds what boot remove puts back, so mend it or move it away"
+            f"{BOOT_FILE}: damaged; `quiet boot remove` restores from it, so repair it or move it away"
         ) from None
 
 

@@ -79,7 +79,7 @@ class Root:
             os.close(fd)
 
     def access(self, path: str, mode: int) -> bool:
-        """Whether this process may read (os.R_OK) or write (os.W_OK) what is there."""
+        """Whether this process may read (os.R_OK) or write (os.W_OK) the path."""
         try:
             with self.place(path) as place:
                 return os.access(place, mode, effective_ids=True)

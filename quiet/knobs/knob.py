@@ -112,8 +112,8 @@ class Knob(NamedTuple):
     clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
     atomic: bool = False  # all of its targets or none: taken back when one is refused
     needs: str = ""  # an atomic knob without which this one would do harm
-    restore_last: bool = False  # what would disturb the other targets while they are put back
-    drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
+    restore_last: bool = False  # it would disturb the other targets during a restore
+    drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, Reason] = {}

@@ -84,12 +84,12 @@ def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], 
 def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
     """What chosen CPUs share with others, in words."""
     words: list[str] = []
-    told: CpuSet = frozenset()
+    listed: CpuSet = frozenset()
     for level in reversed(levels):  # what shares the nearer share the wider too
         together = frozenset().union(*(level.domains.get(cpu, frozenset()) for cpu in chosen))
-        if others := together - chosen - told:
+        if others := together - chosen - listed:
             words.append(f"they share {level.name} with CPU {cpulist.format(others)}")
-            told |= others
+            listed |= others
     return words
 
 

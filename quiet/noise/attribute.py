@@ -212,7 +212,7 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Name what is OUTSIDE by the SMIs that the processor counted meanwhile; None: not known, and nothing is renamed.
+    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
 
     As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
     """
@@ -238,7 +238,7 @@ def _overlap(gap: Gap, frame: Frame) -> int:
 
 
 def _within(gap: Gap, frame: Frame) -> list[Share]:
-    """A frame's shares; what of it reaches out of the gap is taken off the largest ones."""
+    """A frame's shares; the time outside the gap is subtracted from the largest ones."""
     parts = shares(frame)
     outside = frame.length - _overlap(gap, frame)
     for part in sorted(parts, key=lambda part: -part.net):

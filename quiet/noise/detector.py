@@ -234,7 +234,7 @@ class Detector:
         kept = min(watch.gaps, watch.capacity)
         raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
         if watch.moved:
-            raise DetectorError(f"the detector was moved from CPU {self.cpu} to CPU {watch.cpu} by somebody")
+            raise DetectorError(f"another program moved the detector from CPU {self.cpu} to CPU {watch.cpu}")
         return Watched(
             cpu=self.cpu,
             period=self._placed.period,

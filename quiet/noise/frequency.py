@@ -39,7 +39,7 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequencies of CPUs now, right after a command, where no counter has it; None where chains cannot tell."""
+    """The frequencies of CPUs right after a command, where no counter has them; None where chains cannot either."""
     measured: list[CoreFrequency] = []
     for cpu in sorted(cpus)[:FEW]:
         with contextlib.suppress(QuietError):

@@ -86,7 +86,7 @@ SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hyper
 
 
 class Sent(NamedTuple):
-    """Somebody sent an interrupt to other CPUs."""
+    """A task sent an interrupt to other CPUs."""
 
     time: int
     cpu: int
@@ -162,7 +162,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
     """The causes that the kernel's counts of one CPU stand for, by the lines' labels ("LOC", "131", "softirq RCU").
 
-    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not tell a tick from others.
+    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
     """
     shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
     for line, count in grown.items():

@@ -37,7 +37,7 @@ _REST = 400  # looking takes at most this part of the time
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The name, of HOST, of all pauses that no event explains, by the SMIs counted meanwhile (None: not known)."""
+    """The HOST name of all pauses without an event, by the SMIs counted in the same time (None: not known)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI
@@ -134,7 +134,7 @@ class Observer:
             self._tracer.close()
 
     def _name_smis(self) -> None:
-        """Name the pauses that no event explains by the SMIs that the processor counted meanwhile, if it does."""
+        """Name the pauses that no event explains by the SMIs counted in the same time, if the processor counts them."""
         if not self._smis:
             return
         after = self._smis.read()

@@ -37,7 +37,7 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CpuProof:
-    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted meanwhile
+    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted
     (None: not known)."""
 
     gaps: int

@@ -33,7 +33,7 @@ class _Stop(Exception):
 
 
 class Lingering:
-    """What is kept applied, and for whom. Every run begins the time anew."""
+    """The profile that stays applied between runs, and its user. Every run restarts the timer."""
 
     def __init__(self, options: RunRequest, ready: RunReady, uid: int) -> None:
         self._profile, self._uid = options.profile, uid

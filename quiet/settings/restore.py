@@ -217,7 +217,7 @@ def _failure(failure: Failure) -> str:
 def _conflict(entry: TargetState, found: str | None) -> Skipped:
     was = value_types.plain(entry.kind, entry.before) if entry.before is not None else "absent"
     return Skipped(
-        entry.knob, entry.target, f"somebody else made it '{found}' (found '{was}', applied '{entry.wanted}')"
+        entry.knob, entry.target, f"changed to '{found}' after the apply (original '{was}', applied '{entry.wanted}')"
     )
 
 

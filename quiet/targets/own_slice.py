@@ -4,7 +4,7 @@
     own-slice:quiet.slice/AllowedCPUs        a property of it (systemd.resource-control(5)): "2-3"
 
 What is started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, is on the
-isolated CPUs. The unit lies in /run, and is not removed while such a unit of somebody else's is in it.
+isolated CPUs. The unit lies in /run, and is not removed while it contains a unit of another program.
 """
 
 from __future__ import annotations

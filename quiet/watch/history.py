@@ -93,7 +93,7 @@ class HistoryWriter:
         if not self._waiting:
             return
         if os.fstat(self._fd).st_nlink == 0:
-            self._open()  # somebody removed the file
+            self._open()  # the file was deleted
         elif os.fstat(self._fd).st_size >= self._most_bytes // 2:
             os.replace(f"{self.folder}/{NAME}", f"{self.folder}/{OLD}")
             self._open()

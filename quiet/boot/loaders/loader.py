@@ -102,7 +102,7 @@ class Loader:
     steps: Callable[[LoaderContext], Steps]
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
-    entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
+    entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
     # what `remove` runs, where that changes with kernels
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 

@@ -31,7 +31,7 @@ class SleepRequest:
 
 @dataclass(frozen=True, slots=True, order=True)
 class WakeUp:
-    """One wake-up: how late the thread ran (ns), when that was (ticks of clock.now()), and which one it was from 0."""
+    """One wake-up: how late the thread ran (ns), when that was (ticks of clock.now()), and its index from 0."""
 
     latency: int
     ticks: int

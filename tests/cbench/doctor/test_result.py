@@ -20,7 +20,7 @@ INTERRUPT = TrialCause("interrupt", "LOC (Local timer interrupts)")
 
 
 def process(value: float, *, busy: float = 0.0, polluted: int = 0, extra: int = 0, stolen_ms: int = 0) -> Examined:
-    """30 trials around `value`, of which the first `polluted` take `extra` longer."""
+    """30 trials around `value`; the first `polluted` take `extra` longer."""
     trials = tuple(
         Trial(round(value) + n % 3 + (extra if n < polluted else 0), 1, (INTERRUPT,) if n < polluted else ())
         for n in range(30)

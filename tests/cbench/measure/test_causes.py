@@ -279,5 +279,5 @@ def test_the_report_says_where_the_causes_come_from() -> None:
     (result,) = measured("hash")["results"]
     assert result["causes_from"]["source"] in ("kernel tracing", "counters")
     assert result["causes_from"]["note"]
-    told = cbench("run", "hash", "--quick", "--trials", "5", "--warmup", "0", "--no-trace").stdout
-    assert "causes from counters (--no-trace)" in told
+    output = cbench("run", "hash", "--quick", "--trials", "5", "--warmup", "0", "--no-trace").stdout
+    assert "causes from counters (--no-trace)" in output

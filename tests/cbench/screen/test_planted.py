@@ -1,4 +1,4 @@
-"""The planted experiment: the tool finds what is there, and nothing else, in 20 repetitions on fresh noise.
+"""The planted experiment: the tool finds the planted effects, and nothing else, in 20 repetitions on fresh noise.
 
 Each repetition is tested with a family-wise chance of a false alarm of 0.25 % (Holm), so that 20 of them have any with
 a chance below 5 %. With 60 blocks the effects, 0.6 to 0.8 standard deviations of the noise, are hardly ever missed:

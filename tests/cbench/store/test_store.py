@@ -268,10 +268,10 @@ def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_e
     def connected(path: Path, mode: str) -> sqlite3.Connection:
         connection = connect(path, mode)
         if threading.current_thread() is not other:
-            connection.set_trace_callback(meanwhile)
+            connection.set_trace_callback(interfere)
         return connection
 
-    def meanwhile(statement: str) -> None:
+    def interfere(statement: str) -> None:
         if "user_version" in statement:  # what is before it has been read
             other.start()
             other.join(0.5)

@@ -104,7 +104,7 @@ def test_only_root_may_and_only_bound_to_the_cpu(machine: Machine) -> None:
 @on_both_kernels
 def test_one_measures_at_a_time_and_the_module_stays_meanwhile(machine: Machine) -> None:
     found = report(machine)["disturbed"]
-    assert found["busy"].startswith("Refused: somebody else is measuring")
+    assert found["busy"].startswith("Refused: another process is measuring")
     assert found["rmmod while used"] != 0
 
 

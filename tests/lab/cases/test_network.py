@@ -1,4 +1,4 @@
-"""A network device with several queues, in use: nothing of it reaches the isolated CPUs, and all is put back."""
+"""A network device with several queues, in use: none of its work reaches the isolated CPUs, and all is restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody is planted on the CPU where `cbench run` measures: the trials' causes have the name."""
+"""A planted task on the CPU where `cbench run` measures appears by name among the trials' causes."""
 
 from __future__ import annotations
 

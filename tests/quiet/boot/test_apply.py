@@ -91,7 +91,7 @@ def test_a_kernel_that_came_meanwhile_stays_in_grub_cfg(debian: Path, bench: Pro
 
 def test_a_command_that_fails_leaves_everything_as_it_was(debian: Path, bench: Profile) -> None:
     found = states(debian)
-    with pytest.raises(Refused, match="update-grub: it is broken; everything was put back"):
+    with pytest.raises(Refused, match="update-grub: it is broken; every file was restored"):
         apply(Alive(debian, broken=("update-grub",)), bench, None)
     assert states(debian) == found
 
@@ -118,7 +118,7 @@ def test_what_somebody_wrote_into_our_file_stays(debian: Path, bench: Profile) -
     with (debian / DROP_IN).open("a") as file:
         file.write('GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n')
     done = remove(Alive(debian))
-    assert done.conflicts[0] == (f"/{DROP_IN}", "somebody else had changed it; only our part was taken out")
+    assert done.conflicts[0] == (f"/{DROP_IN}", "it was changed after the apply; only our part was removed")
     assert (debian / DROP_IN).read_text() == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n'
 
 

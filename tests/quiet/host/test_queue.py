@@ -1,4 +1,4 @@
-"""The queue for the isolated CPUs: in order, one at a time, never stale, and nobody's claims are believed."""
+"""The queue for the isolated CPUs: in order, one at a time, never stale, and no user's claim is trusted."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def now(turn: Turn) -> bool:
 @contextmanager
 def another_process(host: Host, share: bool = False) -> Iterator[int]:
     """A process that has its turn, until it is killed."""
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         turn = take(host, "another", share)
         now(turn)
-        os.write(tell, b"x")
+        os.write(write_end, b"x")
         time.sleep(600)
-    os.close(tell)
-    os.read(told, 1)
-    os.close(told)
+    os.close(write_end)
+    os.read(read_end, 1)
+    os.close(read_end)
     try:
         yield pid
     finally:

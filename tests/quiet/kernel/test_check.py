@@ -1,4 +1,4 @@
-"""What a kernel has is told by its configuration, else by what the options bring; what is missing has its price."""
+"""A kernel's options come from its configuration, else from their visible effects; each missing one states its cost."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_a_shootdown_where_the_kernel_names_no_function(older: Kernel) -> None:
 @pytest.mark.parametrize("reason", [0, 2, 3, 4, 5])
 def test_a_flush_for_another_reason_is_no_shootdown_from_elsewhere(kernel: Kernel, reason: int) -> None:
     assert decoded(kernel, traced(1_500, "tlb/tlb_flush", reason=reason)) == []
-    # it has no target: where the kernel tells of the sending itself, it adds nothing
+    # it has no target: where the kernel reports the sending itself, it adds nothing
     assert senders(kernel, traced(1_500, "tlb/tlb_flush", BASH, reason=reason)) == []
 
 

@@ -186,18 +186,18 @@ def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
 
 @pytest.mark.slow
 def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
-    told: list[float] = []
+    reported: list[float] = []
 
     def note(passed: float) -> bool:
-        told.append(passed)
+        reported.append(passed)
         return False
 
     with detector.detectors([cpu], DetectorRequest(ticks(0.2))) as made:
         made[0].ready()
         detector.wait(made, 0.2, note)
-    assert told
-    assert told == sorted(told)
-    assert all(0 <= passed <= 0.2 for passed in told)
+    assert reported
+    assert reported == sorted(reported)
+    assert all(0 <= passed <= 0.2 for passed in reported)
 
 
 @pytest.mark.slow

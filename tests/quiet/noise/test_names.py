@@ -57,7 +57,7 @@ def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_one_of_the_purposes_
         and time - reach <= each.time <= time
         and each.only in ("", *purposes)
     ]
-    if len({each.task for each in mine if each.only == SHOOTDOWN}) > 1:  # which of them it was is not told
+    if len({each.task for each in mine if each.only == SHOOTDOWN}) > 1:  # it is unknown which of them it was
         mine = [each for each in mine if each.only != SHOOTDOWN]
     last = max((each.time for each in mine), default=None)
     if last is None:

@@ -121,7 +121,7 @@ CASES = (
     (VECTOR, "call_function", NONE, "", "function"),
     (VECTOR, "call_function_single", NONE, "", "function"),
     (VECTOR, "irq_work", NONE, "", "deferred"),
-    (VECTOR, "tick", BOOT, "nohz_full=3", "tick"),  # told by its phase
+    (VECTOR, "tick", BOOT, "nohz_full=3", "tick"),  # recognized by its phase
     (VECTOR, "local_timer", BOOT, "nohz_full=3", "timer"),
     (VECTOR, "thermal_apic", USER, "", "heat"),
     (VECTOR, "threshold_apic", USER, "", "corrected"),

@@ -104,7 +104,7 @@ def test_what_somebody_else_changed_is_named_and_left_alone(root: Path) -> None:
     outcome = restore(Host(str(root)))
     assert not outcome.complete
     assert [(skip.target, skip.reason) for skip in outcome.conflicts] == [
-        (STAT, "somebody else made it '30' (found '1', applied '120')")
+        (STAT, "changed to '30' after the apply (original '1', applied '120')")
     ]
     assert contents(root) == found | {"proc/sys/vm/stat_interval": b"30\n"}
     assert journal.load(Host(str(root))) is not None

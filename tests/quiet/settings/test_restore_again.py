@@ -1,4 +1,4 @@
-"""A restore that could not put back everything, and what happens on the host before the next one."""
+"""An incomplete restore, changes on the host after it, and the next restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of watching: what the kernel's messages mean, how often is looked, which files tell."""
+"""The parts of watching: the meaning of the kernel's messages, how often to check, which files to watch."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_factors_that_go_together_are_named(tmp_path: Path) -> None:
         "fp": ["prf"],
         "prf": ["fp"],
     }
-    assert any("fp cannot be told from prf" in line for line in made["verdict"])
+    assert any("fp cannot be separated from prf" in line for line in made["verdict"])
     assert only(made)["blocks"]["fp"]["together"] == ["prf"]
     assert only(made)["blocks"]["fp"]["chance"] == 0.5
 
@@ -207,11 +207,11 @@ def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path
 def test_aliased_interactions_are_one_line(tmp_path: Path) -> None:
     half = [row for row in screens.planted(10) if (row["a"] + row["b"] + row["c"]) % 2]
     made, _ = analysed(table(tmp_path / "half.csv", half), chosen=WALL_ONLY)
-    mains = [line for line in made["verdict"] if "cannot be told from" in line]
+    mains = [line for line in made["verdict"] if "cannot be separated from" in line]
     assert mains[0] == made["verdict"][1]
     assert made["verdict"][0].startswith("what matters, or interactions seen as it: ")
     assert f"a from {cross('b', 'c')}" in mains[0] or f"c from {cross('a', 'b')}" in mains[0]
-    assert "are interactions that cannot be told from other effects" in mains[-1]
+    assert "are interactions that cannot be separated from other effects" in mains[-1]
 
 
 def test_practice_says_from_which_size_on_samples_show_the_effects(tmp_path: Path) -> None:

@@ -109,9 +109,9 @@ def test_what_cannot_be_told_is_not_counted_among_the_effects_that_samples_show(
 def test_no_effect_that_can_be_told_is_a_reason_in_place_of_sizes(tmp_path: Path) -> None:
     rows = [{"x": x, "y": x, "iteration": at, "value": x + at} for at in range(6) for x in (0, 1)]
     made = made_of(tmp_path, rows)
-    assert made.responses["value"].material == NoMateriality("no main effect that can be told")
+    assert made.responses["value"].material == NoMateriality("no main effect that can be estimated")
     assert not practice(made)
-    assert page_tables.material(made.responses["value"]) == ("no main effect that can be told", None)
+    assert page_tables.material(made.responses["value"]) == ("no main effect that can be estimated", None)
 
 
 def test_the_terminals_sizes_are_the_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +145,7 @@ def test_one_interaction_seen_as_many_main_effects_is_not_called_what_matters(tm
     ]
     made = made_of(tmp_path, rows)
     assert made.verdict[0].startswith("what matters, or interactions seen as it: ")
-    assert "cannot be told from interactions of other factors, which the test takes for none" in made.verdict[1]
+    assert "cannot be separated from interactions of other factors, which the test takes for none" in made.verdict[1]
     assert f"A from B{TIMES}C" in made.verdict[1]
     significant = {effect for *_, effect, each in made.every_effect if each.significant}
     assert not significant & {"B", "C"}

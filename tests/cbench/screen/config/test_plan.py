@@ -178,7 +178,7 @@ def test_factors_that_are_aliased_where_a_response_can_be_had_are_told_and_every
     made = checked(experiment(*map(two, "abc"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
     words = made.words()
     assert words[0] == "y is had of 4 of 8 treatments"
-    assert "y: a, b are fully aliased: none can be told from another" in words
+    assert "y: a, b are fully aliased: none can be separated from another" in words
     plan = made.result()
     able = {name: {each.name for each in row.effects if each.testable} for name, row in plan.responses.items()}
     assert "c" in able["y"]

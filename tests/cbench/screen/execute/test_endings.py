@@ -1,4 +1,4 @@
-"""An experiment that is cut short, or whose levels cannot be set or put back: the host restored, the data kept."""
+"""An experiment that is cut short, or whose levels cannot be set or restored: the host is restored, the data kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLD = factor(
 )
 ENV = factor("e", {"0": "environment = { V = '10' }", "1": "environment = { V = '20' }"})
 WAITS = "echo $$ >>pids; until test -e go || rm once 2>/dev/null; do sleep 0.02; done; test -e set && echo 1 || echo 0"
-"""A trial that ends when it is told to: this one alone (`once`), or all from now on (`go`)."""
+"""A trial that ends on request: this one alone (`once`), or all from now on (`go`)."""
 LONG_S = 30.0
 
 
@@ -68,7 +68,7 @@ def test_after_a_kill_9_in_a_trial_the_next_start_puts_its_level_back_and_goes_o
     (tmp_path / "go").touch()
     done = screen("resume", "e.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "put back what was left behind: c=on" in done.stderr
+    assert "restored the levels of an earlier, killed process: c=on" in done.stderr
     assert not (tmp_path / "set").exists()
     assert not alive(left)
     assert trials(tmp_path)[: len(done_before)] == done_before
@@ -199,7 +199,7 @@ def test_what_an_experiment_that_is_gone_has_left_set_is_put_back_by_the_next_of
     written(tmp_path, experiment(ENV))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "put back what was left behind: c=on" in done.stderr
+    assert "restored the levels of an earlier, killed process: c=on" in done.stderr
     assert not (tmp_path / "set").exists()
 
 

@@ -1,4 +1,4 @@
-"""Levels that quiet sets, on machines made of files: applied, read back and put back through its journal."""
+"""Levels that quiet sets, on machines made of files: applied, read back and restored through its journal."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_a_killed_process_had_applied_is_put_back_by_who_goes_on_and_by_no_
     assert other.left_behind() == []
     with pytest.raises(Refused, match=r"timers=quiet cannot be set: .* is applied to this host; run `quiet restore`"):
         other.set({"timers": "quiet"})
-    assert text(root, TIMERS) == "1"  # not ours to put back
+    assert text(root, TIMERS) == "1"  # not ours to restore
     assert levels(root, KNOB).left_behind() == ["what quiet had applied"]
     assert contents(root) == before
 
@@ -83,9 +83,9 @@ def test_settings_that_somebody_changes_meanwhile_are_noticed_at_the_next_look_a
     host.set({"timers": "quiet"})
     assert host.confirm({"timers": "quiet"}).texts
     (root / TIMERS.lstrip("/")).write_text("7\n")
-    with pytest.raises(Refused, match="timer_migration is '7', and '1' was applied: somebody has changed it"):
+    with pytest.raises(Refused, match="timer_migration is '7', and '1' was applied: another program has changed it"):
         host.confirm({"timers": "quiet"})
-    with pytest.raises(Incomplete, match=r"not restored: .*timer_migration: somebody else made it '7'"):
+    with pytest.raises(Incomplete, match=r"not restored: .*timer_migration: changed to '7' after the apply"):
         host.restore()
     assert text(root, TIMERS) == "7"
 

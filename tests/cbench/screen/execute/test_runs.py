@@ -1,4 +1,4 @@
-"""Experiments that run for real: levels are set around each trial, confirmed and put back; every trial is stored."""
+"""Experiments that run for real: levels are set around each trial, confirmed and restored; every trial is stored."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
     assert theirs < ours < theirs + 0.2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody who may less")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to drop to a user with fewer rights")
 def test_clocks_are_had_by_who_may_not_look_into_the_kernel() -> None:
     limit = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if limit > 2:

@@ -165,9 +165,9 @@ def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
 
 
 def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ResetError, match="this host tells no temperature"):
+    with pytest.raises(ResetError, match="this host reports no temperature"):
         on(tree(tmp_path, {}), CoolDownReset(celsius=50))
-    with pytest.raises(ResetError, match="this host tells no frequency"):
+    with pytest.raises(ResetError, match="this host reports no frequency"):
         on(tree(tmp_path, {}), CoolDownReset(khz=1))
 
 
@@ -234,8 +234,8 @@ def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -
     (tmp_path / "bare").mkdir()
     bare, whole = tree(tmp_path / "bare", {}), tree(tmp_path / "whole", {**HOT, "proc/sys/vm/drop_caches": ""})
     never = {
-        CoolDownReset(celsius=50): "this host tells no temperature (/sys/class/thermal, /sys/class/hwmon)",
-        CoolDownReset(khz=1): "this host tells no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
+        CoolDownReset(celsius=50): "this host reports no temperature (/sys/class/thermal, /sys/class/hwmon)",
+        CoolDownReset(khz=1): "this host reports no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
         CachesReset(): "this kernel has no /proc/sys/vm/drop_caches",
     }
     for wanted, why in never.items():

@@ -35,7 +35,7 @@ def analyzed(data: Path) -> Any:
 
 
 def processes(data: Path) -> list[tuple[int, int]]:
-    """Run and number of processes, told apart by when they began."""
+    """Run and number of processes, distinguished by their start times."""
     with sqlite3.connect(data) as connection:
         return connection.execute(
             "SELECT run, count(DISTINCT begun_ns) FROM study_trial GROUP BY run ORDER BY run"

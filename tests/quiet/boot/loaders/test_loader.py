@@ -1,4 +1,4 @@
-"""Words put into other files' lines, and taken out again after somebody else has changed the line."""
+"""Words are added to lines of other programs' files, and removed even after another program has changed the line."""
 
 from __future__ import annotations
 
