@@ -85,8 +85,12 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     alpha = rules.alpha if options.alpha is None else options.alpha
     rules = AnalysisRules(alpha, rules.failures, options.as_published, options.unpaired)
     passports: tuple[UnlikeFact, ...] = ()
-    if options.more:
-        trials, warnings, passports = _read_hosts([path, *map(Path, options.more)], options.values)
+    paths = [path, *map(Path, options.more)]
+    files = _parquet(paths)
+    if files != paths[:1] and files:
+        trials, warnings = _read_tables(files, options.values)
+    elif options.more:
+        trials, warnings, passports = _read_hosts(paths, options.values)
     else:
         trials, warnings = read(path, options.values)
     if rules.published and trials.host is not None:
@@ -98,6 +102,26 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     return result, trials if rules.published else aligned(trials)
 
 
+def _parquet(paths: Sequence[Path]) -> list[Path]:
+    """The files of a table in several Parquet files; none where the paths are something else."""
+    from cbench.formats import registry
+    from cbench.tables.parquet_set import parquet_files
+
+    for path in paths:
+        if path.is_dir():
+            registry.refuse_without(path, "orders", NO_ORDERS)
+    return parquet_files(paths)
+
+
+def _read_tables(files: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str]]:
+    from cbench.tables.parquet_set import ParquetSet, read_set
+
+    trials, warnings = read_set(ParquetSet.open(files), metrics)
+    if not trials.series.size:
+        raise UsageError(f"{files[0]}: no trials in it{', nor in the other files' if files[1:] else ''}")
+    return trials, warnings
+
+
 def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
     """Of several files, which must be stores of one study."""
     from cbench.order import read_study
@@ -106,7 +130,9 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
         if not path.exists():
             raise UsageError(f"{path}: no such file")
         if not is_store(path):
-            raise UsageError(f"{path}: several files are read only where each is a store of one study's host")
+            raise UsageError(
+                f"{path}: several files are read only where each is a store of one study's host, or each is Parquet"
+            )
     if metrics:
         raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")
     trials, warnings, passports = read_study.read_hosts(paths)
@@ -128,7 +154,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
         raise UsageError(f"{path}: no such file")
     registry.refuse_without(path, "orders", NO_ORDERS)
     if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a file")
+        raise UsageError(f"{path}: is a directory, not a file; no Parquet files are in it")
     kind = "a study's store" if is_store(path) else ""
     names: Sequence[str] = ()
     if not kind and path.suffix.lower() not in read_table.PARQUET:

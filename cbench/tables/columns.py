@@ -44,7 +44,7 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
-    random = _orders(columns["order"])
+    random = orders_of(columns["order"])
     host = None if columns.get("host") is None else coded("host", columns["host"])
     if host is not None and np.unique(host.codes).size < 2:
         host = None
@@ -57,7 +57,7 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
         run, position = (None if each is None else each[rows] for each in (run, position))
         host = None if host is None else Coded(host.codes[rows], host.names)
     else:
-        value = _values("value", columns["value"])
+        value = numbers_of("value", columns["value"])
         names = columns.get("metric")
         metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
     pairs, _, series = _unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
@@ -127,7 +127,7 @@ def _side_by_side(
     value in any row."""
     parts = []
     for number, name in enumerate(metrics):
-        value = _values(name, columns[name])
+        value = numbers_of(name, columns[name])
         has = np.zeros(len(test.names), dtype=bool)
         has[np.unique(test.codes[~np.isnan(value)])] = True
         rows = np.flatnonzero(has[test.codes])
@@ -141,7 +141,7 @@ def named(test: str, metric: str) -> str:
     return f"{test}:{metric}" if metric else test
 
 
-def _orders(column: Any) -> NDArray[np.bool_]:
+def orders_of(column: Any) -> NDArray[np.bool_]:
     order = coded("order", column)
     kinds = np.zeros(len(order.names), dtype=bool)
     for number, name in enumerate(order.names):
@@ -152,7 +152,7 @@ def _orders(column: Any) -> NDArray[np.bool_]:
     return np.asarray(kinds[order.codes])
 
 
-def _values(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
@@ -187,7 +187,7 @@ def _positions(column: Any) -> Codes | None:
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
     if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
         return np.asarray(column - column.min(), dtype=np.int32)
-    value = _values("position", column)
+    value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
         raise ColumnError("position", int(wrong[0]), "is not a whole number from 0 on")
@@ -201,7 +201,7 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     """
     if column is None:
         return None, False
-    codes, numbers = _run_codes(column)
+    codes, numbers = run_codes(column)
     both = codes.astype(np.int64) * 2 + random
     keys, first, inverse = _unique(both)
     timed = True
@@ -241,7 +241,7 @@ def _runs_of_hosts(
     return run, timed
 
 
-def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
+def run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
     """A number for each run, and what these are by themselves where all are numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
