@@ -73,7 +73,7 @@ def fetch_command(*, output: Folder, as_json: Json = False) -> None:
 
 @fleet.command("release")
 def release_command(*, output: Folder, as_json: Json = False) -> None:
-    """Fetch, restore and clean all nodes; release the allocation."""
+    """Restore, fetch and clean all nodes; release the allocation."""
     _with(output, lambda each: each.release(), as_json, judged=True)
 
 
@@ -99,7 +99,7 @@ def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judg
     if judged:
         if left := [name for name, node in result.nodes.items() if node.state != state.RELEASED]:
             again = f"repeat: cbench fleet release -o {folder}"
-            raise Incomplete(f"not restored: {', '.join(left)}; {again}")
+            raise Incomplete(f"not released: {', '.join(left)}; {again}")
         if not all(node.finished for node in result.nodes.values()):
             raise typer.Exit(1)
 
