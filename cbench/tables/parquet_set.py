@@ -88,8 +88,8 @@ class ParquetSet:
             else:
                 number = error.first - int(ends[of]) + self.rows[of] + 1
                 return UsageError(
-                    f"{self.files[at]}: row {error.row - begin + 1}: column {error.column}: {error.why} in row {number} "
-                    f"of {self.files[of]}"
+                    f"{self.files[at]}: row {error.row - begin + 1}: column {error.column}: {error.why} "
+                    f"in row {number} of {self.files[of]}"
                 )
         return read.placed(self.files[at], True, ColumnError(error.column, error.row - begin, error.why, first))
 

@@ -88,7 +88,7 @@ def test_where_the_tick_interrupts_nearly_every_trial_the_few_others_are_the_hea
         for trial in found[clean:]
         if trial.chains
     ]
-    assert exact(told([*found[:clean], *ticked]))
+    assert exact(headline_of([*found[:clean], *ticked]))
 
 
 def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_no_answer() -> None:
