@@ -44,6 +44,7 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
+        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules by stdin: half the connections
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
         "ANSIBLE_STDOUT_CALLBACK": "default",

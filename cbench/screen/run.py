@@ -114,6 +114,7 @@ class StartScreen:
             tell(words)
         counter = counter_of(study, screen.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
+        known["hostname"] = os.uname().nodename
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)

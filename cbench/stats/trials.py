@@ -23,6 +23,7 @@ class Trials:
     names. series, random, value: of each row; NaN for a trial that failed. run: numbered from 0 in the order in which
     the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
     metrics: of each series, or nothing where all have but one. single: no two tests have the same place in a run.
+    host: of each row the number in `hosts`, with several hosts only; then a host's runs have consecutive numbers.
     """
 
     names: tuple[str, ...]
@@ -36,6 +37,8 @@ class Trials:
     timed: bool = True
     metrics: tuple[str, ...] = ()
     single: bool = True
+    host: Codes | None = None
+    hosts: tuple[str, ...] = ()
 
     def grouped(self) -> tuple[Trials, list[slice]]:
         """The same trials with the rows of each series side by side, and where each has them."""
@@ -45,7 +48,7 @@ class Trials:
             return self, slices
         narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
         order = np.argsort(narrow, kind="stable")
-        run, position = (None if each is None else each[order] for each in (self.run, self.position))
+        run, position, host = (None if each is None else each[order] for each in (self.run, self.position, self.host))
         return replace(
             self,
             series=self.series[order],
@@ -53,6 +56,7 @@ class Trials:
             value=self.value[order],
             run=run,
             position=position,
+            host=host,
         ), slices
 
     def clash(self) -> bool:

@@ -38,22 +38,26 @@ class Coded:
 
 
 def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials from the columns test, order, value and, where they are there, metric, run and position; and warnings.
+    """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
 
     `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
-    random = _orders(columns["order"])
-    run, timed = _runs(columns.get("run"), random, warnings)
+    random = orders_of(columns["order"])
+    host = None if columns.get("host") is None else coded("host", columns["host"])
+    if host is not None and np.unique(host.codes).size < 2:
+        host = None
+    run, timed = _runs_of_hosts(columns.get("run"), random, host, warnings)
     position = _positions(columns.get("position"))
     if metrics:
         _once(run, position, test.codes)
         rows, metric, value = _side_by_side(test, columns, metrics)
         test, random = Coded(test.codes[rows], test.names), random[rows]
         run, position = (None if each is None else each[rows] for each in (run, position))
+        host = None if host is None else Coded(host.codes[rows], host.names)
     else:
-        value = _values("value", columns["value"])
+        value = numbers_of("value", columns["value"])
         names = columns.get("metric")
         metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
     pairs, _, series = _unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
@@ -72,6 +76,8 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
         position=position,
         timed=timed,
         metrics=kinds if metrics or columns.get("metric") is not None else (),
+        host=None if host is None else host.codes,
+        hosts=() if host is None else host.names,
     )
     if found.clash():
         found = replace(found, single=False)
@@ -121,7 +127,7 @@ def _side_by_side(
     value in any row."""
     parts = []
     for number, name in enumerate(metrics):
-        value = _values(name, columns[name])
+        value = numbers_of(name, columns[name])
         has = np.zeros(len(test.names), dtype=bool)
         has[np.unique(test.codes[~np.isnan(value)])] = True
         rows = np.flatnonzero(has[test.codes])
@@ -135,7 +141,7 @@ def named(test: str, metric: str) -> str:
     return f"{test}:{metric}" if metric else test
 
 
-def _orders(column: Any) -> NDArray[np.bool_]:
+def orders_of(column: Any) -> NDArray[np.bool_]:
     order = coded("order", column)
     kinds = np.zeros(len(order.names), dtype=bool)
     for number, name in enumerate(order.names):
@@ -146,7 +152,7 @@ def _orders(column: Any) -> NDArray[np.bool_]:
     return np.asarray(kinds[order.codes])
 
 
-def _values(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
@@ -181,7 +187,7 @@ def _positions(column: Any) -> Codes | None:
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
     if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
         return np.asarray(column - column.min(), dtype=np.int32)
-    value = _values("position", column)
+    value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
         raise ColumnError("position", int(wrong[0]), "is not a whole number from 0 on")
@@ -195,7 +201,7 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     """
     if column is None:
         return None, False
-    codes, numbers = _run_codes(column)
+    codes, numbers = run_codes(column)
     both = codes.astype(np.int64) * 2 + random
     keys, first, inverse = _unique(both)
     timed = True
@@ -214,7 +220,28 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     return np.asarray(rank[inverse]), timed
 
 
-def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
+def _runs_of_hosts(
+    column: Any, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
+) -> tuple[Codes | None, bool]:
+    """The same for each host by itself, host after host: hosts may have runs of the same name."""
+    if host is None or column is None:
+        return _runs(column, random, warnings)
+    every = column if isinstance(column, np.ndarray) else np.array([str(each) for each in column], dtype=object)
+    run, begin, timed, said = np.empty(random.size, dtype=np.int32), 0, True, list[str]()
+    for number in range(len(host.names)):
+        rows = np.flatnonzero(host.codes == number)
+        if not rows.size:
+            continue
+        found, known = _runs(every[rows], random[rows], said)
+        assert found is not None
+        run[rows] = found + begin
+        begin += int(found.max()) + 1
+        timed = timed and known
+    warnings += said[:1]
+    return run, timed
+
+
+def run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
     """A number for each run, and what these are by themselves where all are numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():

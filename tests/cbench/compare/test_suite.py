@@ -62,7 +62,7 @@ def test_a_shown_slowdown_below_the_threshold_that_is_not_shown_to_be_the_same_i
     assert found.tests["test_e"].p_adjusted is not None
     assert found.tests["test_e"].p_adjusted <= 0.05
     (verdict,) = [row.verdict for row in found.comparisons if row.test == "test_e"]
-    assert verdict.startswith("cannot tell: B is slower, but by less than the threshold: +0.")
+    assert verdict.startswith("cannot tell: B is slower, but measured as less than the threshold: +0.")
     assert verdict.endswith("not shown to be the same within 0.6 %")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cbench.fleet import state
+from cbench.fleet import run, state
+from quiet import QuietError, UsageError
 from tests.cbench.fleet.nodes import BIN, fleet, hosts, inventory, once, study
 from tests.cbench.running import CBENCH, error_line
 
@@ -60,15 +61,19 @@ def test_nodes_are_released_days_later_and_when_allocating_fails(tmp_path: Path)
 
 
 def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path) -> None:
-    study(tmp_path)
+    file = str(study(tmp_path))
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
-    assert "no fleet here" in error_line(fleet(tmp_path, "status", "-o", ".", code=2))
+    with pytest.raises(UsageError, match="no fleet here"):
+        state.existing(tmp_path)
     study(tmp_path, more="wrong = 1\n")
-    assert "s.toml:14: fleet.wrong: unknown" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
+    with pytest.raises(UsageError, match=r"s\.toml:14: fleet.wrong: unknown"):
+        run.plan(None, file)
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
-    assert "must be `cbench run ...`" in error_line(fleet(tmp_path, "plan", "c.toml", code=2))
+    with pytest.raises(UsageError, match="must be `cbench run"):
+        run.plan(None, str(tmp_path / "c.toml"))
     (tmp_path / "fleet.json").write_text("{")
-    assert "cannot be read" in error_line(fleet(tmp_path, "status", "-o", ".", code=2))
+    with pytest.raises(QuietError, match="cannot be read"):
+        state.existing(tmp_path)
 
 
 def test_the_state_is_the_same_after_reading_it_back(tmp_path: Path) -> None:

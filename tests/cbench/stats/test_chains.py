@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from cbench.model import DISAGREE, SHARED, ChainTimes, Trial
+from cbench.model import DISAGREE, SHARED, ChainTimes, Trial, TrialCause
 from cbench.stats import chains
 from cbench.stats.headline import Headline, figures, headline
 from quiet.noise.chains import ALWAYS, EMULATOR
@@ -77,6 +77,18 @@ def test_with_a_hypervisor_that_takes_most_of_the_time_the_interval_holds_the_cy
 ) -> None:
     found = headline_of(trials(Core(interrupted=4, random=random.Random(seed))))
     assert found.value is None or exact(found, 1)
+
+
+@pytest.mark.parametrize("clean", [40, 60])
+def test_where_the_tick_interrupts_nearly_every_trial_the_few_others_are_the_headline(clean: int) -> None:
+    timer = TrialCause("interrupt", "LOC (Local timer interrupts)", 1)
+    found = trials(Core(interrupted=0), 1000)
+    ticked = [
+        replace(trial, chains=replace(trial.chains, ticks=round(1.005 * trial.chains.ticks)), causes=(timer,))
+        for trial in found[clean:]
+        if trial.chains
+    ]
+    assert exact(headline_of([*found[:clean], *ticked]))
 
 
 def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_no_answer() -> None:

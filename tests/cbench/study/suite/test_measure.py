@@ -15,8 +15,7 @@ import pytest
 
 from cbench.study.store import StudyStore
 from cbench.study.suite.measure import measure
-from tests.cbench.running import comes
-from tests.cbench.study.process.test_run_command import alive
+from tests.cbench.running import alive, comes
 from tests.cbench.study.running import Command, order, rows
 from tests.cbench.study.running import written as study_written
 from tests.cbench.study.suite.harness import NAMES, study, written
