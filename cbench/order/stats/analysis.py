@@ -11,7 +11,7 @@ from math import isnan, sqrt
 import numpy as np
 
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
-from cbench.order.stats.hosts import HostComparison, aligned, compare
+from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
 from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted
@@ -215,6 +215,7 @@ def _stratified(
         return replace(result, test=None, p_permutation=None)
     return replace(
         result,
+        p_spread=spread_p(value, random, host),
         hosts=HostComparison(test.z, test.p, test.strata, p_pooled, p_interaction, found, pairs),
     )
 
