@@ -75,7 +75,7 @@ def commands(items: Sequence[Command], title: str) -> None:
 
 
 def applied(done: BootReceipt) -> None:
-    """What an apply did."""
+    """The result of an apply."""
     if done.plan and done.plan.settled:
         out("no change: the boot configuration has it all")
     else:
@@ -84,7 +84,7 @@ def applied(done: BootReceipt) -> None:
 
 
 def removed(done: BootReceipt) -> None:
-    """What a remove did."""
+    """The result of a remove."""
     if done.record is None and done.files:
         _did(done, "took our part out of")
         out("there was no record of it, so only what stood between our marks could be taken out")
@@ -116,7 +116,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
-    """What is booted once."""
+    """The kernel that is booted once."""
     if result.settled:
         out("**no change**: the running kernel has it all")
         return

@@ -130,5 +130,5 @@ class Holder(Files):
 
 
 def _mark(name: str) -> str:
-    """What the arguments of a holder say, for `ps` and for us."""
+    """The arguments of a holder, which `ps` shows and quiet looks for."""
     return f"# quiet holds /dev/{name}"

@@ -203,7 +203,7 @@ def _open(reader: Reader, path: str) -> int:
 
 
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
-    """What a ticket says of itself, as far as it may be believed: only root speaks for others."""
+    """Parse a ticket as far as it is trustworthy: only root speaks for other users."""
     pid, uid, command, share = 0, found.st_uid, "", False
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         data = json.loads(text)

@@ -78,7 +78,7 @@ class Reader(Root):
         return data if len(data) == size else None
 
     def pages(self, path: str) -> list[bytes]:
-        """What a file gives page by page, until it has no more for now: the kernel's trace. Raises OSError.
+        """Read a file (the kernel's trace) page by page until it has no more data for now. Raises OSError.
 
         Not a generator: interrupted between two pages, it would leave the file open, and an open file pins its folder.
         """

@@ -66,7 +66,7 @@ class Root:
             return os.open(place, flags | os.O_NOFOLLOW, mode)
 
     def stat(self, path: str, follow: bool = True) -> os.stat_result:
-        """What is known of a file (stat(2), lstat(2)). Raises OSError."""
+        """The status of a file (stat(2), lstat(2)). Raises OSError."""
         if not self.root:
             return os.stat(path, follow_symlinks=follow)
         if not follow:

@@ -1,4 +1,4 @@
-"""What makes the kernel stop or interrupt every CPU: printing, rewriting its own code, RCU's grace periods, drivers.
+"""Activities that stop or interrupt every CPU: printing, rewriting kernel code, RCU's grace periods, drivers.
 
 Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
 (netstamp_needed_key), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,

@@ -1,4 +1,4 @@
-"""What a knob is: a line of knowledge about one setting of the host.
+"""The type of a knob: a line of knowledge about one setting of the host.
 
 A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
 The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
@@ -39,7 +39,7 @@ class Skip(NamedTuple):
 
 
 class RuleContext(NamedTuple):
-    """What a rule may look at."""
+    """The input of a rule."""
 
     facts: Facts
     cpus: CpuPartition
@@ -129,7 +129,7 @@ class Knob(NamedTuple):
 
     @property
     def paths(self) -> str:
-        """What it writes, as the kernel's documents and an administrator name it."""
+        """The setting's name in the kernel's documents and for administrators."""
         files = (name.rstrip(",;:") for name in re.findall(r"file:(/\S+)", self.targets))
         return self.path or ", ".join(files) or re.split(r"[,; ]", self.targets)[0]
 

@@ -82,7 +82,7 @@ def _channels(context: RuleContext) -> RuleResult:
 
 
 def _with_channels(context: RuleContext) -> Iterator[str]:
-    """What changes with the number of channels: the queues come and go, their interrupts are requested again."""
+    """Targets that change with the number of channels: queues come and go, their interrupts are requested again."""
     exists = context.facts.reader.exists
     for name in devices(context):
         yield f"net:{name}/rss"

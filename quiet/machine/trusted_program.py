@@ -42,7 +42,7 @@ def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | No
 
 
 def _paths(reader: Reader) -> Iterator[str]:
-    """What is read before or while `quiet` runs."""
+    """The paths that are read before or while `quiet` runs."""
     package = os.path.dirname(quiet.__file__)
     yield sys.executable
     yield os.path.join(sys.prefix, "pyvenv.cfg")

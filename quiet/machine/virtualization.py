@@ -1,4 +1,4 @@
-"""What kind of machine this is, what it can do and what its host still does: for `quiet status`, not for knobs."""
+"""The type of machine, its abilities and its hypervisor's effects: for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:
-    """What this kernel offers for isolation: each ability with "yes", "no" or the reason of a maybe."""
+    """The kernel's abilities for isolation, each with "yes", "no" or the reason of a maybe."""
     version, mount = facts.cgroup
     reader = facts.reader
     partition = {

@@ -69,7 +69,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """What a cause took in all: in ticks; `gaps` are those that it had a share of."""
+    """The total time of a cause, in ticks; `gaps` are those that it had a share of."""
 
     count: int = 0
     total: int = 0
@@ -132,7 +132,7 @@ class Pauses:
         self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
-        """What is usual for a name; None where that is not known."""
+        """The usual time for a name; None where that is not known."""
         return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
     def _usual(self, name: Name, lengths: list[int]) -> Usual:
@@ -289,7 +289,7 @@ def _lengths(
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
-    """What made no gap was too short for the threshold; it happened all the same."""
+    """The shares of frames that made no gap, because they were shorter than the threshold."""
     seen = {id(frame) for group in inside for frame in group}
     unseen = (frame for frame in frames if id(frame) not in seen and window[0] <= frame.begin < window[1])
     return [share for frame in unseen for share in shares(frame)]

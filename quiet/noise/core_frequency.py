@@ -151,7 +151,7 @@ def _here(cpu: int, seconds: float) -> CoreFrequency:
 
 
 def judged(cpu: int, timed: Sequence[Chain], facts: ChainFacts, ticks_per_second: float) -> CoreFrequency:
-    """What chains of LENGTH show."""
+    """The result of chains of LENGTH."""
     shown = chains.speed(timed, LENGTH, facts.step, facts.edge, facts.machine)
     if facts.obstacle or not shown.rates:
         why = facts.obstacle or shown.why

@@ -1,4 +1,4 @@
-"""What a cause is called: for the merge (one cause or two?), for people, and for the table of remedies."""
+"""Names of causes: for the merge (one cause or two?), for people, and for the table of remedies."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Senders:
 
 
 def _purposes(share: Share) -> tuple[str, ...]:
-    """What an IPI can have been sent for, by what it did."""
+    """An IPI's possible purposes, by its effect."""
     if share.kind == CALL or share.name in FUNCTION_CALLS:
         return (FUNCTION, SHOOTDOWN) if CALLS.get(share.name, share.name) == SHOOTDOWN else (FUNCTION,)
     return (RESCHEDULE,) if share.name in RESCHEDULES else ()
@@ -185,7 +185,7 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
 
 def inside(cause: Cause) -> str:
-    """What ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
+    """The work that ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
     kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
     return label(Cause(kind, name)) if kind else ""
 

@@ -1,4 +1,4 @@
-"""What interrupts CPUs while a command runs there, from a process that is elsewhere.
+"""Observe, from a process on another CPU, the interruptions of CPUs while a command runs there.
 
     observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
     observer.start()
@@ -159,7 +159,7 @@ class Observer:
         absent: Mapping[str, str] | None = None,
         in_place: frozenset[str] = frozenset(),
     ) -> Interruptions:
-        """What was seen, each cause with its remedy.
+        """The observations, each cause with its remedy.
 
         `isolated`: the CPUs that remedies are for (None: the observed ones), and that the knobs `in_place` are applied
         to; `absent`: knobs that this host does not have, with the reasons.

@@ -1,4 +1,4 @@
-"""What is known of each cause: what would remove it, or why nothing can. One line of knowledge each, first match wins.
+"""The remedy for each cause, or why there is none. One line of knowledge each, first match wins.
 
 A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
 line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
@@ -45,7 +45,7 @@ KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
 
 
 class Remedy(NamedTuple):
-    """What removes a cause. `how` says where: a knob, the kernel's command line, the user's own doing, or nowhere."""
+    """The remedy for a cause. `how`: a knob, the kernel's command line, the user's own action, or none."""
 
     kind: str
     pattern: str
@@ -401,7 +401,7 @@ def remedy(
 
 
 def stopped_by(name: str) -> list[Remedy]:
-    """What a knob or a kernel parameter removes: for `quiet explain`."""
+    """The causes that a knob or a kernel parameter removes: for `quiet explain`."""
     removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
     return [item._replace(text=_of_any(item.text)) for item in removers]
 

@@ -155,5 +155,5 @@ def _journal_state(reader: Reader) -> tuple[int, int, int] | None:
 
 
 def _placement(options: RunRequest) -> tuple[bool | None, bool, str | None]:
-    """What decides over the partition's kind and its memory."""
+    """The options that determine the partition's type and its memory."""
     return options.threads, bool(options.pinned), options.mems

@@ -30,7 +30,7 @@ _ROUNDS = 5  # tasks fork and drivers request interrupts while we write
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an apply did. `failures` are changes that did not stick for a reason no knob expects."""
+    """The result of an apply. `failures` are changes that did not stick for a reason no knob expects."""
 
     profile: str
     cpus: CpuPartition

@@ -122,7 +122,7 @@ def test_shares_have_two_digits_and_quartiles_are_ranks() -> None:
     assert quartile_range(range(100)) == 50
 
 
-def test_medians_stand_in_where_the_counter_cannot_tell() -> None:
+def test_medians_stand_in_where_the_counter_has_no_result() -> None:
     processes = [replace(process(100_000 + n), headline=None if n < 8 else 1.0) for n in range(12)]
     found = Examination(1, frozenset(), frozenset(), tuple(processes), 12.0)
     assert not found.has_headlines

@@ -62,7 +62,7 @@ def test_cores_with_caches_of_their_own_are_far_from_each_other(tmp_path: Path) 
     assert found(root, 1)[FAR] == 2
 
 
-def test_without_caches_a_cluster_tells_who_is_near(tmp_path: Path) -> None:
+def test_without_caches_a_cluster_shows_which_cpus_are_near(tmp_path: Path) -> None:
     files = machine(cpus=8)
     for cpu in range(8):
         files[f"{CPU}/cpu{cpu}/topology/cluster_cpus_list"] = "0-3" if cpu < 4 else "4-7"

@@ -85,7 +85,7 @@ def test_without_the_module_the_line_says_what_to_do() -> None:
         ({"proc/modules": "x", "sys/module/cbench/version": "1"}, r"is devtmpfs mounted"),
     ],
 )
-def test_why_there_is_no_module_is_told_apart(tmp_path: Path, files: dict[str, str], line: str) -> None:
+def test_reasons_for_a_missing_module_are_distinguished(tmp_path: Path, files: dict[str, str], line: str) -> None:
     for name, content in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -255,7 +255,7 @@ def test_a_file_that_is_missing_or_empty_has_nothing_to_read(tmp_path: Path) -> 
     assert read(stored(tmp_path / "empty", [[1]]))[0].values == [1]
 
 
-def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_elses(
+def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "new.db"

@@ -54,7 +54,7 @@ def test_a_command_runs_as_its_caller(machine: Machine) -> None:
     assert basics(machine)["owner"] == 1000
 
 
-def test_a_user_without_a_rule_is_refused_and_told_about_it(machine: Machine) -> None:
+def test_a_user_without_a_rule_is_refused_with_the_reason(machine: Machine) -> None:
     step = basics(machine)["without_rule"]
     assert step["code"] == 3
     assert "nothing was changed" in step["err"]

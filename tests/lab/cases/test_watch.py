@@ -52,7 +52,7 @@ def test_it_runs_on_the_housekeeping_cpus_only(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("done", KNOBS)
-def test_it_is_told_soon_what_somebody_did(machine: Machine, done: str) -> None:
+def test_a_disturbance_is_reported_soon(machine: Machine, done: str) -> None:
     line = report(machine)["reported"][done]
     assert "missed" not in line, line
     assert line["knob"] == KNOBS[done]
@@ -62,7 +62,7 @@ def test_it_is_told_soon_what_somebody_did(machine: Machine, done: str) -> None:
     assert line["cost"] <= max(SOON_S, report(machine)["first_look"] / 2), line
 
 
-def test_drift_that_was_only_told_makes_the_code_1(machine: Machine) -> None:
+def test_drift_that_was_only_reported_makes_the_code_1(machine: Machine) -> None:
     ended = report(machine)["ended"]
     assert ended["code"] == 1
     assert ended["lines"][-1]["event"] == "ended"

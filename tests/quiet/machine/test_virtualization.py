@@ -46,7 +46,7 @@ def known(root: Path, files: dict[str, str]) -> Facts:
         ({"proc/version": "Linux version 4.19.0-gvisor #1 SMP"}, "gVisor"),
     ],
 )
-def test_a_machine_is_known_by_what_is_there(tmp_path: Path, files: dict[str, str], kind: str) -> None:
+def test_a_machine_is_recognized_by_its_files(tmp_path: Path, files: dict[str, str], kind: str) -> None:
     assert virtualization.virtual(known(tmp_path, files)) == kind
 
 

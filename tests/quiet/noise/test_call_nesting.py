@@ -71,7 +71,7 @@ def test_an_interrupt_with_its_timer_and_its_softirq() -> None:
     assert [each.net for each in (frames[0], *frames[0].inner)] == [8, 8, 4]
 
 
-def test_two_of_one_kind_are_told_apart_by_their_keys() -> None:
+def test_two_of_one_kind_are_distinguished_by_their_keys() -> None:
     frames = built(begin(10, IRQ, "27 a", 27), begin(12, IRQ, "28 b", 28), end(14, IRQ, 28), end(20, IRQ, 27))
     assert spans(frames) == [(IRQ, "27 a", 10, 20, (IRQ, "28 b", 12, 14))]
 
@@ -138,7 +138,7 @@ def test_a_work_that_has_ended_does_not_go_on() -> None:
     assert spans(frames)[1] == (THREAD, "kworker/1:1", 20, 25)
 
 
-def test_a_point_has_the_length_that_it_tells() -> None:
+def test_a_point_has_the_length_that_it_states() -> None:
     frames = built(
         TraceEvent(50, POINT, NMI, "perf_event_nmi_handler", DETECTOR, key=20), TraceEvent(70, POINT, FAULT, "", 10)
     )

@@ -273,7 +273,7 @@ def test_a_devices_interrupt_has_its_number_and_its_name(kernel: Kernel) -> None
     assert explained(kernel, Gap(1_000, 1_200), here) == {Cause(IRQ, "27 virtio0-input.0"): 1_200}
 
 
-def test_an_nmis_length_is_told_in_nanoseconds_and_wanted_in_ticks(kernel: Kernel) -> None:
+def test_an_nmis_length_arrives_in_nanoseconds_and_is_converted_to_ticks(kernel: Kernel) -> None:
     handler = FUNCTIONS["perf_event_nmi_handler"]
     found = decoded(kernel, traced(9_000, "nmi/nmi_handler", handler=handler, delta_ns=700, handled=1), per_ns=3)
     assert found == [TraceEvent(9_000, POINT, NMI, "perf_event_nmi_handler", DETECTOR, 2_100)]

@@ -180,7 +180,7 @@ def test_nothing_comes_out_behind_the_padding_that_fills_a_page(stamp: int, item
 
 
 @pytest.mark.parametrize("flags", [0, MISSED])
-def test_a_page_without_events_tells_none(flags: int) -> None:
+def test_a_page_without_events_yields_none(flags: int) -> None:
     assert read(page(77, [], flags)) == []
 
 

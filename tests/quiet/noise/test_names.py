@@ -89,7 +89,7 @@ def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
 
 
 @pytest.mark.parametrize("vector", FUNCTION_CALLS)
-def test_a_call_of_which_only_the_queueing_is_known_is_named_by_what_was_queued(vector: str) -> None:
+def test_a_call_without_a_known_function_is_named_by_the_queued_work(vector: str) -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
     assert named(share(VECTOR, vector), sent) == Cause(CALL, "rcu_barrier_handler", "CPU 0, bash (12)")
     woken = [sent[0]._replace(why="sched_ttwu_pending")]

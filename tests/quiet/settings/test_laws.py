@@ -97,7 +97,7 @@ def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str
 
 @QUICK
 @given(machines(), profiles(), st.data())
-def test_a_change_by_somebody_else_is_named_or_untouched(
+def test_a_change_by_another_program_is_named_or_untouched(
     files: dict[str, str], wanted: Profile, data: st.DataObject
 ) -> None:
     with planted(files) as root:
@@ -148,7 +148,7 @@ SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 @QUICK
 @given(st.randoms(use_true_random=False))
-def test_a_made_up_machine_lives_by_the_laws(random: Random) -> None:
+def test_a_generated_machine_obeys_the_laws(random: Random) -> None:
     with tempfile.TemporaryDirectory(dir=SHARED) as folder:
         Life(random, Path(folder), {}).live()
 

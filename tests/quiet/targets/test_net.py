@@ -148,7 +148,7 @@ def test_a_mask_of_cpus_that_are_all_kept_free_is_refused_with_the_reason(tmp_pa
         ("requested channel counts are too low for existing zerocopy AF_XDP sockets", "AF_XDP"),
     ],
 )
-def test_queues_that_somebody_uses_stay_and_it_is_told_who(words: str, reason: str, tmp_path: Path) -> None:
+def test_queues_in_use_stay_and_the_user_is_reported(words: str, reason: str, tmp_path: Path) -> None:
     def in_use(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("/channels"):
             raise OSError(22, words)
@@ -214,7 +214,7 @@ def test_what_is_only_read_is_not_written(host: Host) -> None:
             registry.put(host, f"net:eth0/{name}", "1")
 
 
-def test_a_device_without_a_driver_that_tells_is_absent_not_zero() -> None:
+def test_a_device_whose_driver_does_not_report_is_absent_not_zero() -> None:
     here = Reader("/")
     for name in ("channels", "rss", "adaptive", "rules"):
         assert registry.get(here, f"net:no-such-one/{name}") is None

@@ -65,7 +65,7 @@ def test_a_processor_without_a_free_class_is_left_as_it_was(tmp_path: Path) -> N
     assert contents(tmp_path) == before
 
 
-def test_with_somebody_elses_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
+def test_with_another_programs_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
     host = Resctrl(tmp_path)
     apply(host, wanted())
     host.mkdir(f"{ROOT}/theirs")

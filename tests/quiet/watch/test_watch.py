@@ -92,7 +92,7 @@ def said(heard: list[WatchEvent]) -> list[tuple[str, str]]:
     return [(event.event, event.change.knob) for event in heard if event.change]
 
 
-def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
+def test_a_quiet_host_has_nothing_to_report(host: Host) -> None:
     code, heard = watch(host)
     assert code == 0
     assert [event.event for event in heard] == [events.WATCHING, events.ENDED]
@@ -100,7 +100,7 @@ def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
     assert heard[-1].summary.drifts == 0
 
 
-def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
+def test_a_setting_that_another_program_changes_is_reported(host: Host) -> None:
     code, heard = watch(host, put(host, STAT, "1"))
     assert code == 1
     (drift,) = [event for event in heard if event.change]
@@ -111,7 +111,7 @@ def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
     assert Path(host.root, STAT).read_text() == "1\n"
 
 
-def test_what_somebody_puts_right_again_was_still_seen(host: Host) -> None:
+def test_what_another_program_puts_right_again_was_still_seen(host: Host) -> None:
     code, heard = watch(host, put(host, KSM, "1"), put(host, KSM, "0"))
     assert said(heard) == [(events.DRIFT, "ksm"), (events.MENDED, "ksm")]
     assert code == 1
@@ -122,7 +122,7 @@ def test_the_same_value_written_again_is_no_drift(host: Host) -> None:
     assert (code, said(heard)) == (0, [])
 
 
-def test_a_drift_is_told_once(host: Host) -> None:
+def test_a_drift_is_reported_once(host: Host) -> None:
     def both() -> None:
         put(host, STAT, "1")()
         put(host, KSM, "1")()
@@ -141,7 +141,7 @@ def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) 
     assert {path: Path(host.root, path).read_text().strip() for path in before} == before
 
 
-def test_what_had_drifted_before_is_told_at_the_start(host: Host) -> None:
+def test_earlier_drift_is_reported_at_the_start(host: Host) -> None:
     put(host, KSM, "1")()
     code, heard = watch(host)
     assert heard[0].event == events.DRIFT
@@ -195,7 +195,7 @@ def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     assert any("another quiet is at work" in event.text for event in heard)
 
 
-def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
+def test_a_refused_repair_is_reported_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
     stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
     code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
     assert (events.REFUSED, "vm.stat_interval") in said(heard)

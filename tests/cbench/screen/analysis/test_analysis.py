@@ -56,7 +56,7 @@ def test_the_pilot_plants_block_plots_agree_as_published(pilot: dict[str, Any]) 
     assert not blocks["T"]["able"]
 
 
-def test_one_iteration_of_two_levels_is_told_by_lenths_method(pilot: dict[str, Any]) -> None:
+def test_one_iteration_of_two_levels_is_reported_by_lenths_method(pilot: dict[str, Any]) -> None:
     row = only(pilot)
     assert pilot["tests"] == 7
     assert pilot["verdict"][0].startswith("what matters: T (+23, +35.8 %, ")
@@ -279,7 +279,7 @@ def test_the_same_seed_gives_the_same_analysis(tmp_path: Path) -> None:
     assert first == second != other
 
 
-def test_failures_and_missing_cells_are_told(tmp_path: Path) -> None:
+def test_failures_and_missing_cells_are_reported(tmp_path: Path) -> None:
     rows = screens.planted(12)
     for row in rows:
         row["other"] = "" if (row["a"], row["b"], row["c"]) == (0, 0, 0) else row["other"]
@@ -324,7 +324,7 @@ def test_values_that_are_all_alike_have_no_effect(tmp_path: Path, value: float) 
         [{"a": i % 2, "iteration": i // 2, "value": "" if i else 3} for i in range(8)],
     ],
 )
-def test_too_little_for_a_test_is_a_told_reason(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+def test_too_little_for_a_test_is_a_reported_reason(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     made, _ = analysed(table(tmp_path / "few.csv", rows))
     assert made["verdict"][0].startswith("nothing could be tested: ")
     json.dumps(made, allow_nan=False)

@@ -68,7 +68,7 @@ def test_a_second_batch_of_one_level_is_enough_to_test() -> None:
     assert assess(FACTORS, COMPLETE, plots={(0,): 1, (1,): 1}).effect(OS).why == NO_PLOTS
 
 
-def test_the_first_abridgment_is_told_to_be_unbalanced_and_skew() -> None:
+def test_the_first_abridgment_is_reported_as_unbalanced_and_skew() -> None:
     found = assess(FACTORS, WITHOUT_QUESTIONABLE, plots=2)
     assert (found.orthogonal, dict(found.empty)) == (False, {(FP, PRF): ((0, 2),)})
     assert found.words == (

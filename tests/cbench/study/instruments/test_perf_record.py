@@ -127,7 +127,7 @@ def test_without_perf_a_study_that_samples_is_refused_in_one_line() -> None:
 
 
 @NEEDS_PERF
-def test_what_perf_refuses_is_told_in_its_words() -> None:
+def test_what_perf_refuses_is_reported_in_its_words() -> None:
     assert "'nonsense'" in perf_record.obstacle(Sampling(event="nonsense"))
     most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
     if most < perf_record.MOST_HZ:

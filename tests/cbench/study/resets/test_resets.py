@@ -98,7 +98,7 @@ UP = "ActiveState=active\\nMainPID=%d\\nActiveEnterTimestampMonotonic=%d\\nInvoc
         (UP % (8, 200, "bb"), None),
     ],
 )
-def test_a_service_must_have_begun_anew_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
+def test_a_service_must_have_begun_again_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
     """A stand-in says what systemd hardly ever says; the real one restarts real units in the lab."""
     (tmp_path / "systemctl").write_text(CTL)
     (tmp_path / "systemctl").chmod(0o755)
@@ -222,7 +222,7 @@ def test_a_run_that_cannot_be_reset_is_left_out_with_its_reason_and_later_ones_g
     assert reason in order("status", "s.db", folder=tmp_path).stdout
 
 
-def test_a_study_of_which_no_run_could_be_reset_is_an_error(tmp_path: Path) -> None:
+def test_a_study_whose_every_reset_failed_is_an_error(tmp_path: Path) -> None:
     written(tmp_path, study({"a": "echo 1"}, "repetitions = 1", "kind = 'command'\ncommand = 'false'"))
     finished = order("run", "s.toml", folder=tmp_path)
     assert finished.returncode == 2

@@ -44,7 +44,7 @@ def test_other_words_stay_whatever_is_put_in_and_taken_out(
     )
 
 
-def test_what_somebody_has_changed_in_our_word_is_theirs() -> None:
+def test_what_another_program_has_changed_in_our_word_is_theirs() -> None:
     assert cleaned("ro isolcpus=1-2 skew_tick=1\n", ["isolcpus=1", "skew_tick=1"], []) == "ro isolcpus=1-2\n"
 
 

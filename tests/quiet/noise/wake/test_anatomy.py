@@ -129,7 +129,7 @@ def test_a_task_that_keeps_the_cpu_after_the_wake_up_is_named_as_itself() -> Non
     assert took > 85_000
 
 
-def test_a_timer_on_another_cpu_is_told_apart() -> None:
+def test_a_timer_on_another_cpu_is_distinguished() -> None:
     call = [at(30_000, BEGIN, VECTOR, "reschedule", key=253), at(30_500, END, VECTOR, "reschedule", key=253)]
     events = [*sleeps(-900_000), at(29_900, NOTE, IDLE_NOTE, key=NOT_IDLE), *call, *runs(31_000)]
     found = taken_apart(events, wakings(25_000, cpu=0), 31_400)
