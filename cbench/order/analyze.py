@@ -16,7 +16,9 @@ from quiet import UsageError, save
 if TYPE_CHECKING:
     from cbench.machine.passport import UnlikeFact
     from cbench.order.result import OrderResult
+    from cbench.order.stats.analysis import AnalysisRules
     from cbench.stats.trials import Trials
+    from cbench.tables.parquet_set import ParquetSet
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
 NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns test, order and value"
@@ -87,8 +89,14 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     passports: tuple[UnlikeFact, ...] = ()
     paths = [path, *map(Path, options.more)]
     files = _parquet(paths)
-    if files != paths[:1] and files:
-        trials, warnings = _read_tables(files, options.values)
+    if files:
+        from cbench.tables import mapped, parquet_set
+
+        table = parquet_set.ParquetSet.open(files)
+        if mapped.is_large(table, options.values):
+            return _out_of_core(table, rules, 1.0 if options.delta is None else options.delta)
+    if files[1:] or (files and files != paths):
+        trials, warnings = _read_tables(table, options.values)
     elif options.more:
         trials, warnings, passports = _read_hosts(paths, options.values)
     else:
@@ -113,13 +121,27 @@ def _parquet(paths: Sequence[Path]) -> list[Path]:
     return parquet_files(paths)
 
 
-def _read_tables(files: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str]]:
-    from cbench.tables.parquet_set import ParquetSet, read_set
+def _read_tables(table: ParquetSet, metrics: Sequence[str]) -> tuple[Trials, list[str]]:
+    from cbench.tables.parquet_set import read_set
 
-    trials, warnings = read_set(ParquetSet.open(files), metrics)
+    trials, warnings = read_set(table, metrics)
     if not trials.series.size:
-        raise UsageError(f"{files[0]}: no trials in it{', nor in the other files' if files[1:] else ''}")
+        others = ", nor in the other files" if table.files[1:] else ""
+        raise UsageError(f"{table.files[0]}: no trials in it{others}")
     return trials, warnings
+
+
+def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple[OrderResult, Trials]:
+    """The analysis of a table that is too large for the memory, with a progress bar."""
+    from cbench.console import TrialBar
+    from cbench.order import summarize
+    from cbench.order.stats.analysis import analyze
+    from cbench.tables.mapped import map_trials
+
+    with TrialBar() as bar:
+        data = map_trials(table, bar.show)
+        analysis = analyze(data.trials, rules, data.keep, bar.show)
+    return summarize.summarize(data.trials, analysis, data.warnings, shift), data.trials
 
 
 def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:

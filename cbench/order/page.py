@@ -297,6 +297,7 @@ def _hosts(result: OrderResult) -> Figure | None:
     if not names or result.hosts is None:
         return None
     many = len(result.hosts.names)
+    unlike = [f"{each.host} ({each.test})" for each in result.hosts.unlike if each.p_holm < result.alpha]
     some = f" Of {many:,} hosts those whose effect is least like the others'." if many > figures.MOST_NAMED else ""
     return Figure(
         "hosts",
@@ -304,7 +305,7 @@ def _hosts(result: OrderResult) -> Figure | None:
         "Each host alone and all hosts combined",
         f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its interval at 95 %; all hosts: "
         f"of runs compared within hosts only.{_foremost(len(names))}{some}",
-        f"{many:,} hosts. " + _some("Unlike", [f"{each.host} ({chance(each.p_holm)})" for each in result.hosts.unlike]),
+        f"{many:,} hosts. " + _some("Unlike the others (Holm)", unlike),
         broad=len(names) > 1,
     )
 

@@ -33,7 +33,7 @@ from cbench.order.stats.hosts import HostOrders, aligned
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
 from cbench.stats import median_ranks, multiple_testing
-from cbench.stats.trials import Trials
+from cbench.stats.trials import Trials, blocks
 
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
@@ -231,8 +231,11 @@ def _named(
 
 def _extreme(trials: Trials) -> bool:
     """Whether there are values whose squares or shares may be no finite numbers."""
-    size = np.abs(trials.value[trials.value != 0])
-    return bool((size > 1e150).any() or (size < 1e-150).any())
+    for rows in blocks(trials.value.size):
+        size = np.abs(trials.value[rows])
+        if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():
+            return True
+    return False
 
 
 def _finite(value: AnyResult) -> AnyResult:

@@ -222,7 +222,8 @@ def _legend(result: OrderResult) -> list[str]:
         f"Δ: ({fixed} - {random})/{fixed}, by Hodges and Lehmann, its interval at {100 * INTERVALS:g} %."
     ]
     if _any_spread(list(tests)):
-        lines.append("p spread: whether both orders vary alike (Fligner and Killeen).")
+        how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen"
+        lines.append(f"p spread: whether both orders vary alike ({how}).")
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
     if any(test.case for test in tests):
         lines.append(

@@ -13,6 +13,12 @@ Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
 """In place of a predecessor's number: nothing ran before in this run."""
+BLOCK = 1 << 20
+
+
+def blocks(rows: int) -> list[slice]:
+    """All rows in parts, for steps that would else need several copies of a long column."""
+    return [slice(begin, min(begin + BLOCK, rows)) for begin in range(0, rows, BLOCK)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,11 @@ class Trials:
 
     def grouped(self) -> tuple[Trials, list[slice]]:
         """The same trials with the rows of each series side by side, and where each has them."""
+        if not (self.series[1:] < self.series[:-1]).any():
+            bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
+            return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(self.series, minlength=len(self.names)))])
         slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
-        if not (self.series[1:] < self.series[:-1]).any():
-            return self, slices
         narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
         order = np.argsort(narrow, kind="stable")
         run, position, host = (None if each is None else each[order] for each in (self.run, self.position, self.host))
@@ -58,6 +65,15 @@ class Trials:
             position=position,
             host=host,
         ), slices
+
+    def run_orders(self) -> Flags | None:
+        """Of each run whether its order is random; None where runs are not known."""
+        if self.run is None or not self.run.size:
+            return None
+        kinds = np.zeros(int(self.run.max()) + 1, dtype=bool)  # all rows of a run have one order
+        for rows in blocks(self.run.size):
+            kinds[self.run[rows]] = self.random[rows]
+        return kinds
 
     def clash(self) -> bool:
         """Whether two tests have the same place in a run, so that which came first is not known."""

@@ -20,6 +20,11 @@ RANDOM = ("random", "williams")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """How a missing number is written; nothing else than the empty text is a missing name."""
 
+UNTIMED = (
+    "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
+    "time; drift and blocks are not looked for"
+)
+
 
 class ColumnError(ValueError):
     """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why; `first`: the row it repeats."""
@@ -60,7 +65,7 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
         value = numbers_of("value", columns["value"])
         names = columns.get("metric")
         metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
-    pairs, _, series = _unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
+    pairs, _, series = unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
     if not metrics:
         _once(run, position, series)
     tests = (pairs // len(metric.names)).astype(np.int32)
@@ -201,9 +206,9 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     """
     if column is None:
         return None, False
-    codes, numbers = run_codes(column)
+    codes, numbers = _run_codes(column)
     both = codes.astype(np.int64) * 2 + random
-    keys, first, inverse = _unique(both)
+    keys, first, inverse = unique(both)
     timed = True
     if numbers is not None and np.unique(keys // 2).size == keys.size:
         order = np.argsort(numbers[keys // 2], kind="stable")
@@ -211,10 +216,7 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
         order = np.argsort(first, kind="stable")
         timed = int((both[1:] != both[:-1]).sum()) + 1 == keys.size
     if not timed:
-        warnings.append(
-            "which run came before which is not known: the runs are not numbered through, and the rows are not in the "
-            "order of time; drift and blocks are not looked for"
-        )
+        warnings.append(UNTIMED)
     rank = np.empty(order.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     return np.asarray(rank[inverse]), timed
@@ -241,12 +243,12 @@ def _runs_of_hosts(
     return run, timed
 
 
-def run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
+def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
     """A number for each run, and what these are by themselves where all are numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
-        found, _, inverse = _unique(column)
+        found, _, inverse = unique(column)
         return inverse.astype(np.int32, copy=False), found.astype(np.float64)
     run = coded("run", column)
     try:
@@ -255,7 +257,7 @@ def run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
         return run.codes, None
 
 
-def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
+def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
     """The different values ascending, where each comes first, and the number of each row's; by a table where whole
     numbers lie close together, for sorting millions of them takes longer than all the rest."""
     if values.dtype.kind not in "iu" or not values.size:

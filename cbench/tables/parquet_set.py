@@ -87,10 +87,8 @@ class ParquetSet:
                 first = error.first - begin
             else:
                 number = error.first - int(ends[of]) + self.rows[of] + 1
-                return UsageError(
-                    f"{self.files[at]}: row {error.row - begin + 1}: column {error.column}: {error.why} "
-                    f"in row {number} of {self.files[of]}"
-                )
+                why = f"{error.why} in row {number} of {self.files[of]}"
+                return UsageError(f"{self.files[at]}: row {error.row - begin + 1}: column {error.column}: {why}")
         return read.placed(self.files[at], True, ColumnError(error.column, error.row - begin, error.why, first))
 
 
@@ -126,7 +124,8 @@ def read_set(table: ParquetSet, metrics: Sequence[str] = ()) -> tuple[Trials, li
         found, warnings = trials(table.columns(present), metrics)
     except ColumnError as error:
         raise table.placed(error) from None
-    return found, warnings + read.missing(found)
+    count = int(np.isnan(found.value).sum())
+    return found, warnings + read.missing(count, found.value.size, found.metrics)
 
 
 def _frugal(arrow: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
         found, warnings = trials(columns, metrics)
     except ColumnError as error:
         raise placed(path, parquet, error) from None
-    return found, warnings + missing(found)
+    return found, warnings + missing(int(np.isnan(found.value).sum()), found.value.size, found.metrics)
 
 
 def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -48,11 +48,9 @@ def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, .
     return metrics, metrics or ("value",)
 
 
-def missing(found: Trials) -> list[str]:
-    """A warning about values that are missing, if any."""
-    count = int(np.isnan(found.value).sum())
-    what = "results are missing" if found.metrics else "trials failed"
-    return [f"{count:,} of {found.value.size:,} {what}"] if count else []
+def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
+    """A warning about values that are missing, if any. `metrics`: of the series, as Trials has them."""
+    return [f"{count:,} of {rows:,} {'results are missing' if metrics else 'trials failed'}"] if count else []
 
 
 def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:

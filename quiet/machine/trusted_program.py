@@ -9,7 +9,6 @@ import os
 import site
 import stat
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 
 import quiet
@@ -46,7 +45,7 @@ def _paths(reader: Reader) -> Iterator[str]:
     package = os.path.dirname(quiet.__file__)
     yield sys.executable
     yield os.path.join(sys.prefix, "pyvenv.cfg")
-    yield sysconfig.get_path("stdlib")
+    yield os.path.dirname(os.__file__)  # the standard library
     for folder in dict.fromkeys(site.getsitepackages()):
         yield folder
         for name in reader.names(folder):  # what it needs, and the .pth files that lead elsewhere

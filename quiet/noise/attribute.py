@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from statistics import median
 from typing import NamedTuple
 
 from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, TIMER, VECTOR, Frame, Share, shares
@@ -271,6 +270,8 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
     """The median of what lies beside the frames, for each frame."""
+    from statistics import median  # slow to load, and every run loads this module
+
     beside = [
         (gap.length - sum(_overlap(gap, frame) for frame in group)) // len(group)
         for gap, group in zip(gaps, inside, strict=True)

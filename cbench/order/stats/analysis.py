@@ -5,13 +5,14 @@ D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurem
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import isnan, sqrt
 
 import numpy as np
 
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
-from cbench.order.stats.hosts import HostComparison, aligned, compare
+from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
 from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted
@@ -124,13 +125,27 @@ class Analysis:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
-def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
-    """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them."""
+def analyze(
+    trials: Trials,
+    rules: AnalysisRules,
+    keep: Callable[[Values], Values] = lambda values: values,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Analysis:
+    """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
+
+    `keep`: where the sorted values of each series are kept, for data that are not in memory.
+    """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
     before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
     times = runs_by_host(trials)
-    series = [_series(trials, number, rows, before, gone, pair, times) for number, rows in enumerate(slices)]
+    series = []
+    for number, rows in enumerate(slices):
+        one = _series(trials, number, rows, before, gone, pair, times)
+        fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
+        series.append(replace(one, fixed=fixed, random=random))
+        if progress is not None:
+            progress("analyzing", number + 1, len(slices))
     if trials.host is not None and not rules.published:
         series = [_stratified(each, whole, rows, gone, pair) for each, rows in zip(series, slices, strict=True)]
     p = np.array([np.nan if (each := deciding_p(one, rules)) is None else each for one in series])
@@ -215,6 +230,7 @@ def _stratified(
         return replace(result, test=None, p_permutation=None)
     return replace(
         result,
+        p_spread=spread_p(value, random, host),
         hosts=HostComparison(test.z, test.p, test.strata, p_pooled, p_interaction, found, pairs),
     )
 
@@ -327,11 +343,7 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 def _kinds(trials: Trials) -> Flags | None:
     """Of each run in time whether its order is random; None where the time is not known."""
-    if trials.run is None or not trials.timed or not trials.run.size:
-        return None
-    kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)  # all rows of a run have one order
-    kinds[trials.run] = trials.random
-    return kinds
+    return trials.run_orders() if trials.timed else None
 
 
 def sequence(random: Flags) -> Sequence:

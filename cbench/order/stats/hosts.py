@@ -22,9 +22,11 @@ from cbench.order.stats import paired, permutation, shift
 from cbench.results import LEFT_OUT
 from cbench.stats import kruskal
 from cbench.stats.distributions import f_sf, student_p
+from cbench.stats.stratified import van_elteren
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 LEVEL = 0.95
+FEWEST_SPREAD = 4
 FEWEST_LEVELS = 4
 """Of fewer hosts none can be told from the others by its level."""
 
@@ -123,6 +125,23 @@ def compare(
     if pooled is not None:
         p_pooled = permutation.p_value(pooled.h, pooled.lengths, int((~random).sum()), int(random.sum()))
     return hosts, interaction_p([mean for mean in means if mean is not None]), p_pooled
+
+
+def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
+    """Whether both orders vary alike within hosts: van Elteren's test of the distances from the median of their order
+    on their host. A median that is a value itself is left out. None where no host has FEWEST_SPREAD of each order."""
+    kept, distances = np.zeros(value.size, dtype=bool), np.zeros(value.size)
+    for number in np.unique(host).tolist():
+        rows = [np.flatnonzero((host == number) & (random == order)) for order in (False, True)]
+        if min(each.size for each in rows) < FEWEST_SPREAD:
+            continue
+        for each in rows:
+            distances[each] = np.abs(value[each] - np.median(value[each]))
+            kept[each] = True
+            if each.size % 2:
+                kept[each[np.argsort(value[each], kind="stable")[each.size // 2]]] = False
+    found = van_elteren(distances[kept], random[kept], host[kept])
+    return None if found is None else found.p
 
 
 def interaction_p(means: Sequence[HostMean]) -> float | None:

@@ -14,6 +14,8 @@ from cbench.doctor.table import lines
 from cbench.model import Counter, Result, Session, Settling, Trial, TrialCause
 from cbench.stats.detectable import Detectable
 from cbench.workloads import registry
+from tests.cbench.stats import cores
+from tests.cbench.stats.cores import CYCLES, Core, trials
 
 COUNTER = Counter("tsc", "TSC ticks", True, "no PMU here", quantum=1)
 INTERRUPT = TrialCause("interrupt", "LOC (Local timer interrupts)")
@@ -98,6 +100,16 @@ def test_a_machine_that_repeats_exactly_needs_nothing() -> None:
     result = examined(*(process(100_000) for _ in range(12)))
     assert result.detectable.difference == pytest.approx(1 / 100_001)
     assert result.remedies == () or result.remedies[0].gain <= 2
+
+
+def test_calibrated_headlines_can_be_told_apart_by_less_than_a_step(noise: random.Random) -> None:
+    made = tuple(trials(Core(interrupted=0), 30))
+    session = Session(cores.COUNTER, made, Settling(), "all", "fixed", "none", "/proc/interrupts", 0)
+    result = Result(registry.find("hash"), {"n": 1}, 1, False, (session,))
+    values = [CYCLES * noise.gauss(1, 1e-6) for _ in range(16)]
+    told = examined(*(Examined(result, value, value, value, 0.0, None, 1.0) for value in values))
+    assert told.step_share is not None
+    assert 0 < told.detectable.difference < told.step_share
 
 
 def test_a_shared_core_is_named_with_its_other_thread() -> None:

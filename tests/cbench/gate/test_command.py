@@ -177,6 +177,8 @@ def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) 
     done = script(tmp_path, installed=False)
     assert done.returncode == 2
     assert "cbench is not installed on this runner" in (tmp_path / "summary.md").read_text()
+    (error,) = ElementTree.parse(tmp_path / "gate-results" / "gate.xml").getroot().findall("testcase/error")
+    assert (error.get("message") or "").startswith("cbench is not installed on this runner")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from cbench.order.stats.hosts import HostMean, interaction_p, outlier_p
+from cbench.order.stats.hosts import HostMean, interaction_p, outlier_p, spread_p
 from cbench.order.stats.hosts import compare as compared
 
 
@@ -45,3 +45,26 @@ def test_a_host_whose_order_has_another_effect_is_the_one_with_the_smallest_p() 
     assert interaction < 1e-4
     assert pooled is not None
     assert pooled > 0.2
+
+
+def test_a_spread_that_only_differs_between_hosts_is_no_effect_of_the_order() -> None:
+    """The noisy host has three of four random runs, so that pooled distances would differ between the orders."""
+    p = []
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        host = np.repeat([0, 1], 20).astype(np.int32)
+        random = np.concatenate([np.arange(20) < 5, np.arange(20) < 15])
+        value = draw.normal(size=40) * np.where(host == 1, 10.0, 1.0)
+        found = spread_p(value, random, host)
+        assert found is not None
+        p.append(found)
+    assert sum(each < 0.05 for each in p) <= 6
+    assert min(p) > 1e-4
+
+
+def test_a_spread_that_differs_between_orders_on_each_host_is_found() -> None:
+    draw = np.random.default_rng(4)
+    host, random = np.repeat(np.arange(4), 20).astype(np.int32), np.tile(np.arange(20) % 2 == 1, 4)
+    found = spread_p(100 * host + draw.normal(size=80) * np.where(random, 4.0, 1.0), random, host)
+    assert found is not None
+    assert found < 1e-4
