@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks docs error-rates \
-	textbook-cases dist deb lower-bounds kmod \
+	textbook-cases verdict-sentences dist deb lower-bounds kmod \
 	kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
@@ -84,6 +84,9 @@ benchmarks: setup ## how fast and how exact quiet and cbench themselves are, bes
 # STUDIES=N simulates N of each situation, ONLY=WORD some situations (the others keep their rows in the docs).
 error-rates: setup ## the error rates and power that docs/error-rates.md states, in simulated studies (half an hour on 2 cores)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.error_rates --studies $(or $(STUDIES),1000) --docs docs/error-rates.md $(if $(ONLY),--only '$(ONLY)')
+
+verdict-sentences: setup ## write docs/verdict-sentences.md: what verdicts say of 40 simulated studies, and what is true
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.error_rates.sentences
 
 # KDIR, ARCH and CROSS_COMPILE are the kernel's: KDIR=/path/to/a/kernel/build/tree builds for another one.
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)

@@ -65,11 +65,11 @@ CALIBRATED_UNIT = "cycles (calibrated)"
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How cycles are told from ticks of the clock, which moves in steps of `step` ticks.
+    """How ticks of the clock, which moves in steps of `step` ticks, convert to cycles.
 
     `edge`: what a chain's time has beside its additions, in ticks. `length`: additions, and so cycles, of each chain
     around a trial. `machine`: the architecture. `ticks_per_cycle`: at the fastest, before the first trial. `obstacle`:
-    why chains tell no cycles here, "" where they do.
+    why chains cannot measure cycles here, "" where they can.
     """
 
     step: int
@@ -86,7 +86,7 @@ class Counter:
 
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
     region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
-    beside it, `baseline`: what of each an empty region has, `left_out`: what was not to be had, with the reason.
+    beside it, `baseline`: each one's count in an empty region, `left_out`: unavailable counts, with the reason.
     `calibration`: where the values are cycles by calibration.
     """
 
@@ -173,7 +173,7 @@ class Trial:
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
     the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
     within the timed region, None where that cannot be counted or is the workload's own doing. `chains`: where cycles
-    are told by calibration.
+    come from calibration.
     """
 
     value: int

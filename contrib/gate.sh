@@ -34,6 +34,12 @@ if [ ! -s "$out/gate.md" ]; then
 	code=2 # 1 is a regression, and there is none without a summary
 	printf '**cbench gate: cannot judge**\n\n    %s\n' "$(tail -n 1 "$out/gate.log")" >"$out/gate.md"
 fi
+if [ ! -s "$out/gate.xml" ]; then # cbench itself was not started
+	message=$(tail -n 1 "$out/gate.log" | sed 's/&/\&amp;/g; s/</\&lt;/g; s/"/\&quot;/g')
+	printf '<testsuite name="cbench gate" tests="1" failures="0" errors="1" skipped="0" time="0.000">\n' >"$out/gate.xml"
+	printf '  <testcase classname="cbench.gate" name="gate"><error message="%s" /></testcase>\n</testsuite>\n' "$message" \
+		>>"$out/gate.xml"
+fi
 cat "$out/gate.md"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat "$out/gate.md" >>"$GITHUB_STEP_SUMMARY"; fi
 exit "$code"

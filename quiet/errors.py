@@ -24,7 +24,7 @@ class Refused(QuietError):
 
 
 class Incomplete(QuietError):
-    """A restore left something that is not as it was found."""
+    """A restore left a setting that differs from its original value."""
 
     exit_code = 4
 

@@ -12,7 +12,8 @@ from tests import CHECKOUT
 
 # Areas that are not edited yet. Remove a line when its files pass.
 EXCLUDED = (
-    *("quiet/", "cbench/", "tests/"),
+    *("cbench/gate/", "cbench/order/", "cbench/stats/", "tests/cbench/gate/", "tests/cbench/order/"),
+    *("tests/error_rates/", "tests/textbook/", "tests/lab/demo.py", "tests/lab/guest/demo.py", "tests/test_prose.py"),
     *("docs/reference-commands.md", "docs/reference-files.md"),  # from the two packages above
     *("docs/knob-effects.md", "docs/textbook-cases.md"),  # written by programs of tests/
 )
@@ -22,8 +23,10 @@ WORDS = (
 )
 # A use that has to stay, with its reason.
 EXCEPTIONS = {
+    "told apart": "an idiom: order and time cannot be told apart",
     "not_told": "a key of the JSON of `cbench doctor`",
     "`not told`": "the same key, as the terminal prints it",
+    '"not told"': "the same, in the code",
     "cannot be told from noise here": "what `cbench doctor` prints",
     "as far as this guest is told": "what `cbench doctor` prints",
 }
@@ -36,7 +39,8 @@ WORD = re.compile(rf"(?<![\w-])(?:{_ANY})(?![\w-])", re.IGNORECASE)
 def tracked() -> list[str]:
     """The text files of the checkout; without git, every one that is not built."""
     listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False).stdout
-    return [each for each in listed.splitlines() if Path(each).suffix in SUFFIXES and each not in GENERATED]
+    suffixed = (each for each in listed.splitlines() if Path(each).suffix in SUFFIXES and each not in GENERATED)
+    return [each for each in suffixed if (CHECKOUT / each).is_file()]
 
 
 def avoidable(text: str) -> list[str]:

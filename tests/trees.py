@@ -78,7 +78,7 @@ def cpufreq(policies: int, driver: str, **settings: str) -> dict[str, str]:
 def nic(
     name: str = "eth0", rx: int = 4, tx: int = 4, index: int = 2, irqs: int = 40, device: bool = True, **answers: str
 ) -> dict[str, str]:
-    """A network interface with its queues; `answers` is what its driver tells. Queue n has the interrupt irqs + n."""
+    """A network interface with its queues; `answers`: its driver's replies. Queue n has the interrupt irqs + n."""
     base = f"sys/class/net/{name}"
     files = {f"{base}/ifindex": str(index), f"{base}/threaded": "0"}
     files |= {f"{base}/napi_defer_hard_irqs": "0", f"{base}/gro_flush_timeout": "0"}

@@ -1,4 +1,4 @@
-/* One trial: a function called once between two counter reads, and what the kernel says happened meanwhile. */
+/* One trial: a function called once between two counter reads, and the kernel's account of that time. */
 #ifndef CB_MEASURE_H
 #define CB_MEASURE_H
 
@@ -8,7 +8,7 @@
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 enum {
-	CB_RESCHEDULED = 1, /* the counter was taken off the CPU and put back */
+	CB_RESCHEDULED = 1, /* the counter was descheduled and scheduled again */
 	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is no measurement */
 	CB_IRQ_UNKNOWN = 4, /* the interrupt lines changed, or could not be read */
 };
@@ -30,7 +30,7 @@ typedef struct cb_trial {
 	int32_t cpu_before;
 	int32_t cpu_after;
 	uint64_t begin; /* just before the first counter read and just after the second one, or around the chains, */
-	uint64_t end;   /* by the clock of quiet's detector, which the kernel's trace can be told in */
+	uint64_t end;   /* by the clock of quiet's detector; trace times convert to it */
 	int64_t nvcsw; /* the next four: by how much getrusage(RUSAGE_THREAD) rose */
 	int64_t nivcsw;
 	int64_t minflt;

@@ -5,9 +5,9 @@
  * through, with barriers on both sides: nothing is hoisted out of the region
  * and nothing is moved into it. The event that gives the trial's number is
  * read last before the call and first after it; the first of the others comes
- * next to it, for it tells whether the kernel ran in between, and around that
- * the counter itself once more: an interrupt that falls between these reads
- * shows there, and is not in the trial.
+ * next to it, because it shows whether the kernel ran in between, and around
+ * that the counter itself once more: an interrupt that falls between these
+ * reads shows there, and is not in the trial.
  */
 #include "measure.h"
 
@@ -65,7 +65,7 @@ static uint64_t raw_difference(uint64_t start, uint64_t stop, uint16_t width)
 
 /*
  * What the event counted. While lock, index and offset are what they were, it
- * stayed on the CPU and the raw counts tell; else the full counts still hold,
+ * stayed on the CPU and the raw counts decide; else the full counts still hold,
  * plus what their own reads cost.
  */
 static int difference(const cb_event *event, const struct cb_view *begin, uint64_t start, uint64_t stop,

@@ -30,7 +30,7 @@ class ComparedFamily:
 
 
 def holm(tests: Sequence[Sequence[float]]) -> list[list[float]]:
-    """p-values to be compared with alpha itself; those of one test are of hypotheses of which at most one is true."""
+    """Adjusted p-values, to compare with alpha itself; at most one of a test's hypotheses is true."""
     adjusted = [[1.0] * len(values) for values in tests]
     left, most = {at: len(values) for at, values in enumerate(tests) if values}, 0.0
     for p, test, which in sorted((p, at, which) for at, values in enumerate(tests) for which, p in enumerate(values)):

@@ -36,7 +36,7 @@ class FilePair:
     several: bool
 
     def named(self, text: str) -> str:
-        """With the file where that is needed to tell one from another."""
+        """The text, with the file where several files make it ambiguous."""
         return f"{text} ({self.new})" if self.several else text
 
     @property

@@ -155,7 +155,7 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """Whether the processes' floors agree so much better than their medians that they would tell more."""
+    """A hint where the processes' floors agree so much better than their medians that they would show more."""
     if comparison.difference is not None:
         return []
     try:

@@ -90,7 +90,7 @@ class Comparison:
 
 
 def fewest(alpha: float) -> int:
-    """The fewest processes a side of which a rank-sum test can be significant."""
+    """The fewest processes per side with which a rank-sum test can be significant."""
     return next(n for n in count(1) if least_p(n, n) <= alpha)
 
 
@@ -100,7 +100,7 @@ def least_p(m: int, n: int) -> float:
 
 
 def cycle_exact(clean: Processes, quantum: Number) -> bool:
-    """Whether in each process all undisturbed trials are on its floor, as far as the counter can tell."""
+    """Whether in each process all undisturbed trials are on its floor, within the counter's resolution."""
     step = quantum if quantum > 1 else 0
     for values in clean:
         lowest = _lowest_repeated(values)

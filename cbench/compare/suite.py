@@ -15,7 +15,7 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""The units of which fewer are faster; of others there are just more or less."""
+"""Units in which less is faster; the others are only larger or smaller."""
 HIGHER, LOWER = "higher", "lower"
 """What is better."""
 
@@ -72,6 +72,13 @@ def outcome(compared: str, unit: str, threshold: float | None) -> str:
     return CANNOT_TELL
 
 
+def more_is_better(unit: str, better: str | None = None) -> bool:
+    """Whether a larger value is better. `better`: HIGHER or LOWER for all that are no times; None: by the name."""
+    if unit in FASTER_UNITS:
+        return False
+    return is_rate(unit) if better is None else better == HIGHER
+
+
 def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
     """Whether it is a regression, True, or an improvement, False; None for neither.
 
@@ -80,8 +87,7 @@ def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
     if outcome in (SLOWER, FASTER):
         return outcome == SLOWER
     if outcome in (LARGER, SMALLER):
-        more = is_rate(unit) if better is None else better == HIGHER
-        return (outcome == LARGER) != more
+        return (outcome == LARGER) != more_is_better(unit, better)
     return None
 
 

@@ -137,7 +137,7 @@ def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: floa
 def _below(a: TestSample, comparison: Comparison) -> str:
     """A difference that is shown, and measured as less than the threshold."""
     word = _words(a)[outcomes.LOWER if comparison.ratio < 1 else outcomes.HIGHER]
-    return f"B is {word}, but by less than the threshold: {percent(comparison.ratio)}"
+    return f"B is {word}, but measured as less than the threshold: {percent(comparison.ratio)}"
 
 
 def _words(sample: TestSample) -> dict[str, str]:

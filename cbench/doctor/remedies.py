@@ -91,7 +91,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
 
 
 def shared_trials(one: Examined) -> float | None:
-    """The share of a process's trials during which another thread ran on its core; None where no chains tell."""
+    """The share of a process's trials during which another thread ran on its core; None without chains."""
     trials = one.result.trials
     if not one.result.session.counter.calibration:
         return None

@@ -19,7 +19,7 @@ from cbench.stats.headline import headline as headline_of
 from cbench.stats.headline import resolution_of
 
 FEW = 16
-"""Of fewer processes, one of which is far off, none may be among those that were measured."""
+"""With fewer processes, a rare process that is far off may be missing from the measured ones."""
 FINE = 0.001
 """The difference whose price in processes is named."""
 
@@ -41,7 +41,7 @@ class SpreadFigures:
 class CoreFacts:
     """`others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and this core's threads, were busy.
 
-    `shared_trials`: the share of trials during which another thread ran on the core; None where no chains tell.
+    `shared_trials`: the share of trials during which another thread ran on the core; None without chains.
     """
 
     cpu: int
@@ -108,7 +108,9 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
     counter = sessions[0].counter
     middle = median(headlines)
     step = _step(found, middle)
-    visible = detectable(headlines, processes, seed, step or 0.0)
+    # A calibrated headline is a mean of trials whose readings fall anywhere between two steps: it is finer than one.
+    finest = 0.0 if counter.calibration and found.has_headlines else step or 0.0
+    visible = detectable(headlines, processes, seed, finest)
     trials = [trial for one in each for trial in one.result.trials]
     stolen = [session.stolen_ms for session in sessions if session.stolen_ms is not None]
     interruptions = [unmarked(trial) for trial in trials]
@@ -146,7 +148,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
         ),
         frequency=_frequency(found),
         not_told="" if found.has_headlines else headline_of([trials], [trials], counter).how,
-        remedies=remedies(found, visible, seed, step or 0.0),
+        remedies=remedies(found, visible, seed, finest),
         headlines=headlines,
         seconds=found.seconds,
     )

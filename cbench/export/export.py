@@ -116,7 +116,7 @@ def export(options: ExportOptions) -> ExportResult:
         source = source_of(options.data, options.clean_only)
         if source.what:
             if options.clean_only:
-                raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
+                raise UsageError(f"--clean-only: {source.what}'s trials are not marked clean or polluted; omit it")
             if not source.trials:
                 raise UsageError(f"{source.path}: no trials in it")
         if exporter.samples and (summary := next((each for each in source.samples or () if each.summary), None)):

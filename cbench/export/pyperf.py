@@ -2,7 +2,7 @@
 
 pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
 Cycles and ticks are whole numbers. Ticks become seconds only where the counter's facts give their rate (`hz`, and
-`hz_from`: how it is known); a rate measured anew in each run would make equal values differ.
+`hz_from`: how it is known); a rate measured in each run would make equal values differ.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cbench._cbench import ffi, lib
+from cbench.machine.process import GroupGuard
 from cbench.study.process.run_command import end_group
 from quiet import QuietError, Refused, UsageError, ticks
 
@@ -64,6 +65,7 @@ class Launcher:
             self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
         self._streams = ffi.new("int[3]", [self._null, self._null, self._errors])
         self._process = ffi.new("cb_process *")
+        self._guard = GroupGuard()
 
     def __enter__(self) -> Self:
         return self
@@ -71,6 +73,7 @@ class Launcher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._guard.close()
         os.close(self._null)
         os.close(self._errors)
 
@@ -96,12 +99,15 @@ class Launcher:
         if failed:
             raise _not_started(path, -failed)
         try:
+            self._guard.hold(process.pid)
             self._wait(process, argv)
         except BaseException:
             end_group(process.pid)
+            self._guard.release()
             lib.cb_process_reap(process)
             raise
         end = ticks()
+        self._guard.release()
         scheduled = [int(word) for word in _content(f"/proc/{process.pid}/schedstat").split()]
         moved = SCHED_MIGRATIONS.search(_content(f"/proc/{process.pid}/sched"))
         if failed := lib.cb_process_reap(process):

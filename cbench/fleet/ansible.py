@@ -44,6 +44,7 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
+        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules by stdin: half the connections
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
         "ANSIBLE_STDOUT_CALLBACK": "default",
@@ -58,6 +59,8 @@ def environment() -> dict[str, str]:
 
 def hosts(inventory: str) -> tuple[str, ...]:
     """The hosts of an inventory, sorted. Raises UsageError."""
+    if "," not in inventory and not Path(inventory).exists():
+        raise UsageError(f"-i {inventory}: no such file")
     words = [program("ansible-inventory"), "-i", inventory, "--list"]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
     try:
@@ -66,7 +69,7 @@ def hosts(inventory: str) -> tuple[str, ...]:
     except (ValueError, AttributeError):
         names = set[str]()
     if done.returncode or not names:
-        why = (done.stderr.strip() or "no host in it").splitlines()[-1]
+        why = (done.stderr.strip() or "no host in it").splitlines()[-1].removeprefix("[WARNING]: ")
         raise UsageError(f"{inventory}: not an inventory of Ansible: {why}")
     if wrong := [name for name in names if "/" in name or name.startswith(".")]:
         raise UsageError(f"{inventory}: {wrong[0]!r}: a host's name is the name of a file here")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import STUDY, Json
 from cbench.console import show
 from quiet import Incomplete, emit
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 fleet = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="One study on many machines, through Ansible: docs/fleet.md. Any command may be killed and repeated.",
+    help="Run one study on many machines, through Ansible. Any of these commands may be killed and repeated.",
 )
 Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
 Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
@@ -30,7 +30,7 @@ Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait so long 
 
 @fleet.command("plan")
 def plan_command(study: Study, *, inventory: Inventory = None, as_json: Json = False) -> None:
-    """What run would do, on which nodes. Contacts no node."""
+    """Show what `run` would do on which nodes; contacts no node."""
     from cbench.fleet import run, table
 
     show(run.plan(inventory, study), as_json, table.plan)
@@ -55,13 +55,13 @@ def run_command(
 
 @fleet.command("resume")
 def resume_command(*, output: Folder, poll: Poll = 60, patience: Patience = 3600, as_json: Json = False) -> None:
-    """Go on with a fleet whose controller ended."""
+    """Resume a fleet whose controller ended."""
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
 
 @fleet.command("status")
 def status_command(*, output: Folder, as_json: Json = False) -> None:
-    """Ask every node how far it is."""
+    """Report the progress of every node."""
     _with(output, lambda each: each.look(), as_json)
 
 
@@ -73,13 +73,16 @@ def fetch_command(*, output: Folder, as_json: Json = False) -> None:
 
 @fleet.command("release")
 def release_command(*, output: Folder, as_json: Json = False) -> None:
-    """Stop, fetch, restore and clean all nodes, and release the allocation."""
+    """Restore, fetch and clean all nodes; release the allocation."""
     _with(output, lambda each: each.release(), as_json, judged=True)
 
 
 @fleet.command("collections")
 def collections_command() -> None:
-    """The folder of our Ansible collection, for ANSIBLE_COLLECTIONS_PATH in your own playbooks."""
+    """Print the folder of the Ansible collection.
+
+    Your own playbooks find it through ANSIBLE_COLLECTIONS_PATH.
+    """
     from cbench.fleet.ansible import COLLECTIONS
 
     emit(f"{COLLECTIONS}\n")
@@ -96,11 +99,11 @@ def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judg
     if judged:
         if left := [name for name, node in result.nodes.items() if node.state != state.RELEASED]:
             again = f"repeat: cbench fleet release -o {folder}"
-            raise Incomplete(f"not restored: {', '.join(left)}; {again}")
+            raise Incomplete(f"not released: {', '.join(left)}; {again}")
         if not all(node.finished for node in result.nodes.values()):
             raise typer.Exit(1)
 
 
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
-    app.add_typer(fleet, name="fleet")
+    app.add_typer(fleet, name="fleet", rich_help_panel=STUDY)

@@ -114,36 +114,42 @@ class Fleet:
         (self._folder / "results").mkdir(exist_ok=True)
         played = self._play(due, "fetched")
         for name in due:
-            part = self._folder / "results" / f"{name}.db.part"
-            if name in played.failed or not part.is_file() or not _whole(part):
-                continue
-            shutil.copyfile(part, copy := part.with_suffix(".new"))
-            os.replace(copy, part.with_suffix(""))
-            node = self._state.nodes[name]
-            self._change(name, replace(node, fetched=node.trials_done, complete=node.state == FINISHED))
-            self._fetched_s[name] = time.monotonic()
+            if name not in played.failed:
+                self._take(name)
         return self._save()
 
     def release(self) -> FleetState:
-        """Stop, fetch, restore and clean every node that answers; then release the allocation, whatever happened."""
+        """Stop, restore, fetch and clean every node that answers; then release the allocation, whatever happened.
+
+        A node whose store cannot be fetched is restored, and keeps its folder.
+        """
         try:
             names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
             if names:
                 self.look()
-                self.fetch()
+                (self._folder / "results").mkdir(exist_ok=True)
                 played = self._play(names, "released")
                 for name in names:
-                    node = self._state.nodes[name]
-                    why = played.failed.get(name)
-                    node = (
-                        replace(node, state=RELEASED) if why is None else replace(node, message=f"not restored: {why}")
-                    )
-                    self._change(name, node)
-                for part in (self._folder / "results").glob("*.db.part"):
-                    part.unlink()
+                    if why := played.failed.get(name):
+                        self._change(name, replace(self._state.nodes[name], message=f"not released: {why}"))
+                        continue
+                    self._take(name)
+                    self._change(name, replace(self._state.nodes[name], state=RELEASED))
+                    (self._folder / "results" / f"{name}.db.part").unlink(missing_ok=True)
         finally:
             self._give_back()
         return self._save()
+
+    def _take(self, name: str) -> None:
+        """Replace the controller's copy of a store by what was fetched last, where that is whole."""
+        part = self._folder / "results" / f"{name}.db.part"
+        if not part.is_file() or not _whole(part):
+            return
+        shutil.copyfile(part, copy := part.with_suffix(".new"))
+        os.replace(copy, part.with_suffix(""))
+        node = self._state.nodes[name]
+        self._change(name, replace(node, fetched=node.trials_done, complete=node.state == FINISHED))
+        self._fetched_s[name] = time.monotonic()
 
     def _due(self, name: str, node: NodeState, growing: bool) -> bool:
         if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW) or node.trials_done <= node.fetched:
@@ -202,6 +208,7 @@ class Fleet:
             "quiet_cbench_begin": list(config.begin),
             "quiet_cbench_boot": config.boot,
             "quiet_cbench_results": str((self._folder / "results").absolute()),
+            "quiet_cbench_complete": [name for name, node in self._state.nodes.items() if node.complete],
         }
         return {**given, "quiet_cbench_bin": config.bin} if config.bin else given
 

@@ -11,7 +11,7 @@ from cbench.formats.units import NANOSECONDS
 class JmhReader(ResultReader):
     """A fork is a process, and its measured iterations are that process's values: ns, or operations a second.
 
-    In sample mode an iteration has a histogram, of which the mean is taken, as JMH does for its own score. Secondary
+    In sample mode an iteration has a histogram; its mean is used, as JMH does for its own score. Secondary
     metrics (profilers) are left out.
     """
 

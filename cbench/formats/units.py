@@ -1,4 +1,4 @@
-"""Units by their names: which are times, and of which more is better."""
+"""Units by their names: which are times, and where more is better."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def gate_command(
 ) -> None:
     """Compare old with new for CI. Exits with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
     from cbench.gate import config, report, result, table
-    from quiet import UsageError, check_savable, save
+    from quiet import QuietError, UsageError, check_savable, save
 
     taken = {os.path.realpath(file): str(file)}
     for path, option in ((markdown, "--markdown"), (junit, "--junit"), (artifacts, "--artifacts")):
@@ -42,9 +42,19 @@ def gate_command(
                 raise UsageError(f"{option} {path}: the same file as {other}")
             if path is not artifacts:
                 check_savable(str(path), option)
-    gate = config.load(file, old, new, profile)
-    with interruptible(), TrialBar() as bar:
-        judged = result.run(gate, artifacts, bar.show, tell)
+
+    def save_error(message: str) -> None:
+        if junit is not None:
+            save(str(junit), report.junit_error(message), "--junit")
+
+    save_error("the gate has not ended: it was killed, or its profile could not be applied")
+    try:
+        gate = config.load(file, old, new, profile)
+        with interruptible(), TrialBar() as bar:
+            judged = result.run(gate, artifacts, bar.show, tell)
+    except QuietError as error:
+        save_error(str(error))
+        raise
     if markdown is not None:
         save(str(markdown), report.markdown(judged), "--markdown")
     if junit is not None:

@@ -13,6 +13,7 @@ from cbench.ab.layouts import ARM, FREE, LAYOUT, MOST_LAYOUTS, PROGRAM, SEED
 from cbench.ab.options import AbOptions, Arm, check
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.compare.result import share
+from cbench.compare.suite import HIGHER, LOWER
 from cbench.external.options import MOST_SECONDS, split_command
 from cbench.gate.rule import GateRule
 from cbench.study.config import profile_of, text_of, whole_of
@@ -72,6 +73,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     )
     threshold = _threshold(table)
     confirm = table.flag("confirm", True)
+    better = table.text("better", choices=(HIGHER, LOWER)) if table.has("better") else None
     if profile is not None:
         table.text("profile", "")
     table.end()
@@ -96,7 +98,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         repository, prefix = repository_of(base.folder)
         base = replace(base, repository=repository, prefix=prefix)
         arms = [Arm(name, run, _commit(repository, wrong, name, text)) for name, text in texts.items()]
-    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm))
+    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm, better))
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
         raise table.error(without[0], f"has no {RESULTS}, the other arm has: both write results, or none does")

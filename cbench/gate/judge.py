@@ -14,8 +14,7 @@ from math import exp, expm1, log1p
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
 from cbench.ab.design import BUDGET
-from cbench.compare.suite import CANNOT_TELL
-from cbench.formats.units import is_rate
+from cbench.compare.suite import CANNOT_TELL, more_is_better
 from cbench.gate.measure import GateSession, SessionTest
 from cbench.gate.rule import GateRule, together
 
@@ -63,7 +62,7 @@ def _judged(
     tests: int,
     again: bool,
 ) -> JudgedTest:
-    rate = is_rate(test.unit)
+    rate = more_is_better(test.unit, rule.better)
     values = [[1 / value for value in row] for row in test.values] if rate else test.values
     orders, layouts = session.orders, session.layouts
     analysis = analyze(values, orders, rule.alpha(tests, again), rule.power, layouts)

@@ -12,6 +12,7 @@ from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, PASSED, 
 from cbench.gate.result import GateResult, counts
 from quiet import printable
 
+SUITE, CLASS = "cbench gate", "cbench.gate"
 SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
 """Outcomes that Markdown does not fold."""
 SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
@@ -25,10 +26,12 @@ def sentence(test: JudgedTest) -> str:
     low, high = test.interval_pct
     text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
     text += f"; old differs from its own copy by at most {test.floor_pct:.2g} %"
-    if test.outcome == CANNOT_TELL and test.detectable_pct is not None:
+    if test.outcome in SKIPPED and test.detectable_pct is not None:
         text += f"; only a slowdown of {test.detectable_pct:.2g} % would have been found"
-    if test.outcome == NOT_CONFIRMED or (test.outcome == CANNOT_TELL and test.session > 1):
+    if test.outcome == NOT_CONFIRMED:
         text = f"suspected in the first session, not confirmed in the second: {text}"
+    if test.outcome == CANNOT_JUDGE:
+        text = f"suspected in the first session, neither confirmed nor cleared by the second: {text}"
     return text
 
 
@@ -89,7 +92,7 @@ def junit(result: GateResult) -> str:
     skipped = sum(test.outcome in SKIPPED for test in result.tests) + len(result.left_out)
     root = ElementTree.Element(
         "testsuite",
-        name="cbench gate",
+        name=SUITE,
         tests=str(len(result.tests) + len(result.left_out)),
         failures=str(len(result.regressions)),
         errors="0",
@@ -97,14 +100,26 @@ def junit(result: GateResult) -> str:
         time=f"{sum(each.seconds for each in result.sessions):.3f}",
     )
     for test in result.tests:
-        case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(test.name))
+        case = ElementTree.SubElement(root, "testcase", classname=CLASS, name=printable(test.name))
         if test.outcome == REGRESSION:
             ElementTree.SubElement(case, "failure", message=f"regression: {sentence(test)}")
         elif test.outcome in SKIPPED:
             ElementTree.SubElement(case, "skipped", message=f"{test.outcome}: {sentence(test)}")
     for name, why in result.left_out.items():
-        case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(name))
+        case = ElementTree.SubElement(root, "testcase", classname=CLASS, name=printable(name))
         ElementTree.SubElement(case, "skipped", message=why)
+    return _xml(root)
+
+
+def junit_error(message: str) -> str:
+    """JUnit XML of a gate that an error has ended: one test, which is an error."""
+    root = ElementTree.Element("testsuite", name=SUITE, tests="1", failures="0", errors="1", skipped="0", time="0.000")
+    case = ElementTree.SubElement(root, "testcase", classname=CLASS, name="gate")
+    ElementTree.SubElement(case, "error", message=printable(message))
+    return _xml(root)
+
+
+def _xml(root: ElementTree.Element) -> str:
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

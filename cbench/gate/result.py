@@ -65,7 +65,7 @@ class GateResult:
 
     @property
     def exit_code(self) -> int:
-        """0 green, 1 with a regression, 2 where a suspect was not judged again, or not one test could be judged."""
+        """0 green, 1 with a regression, 2 where a suspect is neither confirmed nor cleared, or no test is judged."""
         if self.regressions:
             return RED
         outcomes = {test.outcome for test in self.tests}
@@ -129,10 +129,12 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """By the second session: a suspect is cleared only where the threshold would have been found again."""
-    if test.outcome in (PASSED, IMPROVEMENT):
-        return replace(test, outcome=NOT_CONFIRMED)
-    return replace(test, outcome=REGRESSION) if test.outcome == SUSPECTED else test
+    """By the second session: a suspect is cleared only where the threshold would have been found again.
+
+    Where that session is too noisy for it, the suspect is neither confirmed nor cleared.
+    """
+    outcomes = {PASSED: NOT_CONFIRMED, IMPROVEMENT: NOT_CONFIRMED, SUSPECTED: REGRESSION, CANNOT_TELL: CANNOT_JUDGE}
+    return replace(test, outcome=outcomes.get(test.outcome, test.outcome))
 
 
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:

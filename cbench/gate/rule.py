@@ -9,10 +9,14 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session."""
+    """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session.
+
+    `better`: "higher" or "lower" of all values that are no times; None: by the unit.
+    """
 
     threshold: float
     confirm: bool = True
+    better: str | None = None
 
     @property
     def power(self) -> float:

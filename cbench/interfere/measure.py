@@ -25,7 +25,7 @@ UNLOADED = "no load"
 class Condition:
     """No load, or one load at one place; `reason` says why it could not be measured.
 
-    `visits`: what was measured, one Result for each workload and visit; `figures`: what the load did meanwhile.
+    `visits`: what was measured, one Result for each workload and visit; `figures`: the load's own work in that time.
     """
 
     place: Place | None = None
@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class InterferePlan:
-    """What is to be measured. `schedule` holds positions in `conditions`, of which 0 is the unloaded one."""
+    """What is to be measured. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
 
     chosen: Sequence[Workload]
     params: Sequence[Params]

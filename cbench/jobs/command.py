@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cbench.command import Json
+from cbench.command import STUDY, Json
 from cbench.console import show, tell
 
 Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files that something measures into (-o).")]
 
 
 def status_command(stores: Stores, *, as_json: Json = False) -> None:
-    """How far measurements are; detached ones too."""
+    """Report the progress of measurements, also of detached ones."""
     from cbench.jobs import table
     from cbench.jobs.status import status
 
@@ -21,7 +21,10 @@ def status_command(stores: Stores, *, as_json: Json = False) -> None:
 
 
 def stop_command(stores: Stores, *, as_json: Json = False) -> None:
-    """Stop detached measurements, which restores what they have set; what has ended is kept."""
+    """Stop detached measurements.
+
+    Their settings are restored, and every trial that has ended is kept.
+    """
     from pathlib import Path
 
     from cbench.jobs import table
@@ -41,5 +44,5 @@ def stop_command(stores: Stores, *, as_json: Json = False) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command("status")(status_command)
-    app.command("stop")(stop_command)
+    app.command("status", rich_help_panel=STUDY)(status_command)
+    app.command("stop", rich_help_panel=STUDY)(stop_command)

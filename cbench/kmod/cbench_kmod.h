@@ -40,7 +40,7 @@
 #define CBENCH_BAD_TRIALS 5u /* EINVAL */
 #define CBENCH_CPU_OFFLINE 6u /* ENODEV */
 #define CBENCH_NOT_BOUND 7u /* EINVAL: the calling thread may run on another CPU */
-#define CBENCH_BUSY 8u /* EBUSY: somebody else measures */
+#define CBENCH_BUSY 8u /* EBUSY: another process measures */
 #define CBENCH_NO_MEMORY 9u /* ENOMEM */
 #define CBENCH_NO_CYCLES 10u /* what perf said, else ENODATA */
 #define CBENCH_TOO_LONG 11u /* ETIME in the warm-up; 0 when trials became longer than allowed */

@@ -51,7 +51,7 @@ int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret);
 void cb_pmu_close(struct perf_event *event);
 /* With interrupts off on that CPU: the index as reads.h has it, or 0 when the event is not on the PMU now. */
 u32 cb_pmu_index(const struct perf_event *event);
-/* Differs when perf has written to the counter meanwhile. */
+/* Changes when perf writes to the counter. */
 u64 cb_pmu_epoch(struct perf_event *event);
 /* Every counter has that many bits. */
 extern const unsigned int cb_pmu_width;

@@ -1,7 +1,7 @@
 """The host of a screening: which knobs its profile would change here, and each application through quiet's own engine.
 
-An application is `quiet apply` of the profile without some knobs, and its restore: journal first. Whoever is killed
-meanwhile leaves what the next `--resume`, or `quiet restore`, restores.
+An application is `quiet apply` of the profile without some knobs, and its restore: journal first. After a
+kill in between, the next `--resume` or `quiet restore` restores the settings.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class KnobHost:
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore what a killed process of this screening has left applied. Raises Refused for somebody else's."""
+        """Restore what a killed process of this screening has left applied. Raises Refused for another program's."""
         record = applied_state(self._host)
         if record is None:
             return False

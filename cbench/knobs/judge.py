@@ -27,7 +27,7 @@ MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
 """From FEW values on, a standard deviation of more than HEAVY times that of the middle half's is that of outliers."""
 CAUTION = 0.975
-"""The quantile by which Student's t makes a standard deviation larger that few values tell."""
+"""The quantile by which Student's t enlarges a standard deviation estimated from few values."""
 NORMAL_MAD = 1.4826
 LEAST_STEP = 1e-4
 """Of the range between profile and none: finer noise than this is not believed."""
@@ -77,7 +77,7 @@ class QuietLevel:
 
     @property
     def cautious(self) -> float:
-        """The same, larger where few values tell it."""
+        """The deviation, enlarged where few values estimate it."""
         return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
 
     @property

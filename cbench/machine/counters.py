@@ -145,7 +145,7 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
 
 
 def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
-    """`by_name`: also where chains tell no cycles; the results say so."""
+    """`by_name`: also where chains cannot measure cycles; the results say so."""
     calibration = chains.calibration()
     if calibration.obstacle and not by_name:
         return Counter(CALIBRATED, CALIBRATED_UNIT, False, calibration.obstacle), None
@@ -160,7 +160,7 @@ def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:
     """The named counter, or for "auto" the first available of cycles, cycles:u, calibrated cycles and the clock.
 
-    Raises UsageError when the named one is unavailable; calibrated cycles that tell nothing say so in their results.
+    Raises UsageError when the named one is unavailable; unusable calibrated cycles are reported in their results.
     """
     if name != AUTO:
         counter, handle = _calibrated(by_name=True) if name == CALIBRATED else open_counter(name, cpu)

@@ -1,4 +1,4 @@
-"""What of this host a reader of results must know, and what is missing for quiet ones. Reads only."""
+"""Host facts that a reader of results needs, and settings missing for quiet results. Reads only."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "bra
 """What any code has some of: a counter that shows none of it does not count."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
-"""Counts nothing unless the kernel runs between two reads in user mode: tells whether it did."""
+"""Above 0 only if the kernel ran between two reads in user mode."""
 
 INTERRUPTS = "interrupts"
 AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)

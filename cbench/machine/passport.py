@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, fields
 from typing import Self
 
 from cbench.results import JsonValue
-from quiet import QuietError, Reader, applied_state, redacted_command_line
+from quiet import QuietError, Reader, applied_state, parse_cpus, redacted_command_line
 
 NO_PROFILE = "none"
 _DMI = "/sys/class/dmi/id"
+_CPU = "/sys/devices/system/cpu"
 _CPUFREQ = "/sys/devices/system/cpu/cpu{}/cpufreq"
 _BOOST = "/sys/devices/system/cpu/cpufreq/boost"
 _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 _MOST_WORDS = 5
+_NAMED_HOSTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Passport:
     """Facts in words. One that is not known is None, and `unknown` has the reason under its name.
 
     `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
-    applied one, or "none"; `noise`: the verdict of `quiet verify`; `counter`: what a test's values count.
+    applied one, or "none"; `noise`: the verdict of `quiet verify`; `counter`: what a test's values count; `memory`: in
+    whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
     """
 
     cpu: str | None = None
@@ -35,6 +38,8 @@ class Passport:
     noise: str | None = None
     frequency: str | None = None
     counter: str | None = None
+    memory: str | None = None
+    topology: str | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -64,6 +69,41 @@ class Passport:
         return tuple(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class UnlikeFact:
+    """A fact in which hosts differ: each value, and the hosts that have it; the most frequent value first."""
+
+    fact: str
+    values: Mapping[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        """In words: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
+        said = [
+            f"{value} ({', '.join(hosts) if len(hosts) <= _NAMED_HOSTS else f'{len(hosts):,} hosts'})"
+            for value, hosts in self.values.items()
+        ]
+        return f"{self.fact.replace('_', ' ')} {' and '.join(said)}"
+
+
+def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
+    """The facts in which hosts differ, of passports by the hosts' names; hosts where a fact is not known are left out.
+
+    A pure function, for reports and for a look at a fleet before its study runs. `noise` is of a moment and left out.
+    """
+    found = []
+    for name in FACTS:
+        hosts: dict[str, list[str]] = {}
+        for host, passport in passports.items():
+            if name != "noise" and (value := getattr(passport, name)) is not None:
+                hosts.setdefault(value, []).append(host)
+        if len(hosts) > 1:
+            ordered = sorted(hosts.items(), key=lambda each: (-len(each[1]), each[0]))
+            if name == "command_line":
+                ordered = [(_only_here(value, list(hosts)), names) for value, names in ordered]
+            found.append(UnlikeFact(name, {value: tuple(names) for value, names in ordered}))
+    return tuple(found)
+
+
 FACTS = tuple(each.name for each in fields(Passport) if each.name != "unknown")
 
 
@@ -75,6 +115,8 @@ def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
         "command_line": _command_line(reader),
         "profile": _profile(reader),
         "frequency": _frequency(reader, sorted(cpus)),
+        "memory": _memory(reader),
+        "topology": _topology(reader),
     }
     known = {name: value for name, (value, _) in found.items() if value}
     unknown = {name: why for name, (value, why) in found.items() if not value}
@@ -131,6 +173,31 @@ def _frequency(reader: Reader, cpus: Sequence[int]) -> tuple[str, str]:
     boost = {"1": ", boost on", "0": ", boost off"}.get(reader.text(_BOOST) or "", "")
     turbo = {"0": ", boost on", "1": ", boost off"}.get(reader.text(_NO_TURBO) or "", "")
     return " or ".join(sorted(set(seen))) + (boost or turbo), "no CPU"
+
+
+def _memory(reader: Reader) -> tuple[str, str]:
+    found = re.search(r"^MemTotal:\s*(\d+) kB", reader.text("/proc/meminfo") or "", re.MULTILINE)
+    if found is None:
+        return "", "/proc/meminfo has no MemTotal"
+    size = int(found[1]) / 2**20
+    return (f"{size:.0f} GiB" if size >= 1 else f"{size * 1024:.0f} MiB"), ""
+
+
+def _topology(reader: Reader) -> tuple[str, str]:
+    online = reader.text(f"{_CPU}/online")
+    if not online:
+        return "", f"no {_CPU}/online"
+    smt, nodes = reader.text(f"{_CPU}/smt/active"), reader.text("/sys/devices/system/node/online")
+    words = [f"{len(parse_cpus(online))} CPUs"]
+    words += [f"SMT {'on' if smt == '1' else 'off'}"] if smt in ("0", "1") else []
+    words += [f"{len(parse_cpus(nodes))} NUMA nodes"] if nodes else []
+    return ", ".join(words), ""
+
+
+def _only_here(line: str, lines: Sequence[str]) -> str:
+    """The words of a command line that not all of them have."""
+    common = set.intersection(*(set(each.split()) for each in lines))
+    return _only_in(line, " ".join(common))
 
 
 def _only_in(line: str, other: str) -> str:

@@ -7,7 +7,10 @@ import ctypes
 import os
 import resource
 import signal
+import subprocess
 from collections.abc import Collection, Iterator, Sequence
+from types import TracebackType
+from typing import Self
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 ASK, NO_RANDOMIZE = 0xFFFFFFFF, 0x0040000  # sys/personality.h
@@ -53,6 +56,64 @@ def affinity(cpus: Collection[int]) -> Iterator[None]:
 def die_with_parent(parent: int) -> bool:
     """The kernel kills this process when its parent ends; False where the parent is gone already."""
     return _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0 and os.getppid() == parent
+
+
+class GroupGuard:
+    """Kills a command's process group when this process is killed, SIGKILL included.
+
+    The kernel's parent-death signal reaches the command alone, and what it has started would go on and disturb the next
+    measurement. A shell in a session of its own waits for the end of a pipe that only this process holds, then kills
+    the group whose number is in a file shared with it. It sleeps until then, so that it interrupts no trial.
+    """
+
+    _SCRIPT = """trap '' HUP INT TERM; read -r _; read -r group <&1 && [ "$group" -gt 1 ] && kill -s KILL -- -$group"""
+    _WIDTH = 20
+
+    def __init__(self) -> None:
+        """Raises OSError."""
+        self._group = os.memfd_create("cbench-group")
+        try:
+            self.release()
+            read, self._alive = os.pipe2(os.O_CLOEXEC)
+            try:
+                self._shell = subprocess.Popen(
+                    ["/bin/sh", "-c", self._SCRIPT],
+                    stdin=read,
+                    stdout=self._group,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except BaseException:
+                os.close(self._alive)
+                raise
+            finally:
+                os.close(read)
+        except BaseException:
+            os.close(self._group)
+            raise
+
+    def hold(self, group: int) -> None:
+        """From now on the guard kills this process group."""
+        os.pwrite(self._group, f"{group:{self._WIDTH}}\n".encode(), 0)
+
+    def release(self) -> None:
+        """From now on it kills nothing."""
+        self.hold(0)
+
+    def close(self) -> None:
+        """End the guard."""
+        self.release()
+        os.close(self._alive)
+        self._shell.wait()
+        os.close(self._group)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def lock_memory(ranges: Sequence[tuple[int, int]]) -> str:

@@ -1,7 +1,7 @@
 """How much memory the data TLBs reach, as the processor's CPUID says; a hypervisor may have made that up.
 
 Sources: Intel SDM volume 2A, CPUID leaves 2 (descriptors, also arch/x86/kernel/cpu/cpuid_0x2_table.c) and 18H;
-AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not tell a user program.
+AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not report it to user programs.
 """
 
 from __future__ import annotations
@@ -125,10 +125,10 @@ def decode(cpuid: Cpuid) -> TlbLevels:
     """What the processor says."""
     head = cpuid(0, 0)
     if head is None:
-        return TlbLevels("not known: only x86 processors tell a program how large their TLBs are")
+        return TlbLevels("not known: only x86 processors report their TLB sizes to a program")
     vendor = b"".join(part.to_bytes(4, "little") for part in (head[1], head[3], head[2])).decode("latin-1")
     tlbs = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
-    return TlbLevels(f"from CPUID ({vendor})" if tlbs else f"not known: CPUID ({vendor}) does not tell", tlbs)
+    return TlbLevels(f"from CPUID ({vendor})" if tlbs else f"not known: CPUID ({vendor}) does not report it", tlbs)
 
 
 def read(cpu: int) -> TlbLevels:

@@ -17,7 +17,7 @@ PLACES = {SIBLING: "a sibling thread", CACHE: "a core of the same cache", FAR: "
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A data or unified cache as one CPU sees it; `size` in bytes, None where the host does not tell."""
+    """A data or unified cache as one CPU sees it; `size` in bytes, None where the host does not report it."""
 
     level: int
     kind: str
@@ -76,14 +76,14 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
     core = facts.siblings(cpu) & facts.online
     last, name = _nearby(facts, cpu)
     others = facts.online - node - last or facts.online - node
-    untold = "this host does not tell which CPUs share a cache"
+    unreported = "this host does not report which CPUs share a cache"
     wanted = (
         (SIBLING, core - {cpu}, "no SMT sibling is online"),
-        (CACHE, (last & node) - core or last - core, f"no other core shares the {name}" if name else untold),
+        (CACHE, (last & node) - core or last - core, f"no other core shares the {name}" if name else unreported),
         (
             FAR,
             node - last - core if name else frozenset(),
-            f"all cores of the node share the {name}" if name else untold,
+            f"all cores of the node share the {name}" if name else unreported,
         ),
         (NODE, others, "no other node has CPUs that are online"),
     )

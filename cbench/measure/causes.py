@@ -1,7 +1,7 @@
-"""What came between in each trial: by the kernel's trace where that can be used, else by the counters alone.
+"""The interruptions of each trial: by the kernel's trace where it is usable, else by the counters alone.
 
 The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
-the trace tells what lies in the timed region itself. So where both know of an interruption the trace has its name, and
+the trace shows the timed region itself. So where both know of an interruption the trace has its name, and
 an interrupt that was counted, but that the trace has before or after the trial, is no cause.
 
 Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not

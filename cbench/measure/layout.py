@@ -1,6 +1,6 @@
-"""How the processes of one measurement lie in memory: held, or drawn anew for each.
+"""The memory layout of a measurement's processes: fixed, or drawn for each process.
 
-What moves a program's speed without being a part of it: the size of the environment and so the place of the stack
+It changes a program's speed without being part of it: the size of the environment and so the place of the stack
 (Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009), where the kernel
 puts the mappings, and which physical pages a buffer has.
 """
@@ -48,7 +48,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
         if name not in FACTORS:
             raise UsageError(f"--vary {name!r}: unknown; use all or {', '.join(FACTORS)}")
     if names and processes == 1:
-        raise UsageError("--vary draws anew for each process: ask for several with --processes N")
+        raise UsageError("--vary draws a layout for each process: request several with --processes N")
     for option, value in (("--environment", base.environment), ("--stack", base.stack)):
         if not 0 <= value <= MOST_BYTES:
             raise UsageError(f"{option} {value}: from 0 to {MOST_BYTES:,} bytes")

@@ -19,7 +19,7 @@ Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
 """Of calibrated cycles, when nobody asks for a number: how many times as many trials there are at most as are kept."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
-"""Makes the keeper for a workload's trials: the CPU, the process's number from 0, and what it is told."""
+"""Makes the keeper for a workload's trials: the CPU, the process's number from 0, and its job."""
 
 
 def check_outputs(result: Result, expected: int | None) -> None:

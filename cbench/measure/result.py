@@ -197,15 +197,15 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
     summary = summarise(values, quantum, [trial.value for trial in _floors_from(trials, rule)])
     processes = _divided(result, trials, rule)
     own = [process.trials for process in processes]
-    told = headline(own, [_floors_from(process, rule) for process in own], counter)
+    best = headline(own, [_floors_from(process, rule) for process in own], counter)
     calibrated = None
     if counter.calibration:
-        calibrated = figures(own, counter.calibration, told, [each.ticks_per_second for each in result.sessions])
+        calibrated = figures(own, counter.calibration, best, [each.ticks_per_second for each in result.sessions])
     outputs = sorted({trial.output for trial in trials})
-    told_words = (
-        calibrated_verdict(told, calibrated) if calibrated else verdict(trials, summary, counter.unit, quantum, virtual)
+    verdict_words = (
+        calibrated_verdict(best, calibrated) if calibrated else verdict(trials, summary, counter.unit, quantum, virtual)
     )
-    words = [told_words, *_remarks(result, trials, len(outputs))]
+    words = [verdict_words, *_remarks(result, trials, len(outputs))]
     return WorkloadResult(
         workload=result.workload.name,
         params=dict(result.params),
@@ -262,13 +262,13 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
         pages=", ".join(sorted({each.pages for each in result.sessions})),
         stolen_ms=_sum([each.stolen_ms for each in result.sessions]),
         verdict="\n".join(words),
-        headline=told,
+        headline=best,
         calibration=calibrated,
     )
 
 
 def settled(session: Session) -> bool | None:
-    """Whether the discarded trials had settled; None where they were too few to tell."""
+    """Whether the discarded trials had settled; None where they were too few to judge."""
     return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
 
 

@@ -27,7 +27,7 @@ FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored to
 
 
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
-"""What of the environment the worker sees: its size moves the stack, so it is kept small and fixed."""
+"""Environment variables passed to the worker: their size moves the stack, so they are few and fixed."""
 
 
 DISTURBED = "the measured code disturbed the measuring process: it wrote to a pipe that is not its own"
@@ -38,7 +38,7 @@ _VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
 
 @contextlib.contextmanager
 def variables(given: Mapping[str, str]) -> Iterator[None]:
-    """Processes that measure see these too, meanwhile."""
+    """In this context, processes that measure get these variables too."""
     token = _VARIABLES.set(given)
     try:
         yield
@@ -130,7 +130,7 @@ def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractCont
 def ending(returncode: int, name: str, phase: str) -> str:
     """One line for a worker that ended early: what happened, in which phase, what to do."""
     if returncode == -signal.SIGKILL:
-        return f"{name}: the measuring process was killed (SIGKILL) {phase}: by somebody, or to free memory"
+        return f"{name}: the measuring process was killed (SIGKILL) {phase}: by another program, or to free memory"
     if returncode < 0:
         known = returncode in {-s for s in signal.Signals}
         which = signal.Signals(-returncode).name if known else f"signal {-returncode}"

@@ -35,7 +35,7 @@ class TrialSeries:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
     `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
-    timed region, None where that cannot be told. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
+    timed region, None where that is unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
     are the work itself. `calibration`: how ticks become cycles, None where the counter's values stand.
     """
 

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from cbench.report import figures
 from cbench.report.page import NEEDED_BY_PAGES, check_page
+from cbench.report.text import some
 from cbench.store.kind import is_store
 from quiet import UsageError, save
 
 if TYPE_CHECKING:
+    from cbench.machine.passport import UnlikeFact
     from cbench.order.result import OrderResult
+    from cbench.order.stats.analysis import AnalysisRules
     from cbench.stats.trials import Trials
+    from cbench.tables.parquet_set import ParquetSet
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
 NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns test, order and value"
@@ -22,7 +26,8 @@ NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """As typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are counted."""
+    """As typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are counted;
+    `more`: stores of the same study on other hosts."""
 
     data: str
     alpha: float | None = None
@@ -30,6 +35,7 @@ class OrderOptions:
     delta: float | None = None
     values: Sequence[str] = ()
     unpaired: bool = False
+    more: Sequence[str] = ()
 
     def check(self) -> None:
         """Raises UsageError, which says what may be written."""
@@ -46,12 +52,17 @@ def analyzed(options: OrderOptions) -> OrderResult:
 
 def reported(options: OrderOptions, output: str) -> OrderResult:
     """The analysis of a file, and a page of it written. Raises UsageError before anything is computed."""
-    check_page(options.data, output)
+    for each in (options.data, *options.more):
+        check_page(each, output)
     figures.pyplot(NEEDED_BY_PAGES)
     result, trials = _analyzed(options)
     from cbench.order import page, page_study
 
-    save(output, page.page(page_study.about(Path(options.data)), result, trials), "-o")
+    save(
+        output,
+        page.page(page_study.about_hosts([Path(each) for each in (options.data, *options.more)]), result, trials),
+        "-o",
+    )
     return result
 
 
@@ -60,6 +71,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     try:
         from cbench.order import summarize
         from cbench.order.stats.analysis import AnalysisRules, analyze
+        from cbench.order.stats.hosts import aligned
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
@@ -74,9 +86,81 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
         suite = defaults.suite
     alpha = rules.alpha if options.alpha is None else options.alpha
     rules = AnalysisRules(alpha, rules.failures, options.as_published, options.unpaired)
-    trials, warnings = read(path, options.values)
+    passports: tuple[UnlikeFact, ...] = ()
+    paths = [path, *map(Path, options.more)]
+    files = _parquet(paths)
+    if files:
+        from cbench.tables import mapped, parquet_set
+
+        table = parquet_set.ParquetSet.open(files)
+        if mapped.is_large(table, options.values):
+            return _out_of_core(table, rules, 1.0 if options.delta is None else options.delta)
+    if files[1:] or (files and files != paths):
+        trials, warnings = _read_tables(table, options.values)
+    elif options.more:
+        trials, warnings, passports = _read_hosts(paths, options.values)
+    else:
+        trials, warnings = read(path, options.values)
+    if rules.published and trials.host is not None:
+        warnings.append(
+            f"trials of {len(trials.hosts):,} hosts are pooled, as OrderSage's tool does: {some(trials.hosts)}"
+        )
     shift = 1.0 if options.delta is None else options.delta
-    return summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning, suite), trials
+    result = summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning, suite, passports)
+    return result, trials if rules.published else aligned(trials)
+
+
+def _parquet(paths: Sequence[Path]) -> list[Path]:
+    """The files of a table in several Parquet files; none where the paths are something else."""
+    from cbench.formats import registry
+    from cbench.tables.parquet_set import parquet_files
+
+    for path in paths:
+        if path.is_dir():
+            registry.refuse_without(path, "orders", NO_ORDERS)
+    return parquet_files(paths)
+
+
+def _read_tables(table: ParquetSet, metrics: Sequence[str]) -> tuple[Trials, list[str]]:
+    from cbench.tables.parquet_set import read_set
+
+    trials, warnings = read_set(table, metrics)
+    if not trials.series.size:
+        others = ", nor in the other files" if table.files[1:] else ""
+        raise UsageError(f"{table.files[0]}: no trials in it{others}")
+    return trials, warnings
+
+
+def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple[OrderResult, Trials]:
+    """The analysis of a table that is too large for the memory, with a progress bar."""
+    from cbench.console import TrialBar
+    from cbench.order import summarize
+    from cbench.order.stats.analysis import analyze
+    from cbench.tables.mapped import map_trials
+
+    with TrialBar() as bar:
+        data = map_trials(table, bar.show)
+        analysis = analyze(data.trials, rules, data.keep, bar.show)
+    return summarize.summarize(data.trials, analysis, data.warnings, shift), data.trials
+
+
+def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
+    """Of several files, which must be stores of one study."""
+    from cbench.order import read_study
+
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
+        if not is_store(path):
+            raise UsageError(
+                f"{path}: several files are read only where each is a store of one study's host, or each is Parquet"
+            )
+    if metrics:
+        raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")
+    trials, warnings, passports = read_study.read_hosts(paths)
+    if not trials.series.size:
+        raise UsageError(f"{paths[0]}: no trials in it, nor in the other stores")
+    return trials, warnings, passports
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
@@ -92,7 +176,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
         raise UsageError(f"{path}: no such file")
     registry.refuse_without(path, "orders", NO_ORDERS)
     if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a file")
+        raise UsageError(f"{path}: is a directory, not a file; no Parquet files are in it")
     kind = "a study's store" if is_store(path) else ""
     names: Sequence[str] = ()
     if not kind and path.suffix.lower() not in read_table.PARQUET:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
-Family = Literal["orders", "within", "spread", "position", "predecessor", "earlier", "drift"]
+Family = Literal["orders", "within", "spread", "position", "predecessor", "earlier", "drift", "interaction", "unlike"]
 FIRST = 0.75
 """The share of the first family; the others need far larger effects anyway, and get what costs it hardly any power."""
 OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "predecessor", "earlier")

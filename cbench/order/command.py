@@ -20,11 +20,12 @@ order = typer.Typer(
 )
 
 Data = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="DATA",
-        help="A study's store, OrderSage's own results, or a CSV or Parquet file with columns test, order (fixed or "
-        "random), value and, where they are known, metric, run and position.",
+        metavar="DATA...",
+        help="A study's store, or the stores of one study on several hosts; OrderSage's own results, or a CSV or "
+        "Parquet file with columns test, order (fixed or random), value and, where they are known, metric, run, "
+        "position and host.",
     ),
 ]
 Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole verdict (0.05).")]
@@ -57,11 +58,12 @@ def analyze_command(
     """Test whether the order changes the results. Exits with 1 when it does, with 2 when the design cannot decide."""
     from cbench.order import analyze
 
-    result = analyze.analyzed(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired))
+    options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
+    result = analyze.analyzed(options)
     from cbench.order import table  # which needs numpy, as analyzed() reports
 
     show(result, as_json, partial(table.analysis, runs=delta is not None))
-    _end(data, result)
+    _end(" ".join(data), result)
 
 
 @order.command("report")
@@ -79,9 +81,10 @@ def report_command(
     """Write the analysis as one HTML page. Works offline and prints. Exits with 1 when the order matters."""
     from cbench.order import analyze
 
-    result = analyze.reported(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired), output)
+    options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
+    result = analyze.reported(options, output)
     tell_or_json(result, as_json, f"{output} written: {result.verdict[0]}")
-    _end(data, result)
+    _end(" ".join(data), result)
 
 
 def _end(data: str, result: OrderResult) -> None:
@@ -115,6 +118,10 @@ def run_command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (STUDY.db).")
     ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of this host (its host name): drawn orders depend on it and the seed."),
+    ] = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -126,7 +133,7 @@ def run_command(
         if as_json:
             write_json(job)
         return
-    start = lifecycle.StartStudy(study, output)
+    start = lifecycle.StartStudy(study, output, host)
     with table.StudyBar() as bar:
         status = start.run(bar.show)
     tell_or_json(status, as_json, table.finished(status))
@@ -160,7 +167,10 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 
 @order.command("stop")
 def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
-    """Stop a study that runs detached; what has ended is kept, and `resume` goes on."""
+    """Stop a detached study.
+
+    Every trial that has ended is kept; `resume` continues.
+    """
     from cbench.study import lifecycle
 
     status = lifecycle.stop(data)

@@ -104,6 +104,36 @@ def intervals(result: OrderResult) -> str:
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
 
 
+def hosts(result: OrderResult) -> str:
+    """The difference between the orders on each host and on all hosts combined, with intervals; a panel a test."""
+    shown = with_hosts(result)[:MOST_PANELS]
+
+    def panel(axes: Any, name: str) -> None:
+        test = result.tests[name]
+        assert test.hosts is not None
+        chosen = sorted(test.hosts.hosts, key=lambda each: 2.0 if each.p_effect is None else each.p_effect)[:MOST_NAMED]
+        alone = [(each.host, each.delta_pct, each.interval) for each in test.hosts.hosts if each in chosen]
+        rows = [("all hosts", test.delta_pct_hl, test.delta_pct_interval), *alone[::-1]]
+        for place, (_, delta, ends) in enumerate(rows):
+            color = DARK if place == 0 else RANDOM
+            if ends is not None:
+                axes.plot(ends, [place] * 2, color=color, linewidth=2, solid_capstyle="butt")
+            if delta is not None:
+                axes.plot([delta], [place], "D" if place == 0 else "o", color=color, markersize=4.5)
+        axes.axvline(0, color=GREY, linewidth=1)
+        axes.axhline(0.5, color=FAINT, linewidth=1)
+        _names(axes, [host for host, _, _ in rows])
+        axes.set(xlabel="Δ with its interval, %", title=shortened(name, 40))
+
+    count = len(result.hosts.names) if result.hosts else 0
+    return panels("hosts", panel, shown, height=1.1 + 0.2 * (min(count, MOST_NAMED) + 1))
+
+
+def with_hosts(result: OrderResult) -> list[str]:
+    """The tests of which hosts are known, the smallest p-values first."""
+    return [name for name, test in result.by_p() if test.hosts is not None]
+
+
 def with_intervals(result: OrderResult) -> list[tuple[str, OrderTest]]:
     """The tests that the figure of intervals can show, the smallest p-values first."""
     return [(name, test) for name, test in result.by_p() if test.case and test.median_fixed]

@@ -32,6 +32,8 @@ def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
         tests=tests(result),
         rest=rest(result),
         orders=_orders(result, trials),
+        hosts=_hosts(result),
+        host_rows=hosts(result),
         positions=_positions(result),
         first_trials=first_trials(result),
         carry_over=carry_over(result),
@@ -288,6 +290,47 @@ def first_trials(result: OrderResult) -> Table:
     return Table(
         ("test", "n as first", "median as first", "median of its others", "difference", "p, not corrected"), rows
     )
+
+
+def _hosts(result: OrderResult) -> Figure | None:
+    names = figures.with_hosts(result)
+    if not names or result.hosts is None:
+        return None
+    many = len(result.hosts.names)
+    unlike = [f"{each.host} ({each.test})" for each in result.hosts.unlike if each.p_holm < result.alpha]
+    some = f" Of {many:,} hosts those whose effect is least like the others'." if many > figures.MOST_NAMED else ""
+    return Figure(
+        "hosts",
+        figures.hosts(result),
+        "Each host alone and all hosts combined",
+        f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its interval at 95 %; all hosts: "
+        f"of runs compared within hosts only.{_foremost(len(names))}{some}",
+        f"{many:,} hosts. " + _some("Unlike the others (Holm)", unlike),
+        broad=len(names) > 1,
+    )
+
+
+def hosts(result: OrderResult) -> Table:
+    """Each host of the tests with the smallest p."""
+    shown = [(name, test.hosts) for name, test in result.by_p() if test.hosts is not None]
+    rows = [
+        (
+            name,
+            each.host,
+            f"{each.n_fixed:,} + {each.n_random:,}",
+            number(each.median_fixed, "{:,.6g}"),
+            number(each.median_random, "{:,.6g}"),
+            "-" if each.p is None else chance(each.p),
+            number(each.delta_pct, "{:+.2f} %"),
+            "-" if each.interval is None else f"{each.interval[0]:+.2f} to {each.interval[1]:+.2f}",
+            "-" if each.p_effect is None else chance(each.p_effect),
+            "-" if each.p_level is None else chance(each.p_level),
+        )
+        for name, found in shown
+        for each in found.hosts
+    ][:MOST_ROWS]
+    head = ("test", "host", "n", *result.arms, "p alone", "Δ", "interval of Δ", "p effect", "p level")
+    return Table(head, rows, names=2)
 
 
 def across(result: OrderResult) -> tuple[Table, Table]:

@@ -12,7 +12,7 @@ from cbench.store.database import reads_store
 from cbench.store.kind import is_store
 from cbench.study import config
 from cbench.study.model import Study
-from cbench.study.records import Header, Verified
+from cbench.study.records import Header, Verified, host_names
 from cbench.study.store import StudyStore
 
 FAILURES = {
@@ -20,6 +20,10 @@ FAILURES = {
     "run": "takes its whole run with it, in both orders alike",
     "published": "takes its run with it in fixed order and only itself in random order, as in OrderSage's tool",
 }
+
+
+OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
+"""Facts that each host has its own of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,21 @@ def about(path: Path) -> StudyFacts:
     rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
     rows.append(("quiet", _quiet(study, [each.verified for each in known])))
     return StudyFacts(header.name or path.stem, tuple(rows))
+
+
+def about_hosts(paths: Sequence[Path]) -> StudyFacts:
+    """What is known of a study from the stores of its hosts: of each host its machine, time and runs."""
+    every = [about(path) for path in paths]
+    if len(every) == 1:
+        return every[0]
+    headers = []
+    for path in paths:
+        with StudyStore.open(path, kind="order") as store:
+            headers.append(store.header())
+    found = [each for each in every[0].rows if each[0] not in OF_HOSTS]
+    for name, each in zip(host_names(paths, headers), every, strict=True):
+        found.append((name, "; ".join(f"{title}: {fact}" for title, fact in each.rows if title in OF_HOSTS)))
+    return StudyFacts(every[0].name, tuple(found))
 
 
 def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from cbench.formats.json_value import DamagedError
 from cbench.formats.ordersage import COMMANDS, SHARED, metrics_of, numbers, short_names
-from cbench.report.text import some
 from cbench.stats.trials import Trials
 from cbench.tables.columns import ColumnError, trials
 from cbench.tables.read import plain
@@ -37,9 +36,11 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
     except DamagedError as error:
         raise UsageError(f"{path}: {error}") from None
     metrics = metrics_of([labels[row[5]] for row in rows], results)
-    renamed: dict[str, list[object]] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
+    kept = ("test", "order", "metric", "run", "position", "value", "host")
+    renamed: dict[str, list[object]] = {name: [] for name in kept}
+    hosts = columns.get(HOST, [""] * len(rows))
     lines = []
-    for line, (row, values) in enumerate(zip(rows, results, strict=True), start=2):
+    for line, (row, values, host) in enumerate(zip(rows, results, hosts, strict=True), start=2):
         run, position, order, _, _, test = row
         of_test = metrics[labels[test]]
         if values and len(values) != len(of_test):
@@ -51,7 +52,10 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
             renamed["run"].append(ranks[run])
             renamed["position"].append(position)
             renamed["value"].append(value)
+            renamed["host"].append(host)
             lines.append(line)
+    if len(set(hosts)) < 2:
+        del renamed["host"]
     try:
         pooled, warnings = trials(renamed)
     except ColumnError as error:
@@ -63,8 +67,6 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
         pooled = replace(pooled, names=tuple(bare))
     if failed := sum(not values for values in results):
         warnings.append(f"{failed:,} of {len(rows):,} trials failed")
-    if len(hosts := list(dict.fromkeys(columns.get(HOST, ())))) > 1:
-        warnings.append(f"trials of {len(hosts):,} hosts are pooled: {some(hosts)}")
     return pooled, warnings
 
 

@@ -2,46 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from cbench.machine.passport import Passport, UnlikeFact, unlike
 from cbench.order.result import SuiteResult
 from cbench.order.summarize import MetricMeaning
 from cbench.report.text import counted
+from cbench.results import JsonValue
 from cbench.stats.trials import Trials
 from cbench.store.database import reads_store
 from cbench.study.config import parse
 from cbench.study.orders import FIXED, ISOLATED
+from cbench.study.records import Header, host_names
 from cbench.study.store import StudyStore
 from cbench.tables.columns import Coded, named, trials
+from quiet import UsageError
 
 KINDS = {ISOLATED: FIXED}
 """Isolated runs are the baseline that runs in one process are compared with."""
 
 
-@reads_store
+@dataclass(frozen=True, slots=True)
+class EndedTrials:
+    """Of one store. rows: test, order, run, position and values by metric of each trial that has ended."""
+
+    header: Header
+    rows: tuple[tuple[int, str, int, int, Mapping[str, float]], ...]
+    warnings: tuple[str, ...]
+
+
 def read(path: Path) -> tuple[Trials, list[str]]:
     """The trials that have ended, and warnings. A failed trial has no value for any of its test's metrics."""
+    store = _ended(path)
+    found, more = trials(_columns([store]))
+    return found, [*store.warnings, *more]
+
+
+def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
+    """The trials of one study from a store of each host; warnings; and what differs between the hosts' passports.
+
+    Raises UsageError for stores of different studies, and for a store that is given twice.
+    """
+    stores = [_ended(path) for path in paths]
+    for number, (path, store) in enumerate(zip(paths, stores, strict=True)):
+        for other, before in zip(paths[:number], stores, strict=False):
+            if store.header.made_ns == before.header.made_ns and store.header.host == before.header.host:
+                raise UsageError(f"{path}: is the same study as {other}; give the store of each host once")
+        if store.header.tests != stores[0].header.tests:
+            raise UsageError(f"{path}: has other tests than {paths[0]}; give stores of one study")
+    names = host_names(paths, [store.header for store in stores])
+    columns = _columns(stores)
+    columns["host"] = [name for name, store in zip(names, stores, strict=True) for _ in _rows(store, _metrics(stores))]
+    warnings = [f"{name}: {said}" for name, store in zip(names, stores, strict=True) for said in store.warnings]
+    if len({store.header.source for store in stores}) > 1:
+        warnings.append("the stores' study files differ; the first one's settings are used")
+    found, more = trials(columns)
+    passports = {name: Passport.parse(_facts(store.header)) for name, store in zip(names, stores, strict=True)}
+    return found, warnings + more, unlike({name: each for name, each in passports.items() if each is not None})
+
+
+def _facts(header: Header) -> Mapping[str, JsonValue]:
+    return cast("Mapping[str, JsonValue]", header.host)
+
+
+@reads_store
+def _ended(path: Path) -> EndedTrials:
     with StudyStore.open(path, kind="order") as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         values: dict[tuple[int, int], dict[str, float]] = {}
         for run, position, metric, value in store.values():
             values.setdefault((run, position), {})[metric] = value
         ended = store.trials()
-    kinds: dict[int, set[str]] = {}
-    for run, position, test, _, _, _ in ended:
-        kinds.setdefault(test, set()).update(values.get((run, position), ()))
     orders = {number: KINDS.get(run.kind, run.kind) for number, run in runs.items()}
-    rows = [
-        (test, orders[run], metric, run, position, values.get((run, position), {}).get(metric))
-        for run, position, test, _, _, _ in ended
-        for metric in sorted(kinds[test]) or [""]
-    ]
-    tests = Coded(np.array([row[0] for row in rows], dtype=np.int32), header.tests)  # in the file's order
-    names = ("order", "metric", "run", "position", "value")
-    columns = {"test": tests} | {name: [row[at] for row in rows] for at, name in enumerate(names, start=1)}
     warnings = []
     if failed := sum(each[3] is not None for each in ended):
         warnings.append(f"{failed:,} of {len(ended):,} trials failed")
@@ -53,8 +90,38 @@ def read(path: Path) -> tuple[Trials, list[str]]:
         warnings.append(
             f"the study is not finished: {left:,} of {counted(len(runs), 'run')} {'is' if left == 1 else 'are'} left"
         )
-    found, more = trials(columns)
-    return found, warnings + more
+    rows = tuple(
+        (test, orders[run], run, position, values.get((run, position), {})) for run, position, test, _, _, _ in ended
+    )
+    return EndedTrials(header, rows, tuple(warnings))
+
+
+def _metrics(stores: Sequence[EndedTrials]) -> dict[int, list[str]]:
+    """Of each test the names of its metrics, on any host."""
+    kinds: dict[int, set[str]] = {}
+    for store in stores:
+        for test, _, _, _, values in store.rows:
+            kinds.setdefault(test, set()).update(values)
+    return {test: sorted(names) or [""] for test, names in kinds.items()}
+
+
+def _rows(
+    store: EndedTrials, metrics: Mapping[int, Sequence[str]]
+) -> list[tuple[int, str, str, int, int, float | None]]:
+    return [
+        (test, order, metric, run, position, values.get(metric))
+        for test, order, run, position, values in store.rows
+        for metric in metrics[test]
+    ]
+
+
+def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
+    """The columns of the trials of all stores, one store after the other."""
+    metrics = _metrics(stores)
+    rows = [row for store in stores for row in _rows(store, metrics)]
+    tests = Coded(np.array([row[0] for row in rows], dtype=np.int32), stores[0].header.tests)  # in the file's order
+    names = ("order", "metric", "run", "position", "value")
+    return {"test": tests} | {name: [row[at] for row in rows] for at, name in enumerate(names, start=1)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cbench.machine.passport import UnlikeFact
 from cbench.order.claims import Claim, Family
+from cbench.order.stats.hosts import HostComparison
 from cbench.order.stats.pairwise import OrderComparison
 from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.results import KEY, LEFT_OUT
@@ -79,6 +81,7 @@ class OrderTest:
     first of their run.
     cov: standard deviation / mean. ci_needs: how many results an interval takes where there are too few. gap: between
     the intervals, in widths of the wider one. alike: all values are one. unit, better: as the study's file has them.
+    hosts: with several hosts only; then medians, means and intervals are of values with all hosts at one level.
     """
 
     n_fixed: int
@@ -129,6 +132,7 @@ class OrderTest:
     spread_significant: bool = False
     unit: str | None = field(default=None, metadata={LEFT_OUT: None})
     better: str | None = field(default=None, metadata={LEFT_OUT: None})
+    hosts: HostComparison | None = field(default=None, metadata={LEFT_OUT: None})
 
     @property
     def failed(self) -> int:
@@ -207,6 +211,29 @@ class SuiteResult:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlikeHost:
+    """A host against the others: its level, or its effect of the order. `away_pct`: of the level above theirs."""
+
+    host: str
+    test: str
+    what: Literal["level", "effect"]
+    away_pct: float | None
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class OrderHosts:
+    """The hosts of a study. pooled_significant: how many tests differ if hosts are pooled, which is not the decision.
+    unlike: the smallest p first, Holm over hosts, tests and what was looked at. passports: facts that differ."""
+
+    names: tuple[str, ...]
+    pooled_significant: int
+    unlike: tuple[UnlikeHost, ...]
+    passports: tuple[UnlikeFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OrderResult:
     """The whole analysis; `verdict`: in words, the most important line first. `order_matters`: None where order and
     time cannot be told apart. `claims`: what the verdict says at one error rate, `alpha`, for all of it."""
@@ -226,6 +253,7 @@ class OrderResult:
     claims: tuple[Claim, ...] = ()
     verdict: tuple[str, ...] = ()
     suite: SuiteResult | None = field(default=None, metadata={LEFT_OUT: None})
+    hosts: OrderHosts | None = field(default=None, metadata={LEFT_OUT: None})
 
     @property
     def arms(self) -> tuple[str, str]:

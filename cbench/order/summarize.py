@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from math import isfinite, nan
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.machine.passport import UnlikeFact
 from cbench.order import claims, verdict
 from cbench.order.predecessors import NAMED_PAIRS, carry_over, earlier_effects, name_of, predecessor_effects
 from cbench.order.result import (
@@ -18,18 +19,21 @@ from cbench.order.result import (
     LabelMedian,
     LabelTest,
     OrderDesign,
+    OrderHosts,
     OrderResult,
     OrderTest,
     PowerRule,
     PredecessorEffect,
     SuiteResult,
+    UnlikeHost,
 )
 from cbench.order.stats import median_ci, pairwise, power, relabel
 from cbench.order.stats.analysis import Analysis, SeriesResult, deciding_p, dropped, pairs_of
+from cbench.order.stats.hosts import HostOrders, aligned
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
 from cbench.stats import median_ranks, multiple_testing
-from cbench.stats.trials import Trials
+from cbench.stats.trials import Trials, blocks
 
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
@@ -60,16 +64,20 @@ def summarize(
     delta: float,
     meaning: Mapping[str, MetricMeaning] | None = None,
     suite: SuiteResult | None = None,
+    passports: Sequence[UnlikeFact] = (),
 ) -> OrderResult:
     """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names;
-    `suite`: whose runs these are."""
+    `suite`: whose runs these are; `passports`: what differs between the hosts."""
     rules, meaning = analysis.rules, meaning or {}
+    if not rules.published:
+        trials = aligned(trials)
+    of_hosts = _hosts(trials, analysis, passports)
     tested = sum(result.test is not None for result in analysis.results)
     corrected, published = rules.alpha / max(tested, 1), rules.published
     effects = _within(analysis)
     after = predecessor_effects(trials, analysis)
     before = () if suite is None else earlier_effects(trials, analysis)
-    claimed = _claims(analysis, effects, after, before, meaning if suite else None)
+    claimed = _claims(analysis, effects, after, before, meaning if suite else None, of_hosts)
     level_of_test = rules.alpha if published else claimed[0].level / max(tested, 1) if claimed else corrected
     tests = {
         result.name: _test(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
@@ -93,6 +101,7 @@ def summarize(
         across=_across(trials, analysis),
         claims=claimed,
         suite=None if suite is None else replace(suite, earlier=before, carry_over=carry_over(suite, tests, before)),
+        hosts=of_hosts,
     )
     if _extreme(trials):
         outcome = _finite(outcome)
@@ -145,6 +154,7 @@ def _claims(
     after: Sequence[PredecessorEffect],
     before: Sequence[PredecessorEffect],
     suite: Mapping[str, MetricMeaning] | None,
+    of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
     """`suite`: what its metrics mean; None for a study of tests."""
     names = [result.name for result in analysis.results]
@@ -165,7 +175,47 @@ def _claims(
         families["position"] = names, effects["position"]
     families["predecessor"] = _named(after, suite, "right ")
     families["drift"] = names, effects["drift"]
+    if of_hosts is not None:
+        p = [nan if (p := _interaction_p(each)) is None else p for each in analysis.results]
+        families["interaction"] = names, multiple_testing.adjusted(p, rules.correction).tolist()
+        families["unlike"] = (
+            [verdict.unlike(each) for each in of_hosts.unlike],
+            [each.p_holm for each in of_hosts.unlike],
+        )
     return claims.claimed(families, rules.alpha)
+
+
+def _interaction_p(result: SeriesResult) -> float | None:
+    return None if result.hosts is None else result.hosts.p_interaction
+
+
+def _hosts(trials: Trials, analysis: Analysis, passports: Sequence[UnlikeFact]) -> OrderHosts | None:
+    """What is known of the hosts; None of one, and where they are pooled."""
+    if trials.host is None or analysis.rules.published:
+        return None
+
+    def of_host(host: HostOrders) -> tuple[tuple[Literal["level", "effect"], float | None], ...]:
+        return ("level", host.p_level), ("effect", host.p_effect)
+
+    found = [
+        UnlikeHost(host.host, result.name, what, host.level_pct if what == "level" else None, p, p)
+        for result in analysis.results
+        if result.hosts is not None
+        for host in result.hosts.hosts
+        for what, p in of_host(host)
+        if p is not None
+    ]
+    found.sort(key=lambda each: each.p)
+    holm = multiple_testing.holm_of_smallest([each.p for each in found], len(found)).tolist()
+    pooled = [
+        nan if each.hosts is None or each.hosts.p_pooled is None else each.hosts.p_pooled for each in analysis.results
+    ]
+    return OrderHosts(
+        trials.hosts,
+        int(multiple_testing.significant(pooled, analysis.rules.alpha, analysis.rules.correction).sum()),
+        tuple(replace(each, p_holm=p) for each, p in zip(found, holm, strict=True)),
+        tuple(passports),
+    )
 
 
 def _named(
@@ -181,8 +231,11 @@ def _named(
 
 def _extreme(trials: Trials) -> bool:
     """Whether there are values whose squares or shares may be no finite numbers."""
-    size = np.abs(trials.value[trials.value != 0])
-    return bool((size > 1e150).any() or (size < 1e-150).any())
+    for rows in blocks(trials.value.size):
+        size = np.abs(trials.value[rows])
+        if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():
+            return True
+    return False
 
 
 def _finite(value: AnyResult) -> AnyResult:
@@ -289,6 +342,7 @@ def _test(
         spread_significant=within[3],
         unit=None if meaning is None else meaning.unit,
         better=None if meaning is None else meaning.better,
+        hosts=result.hosts,
     )
 
 

@@ -50,6 +50,8 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
         console.print(_fitting(console, _carry_over(result.suite.carry_over)))
     for table in _tables(console, result, shown):
         console.print(table)
+    if result.hosts:
+        console.print(_fitting(console, _hosts(result.by_p())))
     if len(tests) > len(shown):
         _say(console, f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
     if runs:
@@ -67,6 +69,31 @@ def _carry_over(tests: Sequence[CarryOver]) -> Table:
         medians = (number(median, "{:,.6g}") for median in (each.isolated, each.in_process))
         p = marked(each.p_adjusted, each.significant)
         table.add_row(escape(each.test), *medians, number(each.times, "{:.3g}"), p, escape(each.after or "-"))
+    return table
+
+
+def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
+    """Each host alone and all hosts combined, of the tests with the smallest p."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("test", "host", "n", "p", "Δ", "interval of Δ", "p effect", "p level", "level"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("test", "host") else "right")
+    for name, test in tests:
+        if test.hosts is None or (table.row_count and table.row_count + len(test.hosts.hosts) >= MOST):
+            continue
+        for each in test.hosts.hosts:
+            p = (number(value, "{:.2g}") for value in (each.p, each.p_effect, each.p_level))
+            alone, effect, level = p
+            delta = number(each.delta_pct, "{:+.2f} %")
+            table.add_row(
+                *(escape(shortened(name, LONGEST_NAME)), escape(each.host), f"{each.n_fixed:,} + {each.n_random:,}"),
+                *(alone, delta, _ends(each.interval), effect, level, number(each.level_pct, "{:+.3g} %")),
+            )
+        table.add_row(
+            *(escape(shortened(name, LONGEST_NAME)), "all hosts", f"{test.n_fixed:,} + {test.n_random:,}"),
+            *(number(test.hosts.p, "{:.2g}"), number(test.delta_pct_hl, "{:+.2f} %"), _ends(test.delta_pct_interval)),
+            *(number(test.hosts.p_interaction, "{:.2g}"), "-", "-"),
+            end_section=True,
+        )
     return table
 
 
@@ -166,7 +193,10 @@ def _any_spread(tests: Sequence[OrderTest]) -> bool:
 
 
 def _delta_interval(test: OrderTest) -> str:
-    ends = test.delta_pct_interval
+    return _ends(test.delta_pct_interval)
+
+
+def _ends(ends: tuple[float, float] | None) -> str:
     return "-" if ends is None else f"{ends[0]:+.2f} to {ends[1]:+.2f}"
 
 
@@ -182,6 +212,8 @@ def _legend(result: OrderResult) -> list[str]:
     if result.design.pairs:
         a_run = "a fixed and a random" if result.arms == ORDERS else "an isolated and an in-process"
         how = f"{result.design.pairs:,} pairs of {a_run} run, by signed ranks"
+    if result.hosts:
+        how = f"within hosts ({how}), combined by van Elteren's weights"
     if result.published:
         significant, inside = f"p < {result.alpha:g}, not corrected", "a median"
         how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
@@ -190,7 +222,8 @@ def _legend(result: OrderResult) -> list[str]:
         f"Δ: ({fixed} - {random})/{fixed}, by Hodges and Lehmann, its interval at {100 * INTERVALS:g} %."
     ]
     if _any_spread(list(tests)):
-        lines.append("p spread: whether both orders vary alike (Fligner and Killeen).")
+        how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen"
+        lines.append(f"p spread: whether both orders vary alike ({how}).")
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
     if any(test.case for test in tests):
         lines.append(
@@ -201,4 +234,10 @@ def _legend(result: OrderResult) -> list[str]:
         lines.append(f"no interval (-) at {100 * rule.level:.4g} % with fewer than {max(needs):,} results in an order.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
         lines.append(f"p position, predecessor: inside of the {random} runs; p drift: over all runs.")
+    if result.hosts:
+        lines.append(
+            "medians and intervals of the first table: of values with all hosts at one level. Second table, not "
+            "corrected: p of the host alone; p effect: its effect of the order against the other hosts' (all hosts: "
+            "whether the effects differ); p level: its median against theirs."
+        )
     return lines

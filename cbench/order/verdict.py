@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cbench.order.claims import OF_ORDER, Family
-from cbench.order.result import ORDERS, OrderResult, OrderTest, PredecessorEffect
+from cbench.order.result import ORDERS, OrderResult, OrderTest, PredecessorEffect, UnlikeHost
 from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
@@ -20,7 +20,7 @@ def verdict(result: OrderResult) -> list[str]:
     """Some lines, the most important first."""
     told = {each.family: _sentence(result, each.family, each.named) for each in result.claims if each.named}
     head, inside = _headline(result, told)
-    lines = [head]
+    lines = [head, *_hosts(result)]
     if result.design.blocked:
         lines += [f"by the order or by time: {told[family]}" for family in BETWEEN if family in told]
         told = {family: line for family, line in told.items() if family not in BETWEEN}
@@ -80,6 +80,10 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
         return f"what ran earlier in the same {'run' if isolated == 'yes' else 'process'} changes: {some(list(names))}"
     if family == "predecessor":
         return f"what ran before changes: {some(list(names))}"
+    if family == "interaction":
+        return f"the effect of the order differs between hosts: {some(list(names))}"
+    if family == "unlike":
+        return f"unlike the other hosts: {some(list(names))}"
     if family == "drift":
         return f"over the study drift: {some(list(names))}"
     if family == "within":
@@ -89,6 +93,31 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
         said = [f"the position in the run changes: {some(places)}"] if places else []
         return "; ".join([*said, *([f"what ran before changes: {some(others)}"] if others else [])])
     return f"the position in the run changes: {some(list(names))}"
+
+
+def unlike(effect: UnlikeHost) -> str:
+    """A host that is unlike the others, such as "node7 (t1: 12 % above them, p = 0.001)"."""
+    away = effect.away_pct
+    how = "another effect of the order" if effect.what == "effect" else "another level"
+    if away is not None:
+        how = f"{abs(away):.3g} % {'above' if away > 0 else 'below'} them"
+    return f"{effect.host} ({effect.test}: {how}, p = {effect.p_holm:.2g})"
+
+
+def _hosts(result: OrderResult) -> list[str]:
+    """How several hosts were compared, and what differs between them."""
+    hosts = result.hosts
+    if hosts is None:
+        return []
+    tested = sum(test.p is not None for test in result.tests.values())
+    how = "van Elteren's test of signed ranks" if result.design.pairs else "van Elteren's test"
+    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    if tested:
+        lines[0] = (
+            f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which "
+            f"mix hosts and orders, would call {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
+        )
+    return lines + [f"beware: the hosts differ: {each}" for each in hosts.passports]
 
 
 def disturbed(effect: PredecessorEffect) -> str:

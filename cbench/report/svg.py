@@ -44,11 +44,14 @@ def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float
     return found[0]
 
 
-def panels(key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False) -> str:
-    """A panel for each name, at most three in a row; `legend`: that of the first one stands above all."""
+def panels(
+    key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False, height: float = 2.1
+) -> str:
+    """A panel for each name, at most three in a row; `legend`: that of the first one stands above all;
+    `height`: of a panel, in inches."""
     across = min(3, max(1, len(names)))
     down = max(1, -(-len(names) // across))
-    with drawn(key, down, across, BROAD if across > 1 else WIDTH, 0.3 + 2.1 * down) as (found, every):
+    with drawn(key, down, across, BROAD if across > 1 else WIDTH, 0.3 + height * down) as (found, every):
         for axes, name in zip(every, names, strict=False):
             panel(axes, name)
         for axes in every[len(names) :]:

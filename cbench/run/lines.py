@@ -17,7 +17,7 @@ SLOWER_SHARE = 0.01
 
 
 def workload_lines(result: WorkloadResult) -> list[str]:
-    """At most MOST_LINES, the first of which names the workload and the CPU."""
+    """At most MOST_LINES; the first names the workload and the CPU."""
     settings = " ".join(f"{key}={value:,}" for key, value in result.params.items())
     where = "isolated" if result.isolated else "housekeeping"
     lines = [f"{result.workload} ({settings}) on CPU {result.cpu} ({where})"]

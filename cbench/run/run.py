@@ -73,7 +73,7 @@ class RunOptions:
 
 
 def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
-    """The result of `cbench run`; QuietError for whatever prevents it. `tell` gets what its user should know."""
+    """The result of `cbench run`; QuietError for whatever prevents it. `tell` receives messages for the user."""
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
@@ -34,12 +34,12 @@ File = Annotated[str, typer.Argument(metavar="SCREEN.toml")]
 Data = Annotated[str, typer.Argument(metavar="DATA")]
 
 Trials = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="DATA",
-        help="A screen's store, or a CSV or Parquet file with a column for each factor, iteration, the responses' "
-        "columns (or response and value) and, where they are known, batch (or boot), position, workload, unit and "
-        "questionable.",
+        metavar="DATA...",
+        help="A screen's store, or the stores of one screen on several hosts, or a CSV or Parquet file with a column "
+        "for each factor, iteration, the responses' columns (or response and value) and, where they are known, batch "
+        "(or boot), position, workload, unit and questionable.",
     ),
 ]
 
@@ -192,7 +192,10 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
 
 @screen.command("stop")
 def stop_command(data: Data, *, as_json: Json = False) -> None:
-    """Stop an experiment that runs detached; what has ended is kept, and `resume` goes on."""
+    """Stop a detached experiment.
+
+    Every trial that has ended is kept; `resume` continues.
+    """
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
@@ -208,7 +211,7 @@ def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = Fal
     from cbench.screen import table
 
     show(result, as_json, table.analysis)
-    end(data, result)
+    end(" ".join(data), result)
 
 
 @screen.command("report")
@@ -224,7 +227,8 @@ def report_command(
     from cbench.report import figures
     from cbench.report.page import NEEDED_BY_PAGES, check_page
 
-    check_page(data, output)
+    for each in data:
+        check_page(each, output)
     figures.pyplot(NEEDED_BY_PAGES)
     with AnalysisProgress() as progress:
         result, read = _analyzed(data, options, progress)
@@ -233,13 +237,16 @@ def report_command(
         progress("the page")
         save(output, page.page(result, read), "-o")
     tell_or_json(result, as_json, f"{output} written: {result.verdict[0]}")
-    end(data, result)
+    end(" ".join(data), result)
 
 
-def _analyzed(path: str, options: ScreenOptions, progress: Callable[[str], None]) -> tuple[ScreenResult, ScreenData]:
+def _analyzed(
+    paths: Sequence[str], options: ScreenOptions, progress: Callable[[str], None]
+) -> tuple[ScreenResult, ScreenData]:
     """The analysis of a file. Raises UsageError."""
     try:
         from cbench.screen.analysis.analysis import analyse
+        from cbench.screen.data import hosts
         from cbench.screen.data.read_table import read
         from cbench.screen.data.roles import Chosen
     except ModuleNotFoundError as error:
@@ -247,7 +254,9 @@ def _analyzed(path: str, options: ScreenOptions, progress: Callable[[str], None]
             raise
         raise UsageError(NEEDED) from None
     chosen = Chosen(options.factors, options.values, options.hard, options.block, options.batch, options.by_order)
-    data = read(Path(path), chosen)
+    if len(paths) > 1 and chosen:
+        raise UsageError("options that choose a table's columns do not apply to the stores of several hosts")
+    data = read(Path(paths[0]), chosen) if len(paths) == 1 else hosts.read([Path(each) for each in paths])
     return analyse(data, options, progress), data
 
 

@@ -39,7 +39,7 @@ LEVEL = "level"
 def plan(path: str) -> ScreenPlan:
     """What would run, and what that could test. Raises UsageError for what is wrong with the file.
 
-    How long it takes is told where the store beside the file has trials of the same tests.
+    The duration is estimated where the store beside the file has trials of the same tests.
     """
     planned = Planned(file.load(Path(path)))
     planned.check()
@@ -114,6 +114,7 @@ class StartScreen:
             tell(words)
         counter = counter_of(study, screen.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
+        known["hostname"] = os.uname().nodename
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
@@ -121,8 +122,8 @@ class StartScreen:
         with lock.alone(target, create=True, kind=SCREEN):
             try:
                 with StudyStore.create(target, header, every) as store:
-                    return _go_on(screen, store, counter, show, anew=True)
-            except NotBuilt:  # nothing was measured: the next try begins anew
+                    return _go_on(screen, store, counter, show, rebuild=True)
+            except NotBuilt:  # nothing was measured: the next attempt starts over
                 target.unlink()
                 raise
 
@@ -163,7 +164,7 @@ class ResumeScreen:
                 check(study, file_of(path), SCREEN)
             say_if_changed(header)
             counter = counter_of(study, header.counter or screen.counter)
-            return _go_on(screen, store, counter, show, anew=False)
+            return _go_on(screen, store, counter, show, rebuild=False)
 
 
 def status(data: str) -> StudyStatus:
@@ -182,7 +183,9 @@ def _set_now(data: Path) -> list[str]:
         return [str(error)]
 
 
-def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show: Show, *, anew: bool) -> StudyStatus:
+def _go_on(
+    screen: Screen, store: StudyStore, counter: StudyCounter | None, show: Show, *, rebuild: bool
+) -> StudyStatus:
     plan = plan_of(store.header(), str(store.path))
     every = store.runs()
     identity = store.identity()
@@ -190,8 +193,8 @@ def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show
     environment = {**os.environ, **screen.environment}
     builds = Builds(screen, plan[0], store.path, {**environment, **tags.of_step(process_tags.SETUP)})
     if not all(run.over for run in every):
-        tags.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
-        builds.make(anew, tell)
+        tags.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # an unfinished build
+        builds.make(rebuild, tell)
     of_level = {**environment, **tags.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)

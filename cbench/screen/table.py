@@ -124,7 +124,7 @@ def interval(ends: Sequence[float] | None) -> str:
 
 
 def _sets(result: ScreenResult) -> Table:
-    table = _table(("choice of treatments", "treatments", "balanced", "what it cannot tell"))
+    table = _table(("choice of treatments", "treatments", "balanced", "cannot separate"))
     for each in result.design.sets:
         said = [f"{effect.effect} from {', '.join(effect.aliases)}" for effect in each.aliased]
         said += [effect.effect for effect in each.untestable or () if effect.effect not in " ".join(said)]

@@ -105,11 +105,11 @@ def needed(count: int) -> int:
 def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibration: Calibration) -> Headline:
     if calibration.obstacle:
         return Headline(None, counter.unit, None, f"cannot tell: {calibration.obstacle}")
-    usable = [_undisturbed([trial for trial in trials if chains.kept(trial)], len(trials)) for trials in processes]
+    usable = [[trial for trial in trials if chains.kept(trial)] for trials in processes]
     enough = [kept for kept, trials in zip(usable, processes, strict=True) if len(kept) >= needed(len(trials))]
     if 2 * len(enough) <= len(processes) and len(enough) < len(processes):
         return Headline(None, counter.unit, None, f"cannot tell: {why_not(processes, calibration)}")
-    times = [[trial.chains for trial in kept if trial.chains] for kept in enough]
+    times = [[trial.chains for trial in _undisturbed(kept) if trial.chains] for kept in enough]
     values = [[chains.cycles(each, calibration) for each in process] for process in times]
     resolution = max(
         median(row) * resolution_of(process, calibration) for row, process in zip(values, times, strict=True)
@@ -117,15 +117,19 @@ def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibrat
     return _centers(values, resolution, counter.unit, "trials with agreeing chains")
 
 
-def _undisturbed(kept: list[Trial], of: int) -> list[Trial]:
-    """Those of the kept trials in which nothing is known to have come between, where these are enough."""
+def _undisturbed(kept: list[Trial]) -> list[Trial]:
+    """The kept trials with no known interruption, where these are enough.
+
+    A few are enough: trials about as long as the kernel's tick are nearly all interrupted, and a share would be reached
+    by one process and missed by the next.
+    """
     clean = [trial for trial in kept if not trial.causes]
-    return clean if len(clean) >= needed(of) else kept
+    return clean if len(clean) >= min(KEPT_LEAST, ceil(len(kept) / 2)) else kept
 
 
 def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
     """The share of trials with a known interruption among those that a headline is made of."""
-    used = [trial for trials in processes for trial in _undisturbed([t for t in trials if chains.kept(t)], len(trials))]
+    used = [trial for trials in processes for trial in _undisturbed([t for t in trials if chains.kept(t)])]
     return sum(bool(trial.causes) for trial in used) / len(used) if used else 0.0
 
 
@@ -204,7 +208,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"
-    first = f"repeats to +-{share}: half of {figures.kept:,} trials and all but a few of the lower ones; "
+    first = f"repeats to +-{share}: half of the trials it rests on and all but a few of the lower ones; "
     first += f"the clock resolves {100 * figures.resolution:.2g} %"
     left_out = figures.trials - figures.kept
     if not left_out:

@@ -13,6 +13,12 @@ Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
 """In place of a predecessor's number: nothing ran before in this run."""
+BLOCK = 1 << 20
+
+
+def blocks(rows: int) -> list[slice]:
+    """All rows in parts, for steps that would else need several copies of a long column."""
+    return [slice(begin, min(begin + BLOCK, rows)) for begin in range(0, rows, BLOCK)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,7 @@ class Trials:
     names. series, random, value: of each row; NaN for a trial that failed. run: numbered from 0 in the order in which
     the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
     metrics: of each series, or nothing where all have but one. single: no two tests have the same place in a run.
+    host: of each row the number in `hosts`, with several hosts only; then a host's runs have consecutive numbers.
     """
 
     names: tuple[str, ...]
@@ -36,16 +43,19 @@ class Trials:
     timed: bool = True
     metrics: tuple[str, ...] = ()
     single: bool = True
+    host: Codes | None = None
+    hosts: tuple[str, ...] = ()
 
     def grouped(self) -> tuple[Trials, list[slice]]:
         """The same trials with the rows of each series side by side, and where each has them."""
+        if not (self.series[1:] < self.series[:-1]).any():
+            bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
+            return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(self.series, minlength=len(self.names)))])
         slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
-        if not (self.series[1:] < self.series[:-1]).any():
-            return self, slices
         narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
         order = np.argsort(narrow, kind="stable")
-        run, position = (None if each is None else each[order] for each in (self.run, self.position))
+        run, position, host = (None if each is None else each[order] for each in (self.run, self.position, self.host))
         return replace(
             self,
             series=self.series[order],
@@ -53,7 +63,17 @@ class Trials:
             value=self.value[order],
             run=run,
             position=position,
+            host=host,
         ), slices
+
+    def run_orders(self) -> Flags | None:
+        """Of each run whether its order is random; None where runs are not known."""
+        if self.run is None or not self.run.size:
+            return None
+        kinds = np.zeros(int(self.run.max()) + 1, dtype=bool)  # all rows of a run have one order
+        for rows in blocks(self.run.size):
+            kinds[self.run[rows]] = self.random[rows]
+        return kinds
 
     def clash(self) -> bool:
         """Whether two tests have the same place in a run, so that which came first is not known."""

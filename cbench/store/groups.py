@@ -23,7 +23,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The processes of one test. `name` is the test's, with what tells it from others of that test where there are."""
+    """The processes of one test. `name` is the test's, with a suffix where several groups share the test."""
 
     name: str
     test: str

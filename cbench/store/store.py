@@ -199,7 +199,7 @@ def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
 
 
 def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, ...]:
-    """With a cause for each trial whose chains do not tell its cycles: that takes all trials of a process."""
+    """With a cause for each trial whose chains cannot measure its cycles, which all trials of a process decide."""
     if not calibration:
         return stored
     trials = marked([each.trial for each in stored], Calibration(**calibration))

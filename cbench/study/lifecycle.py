@@ -48,15 +48,19 @@ def write_example(path: str, example: str, next_command: str) -> None:
 
 
 class StartStudy:
-    """A study that is about to begin. Raises UsageError for what is wrong with its file."""
+    """A study that is about to begin. Raises UsageError for what is wrong with its file.
 
-    def __init__(self, file: str, output: str | None) -> None:
+    `host`: the name from which, with the seed, its orders are drawn; None: the host's own, "": the seed alone.
+    """
+
+    def __init__(self, file: str, output: str | None, host: str | None = None) -> None:
+        self._host = os.uname().nodename if host is None else host
         self._path = Path(file)
         self._study = config.load(self._path)
         self._target = Path(output) if output is not None else self._path.with_suffix(".db")
         if self._target.exists() and self._target.samefile(self._path):
             raise UsageError(f"{self._target}: is the study's file; choose another name for its store (-o)")
-        inside(self._study, ["run", file, "--output", str(self._target)])
+        inside(self._study, ["run", file, "--output", str(self._target), "--host", self._host])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
         """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
@@ -67,13 +71,14 @@ class StartStudy:
             study = config.with_tests(study, discover(study.suite, study.folder, environment, str(self._path)))
             if study.design == orders.WILLIAMS and (wrong := config.no_square(study.repetitions, len(study.tests))):
                 raise UsageError(f"{self._path}: study.repetitions: {wrong}")
-        plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
+        seed = orders.seed_on(self._host, study.seed)
+        plan = orders.plan(study.design, len(study.tests), study.repetitions, seed)
         if study.suite is not None and study.suite.isolated == "both":
-            plan = orders.with_isolated(plan, study.seed)
+            plan = orders.with_isolated(plan, seed)
         names = tuple(test.name for test in study.tests)
         source = self._path.read_bytes().decode()
         counter = counter_of(study, study.counter)
-        known = described(counter) | {"file": str(self._path.absolute())}
+        known = described(counter) | {"file": str(self._path.absolute()), "hostname": self._host}
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
         with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
             return go_on(study, store, counter, show, again=again)

@@ -35,6 +35,11 @@ class PlannedRun:
     order: tuple[int, ...]
 
 
+def seed_on(host: str, seed: int) -> int:
+    """The seed of a study's orders on one of several hosts, which draws orders of its own; "": the seed."""
+    return Stream(seed, f"host {host}").below(2**62) if host else seed
+
+
 def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
     """All runs in turn: two times `repetitions` with a fixed order among them, else `repetitions`.
 

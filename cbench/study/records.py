@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Self
 
 from cbench.results import LEFT_OUT
@@ -56,6 +57,11 @@ class Header:
         return str(self.host.get("file", ""))
 
     @property
+    def hostname(self) -> str:
+        """The name of its host, "" in a store of before it was kept."""
+        return str(self.host.get("hostname") or "")
+
+    @property
     def machine(self) -> list[str]:
         """The host in words: CPU, kernel, and whether it is virtual."""
         words = [str(self.host.get("cpu", "unknown CPU")), f"Linux {self.host.get('kernel', '?')}"]
@@ -70,6 +76,17 @@ class Header:
     def unit(self) -> str:
         """The unit of that counter."""
         return str(part(self.host, "counter").get("unit", ""))
+
+
+def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
+    """What to call each store's host: its name, the file's where that is not stored; both where names repeat."""
+    names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
+    named_once = [
+        name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
+    ]
+    if len(set(named_once)) == len(named_once):
+        return named_once
+    return [f"{name} ({path})" for name, path in zip(names, paths, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

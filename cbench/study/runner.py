@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_ASKED = 2
 MOST_SEED = 2**31 - 1
 MOST_TOLD = 20
-"""Of more failures only the number is told; all are stored."""
+"""Failures that are printed one by one; all are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Runner:
         workloads: Workloads | None = None,
         hooks: TrialHooks | None = None,
     ) -> None:
-        """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress.
+        """`look`: reads the host's facts at the beginning of each run; `tell`: messages; `show`: progress.
 
         `hooks`: levels that are set around trials; none in a study of orders.
         """
@@ -101,12 +101,12 @@ class Runner:
         self._store.finish()
 
     def _end_strays(self) -> None:
-        """What an earlier process was at when it was killed goes on without it: end that before it is done anew."""
+        """Commands of an earlier, killed process may still run: end them before they are started again."""
         runs = {each.number: each for each in self._runs}
 
         def cut_short(tag: ProcessTag) -> bool:
             run = runs.get(tag.run) if tag.run is not None else None
-            if run is None:  # setup is run anew
+            if run is None:  # setup runs again
                 return True
             if tag.position is None:
                 return run.begun_ns is None and not run.over
@@ -132,7 +132,7 @@ class Runner:
             self._progress(run, self._study.tests[number].name)
             with self._hooks.trial(number, run.number, position) as held:
                 ended = self._trial(number, run.number, position, held)
-                self._store.add(ended)  # before anything is put back, which may end the study
+                self._store.add(ended)  # before any restore, which may end the study
             self._count(ended)
         self._store.end_run(run.number)
 
@@ -200,7 +200,7 @@ class Runner:
         if self._failures <= MOST_TOLD:
             self._tell(line)
         if self._failures == MOST_TOLD:
-            self._tell("more failures are stored, and not told one by one")
+            self._tell("further failures are stored, and not printed one by one")
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""

@@ -59,9 +59,9 @@ class StudyStore(Database):
         store = cls(path, for_writing(path), True)
         with store._closed_on_error():  # what was killed while it made a store has left one without content
             if has_study(store._connection):
-                anew = "to begin anew remove it, or name another (-o)"
+                advice = "to start over remove it, or name another (-o)"
                 kind = store.header().kind
-                raise UsageError(f"{path}: is there already; `cbench {kind} resume {path}` goes on with it; {anew}")
+                raise UsageError(f"{path}: exists already; `cbench {kind} resume {path}` continues it; {advice}")
             if store._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
                 raise UsageError(f"{path}: has measurements in it; choose another name for the study")
             store._write(write)

@@ -55,7 +55,7 @@ class TomlTable:
         return key in self._values
 
     def given(self, key: str) -> Any:
-        """What is there, without taking it; None where nothing is."""
+        """The value, without marking the key as known; None where the key is absent."""
         return self._values.get(key)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:

@@ -71,7 +71,7 @@ def command(
 
 
 def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[float, str]], str | None]:
-    """All of its numbers, or why there is none: a trial of which one cannot be read has failed."""
+    """All of its numbers, or why there is none: a trial with an unreadable number has failed."""
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:

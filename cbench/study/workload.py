@@ -51,7 +51,7 @@ def cpu() -> int:
 
 
 class Workloads:
-    """Those of a study, ready to be measured. `tell`: gets each message once; `kind`: what is run."""
+    """The workloads of a study, ready to measure. `tell`: receives each message once; `kind`: order or screen."""
 
     def __init__(
         self, study: Study, counter: str, cache: Path, tell: Callable[[str], None], kind: str = "order"

@@ -20,6 +20,11 @@ RANDOM = ("random", "williams")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """How a missing number is written; nothing else than the empty text is a missing name."""
 
+UNTIMED = (
+    "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
+    "time; drift and blocks are not looked for"
+)
+
 
 class ColumnError(ValueError):
     """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why; `first`: the row it repeats."""
@@ -38,25 +43,29 @@ class Coded:
 
 
 def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials from the columns test, order, value and, where they are there, metric, run and position; and warnings.
+    """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
 
     `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
-    random = _orders(columns["order"])
-    run, timed = _runs(columns.get("run"), random, warnings)
+    random = orders_of(columns["order"])
+    host = None if columns.get("host") is None else coded("host", columns["host"])
+    if host is not None and np.unique(host.codes).size < 2:
+        host = None
+    run, timed = _runs_of_hosts(columns.get("run"), random, host, warnings)
     position = _positions(columns.get("position"))
     if metrics:
         _once(run, position, test.codes)
         rows, metric, value = _side_by_side(test, columns, metrics)
         test, random = Coded(test.codes[rows], test.names), random[rows]
         run, position = (None if each is None else each[rows] for each in (run, position))
+        host = None if host is None else Coded(host.codes[rows], host.names)
     else:
-        value = _values("value", columns["value"])
+        value = numbers_of("value", columns["value"])
         names = columns.get("metric")
         metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
-    pairs, _, series = _unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
+    pairs, _, series = unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
     if not metrics:
         _once(run, position, series)
     tests = (pairs // len(metric.names)).astype(np.int32)
@@ -72,6 +81,8 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
         position=position,
         timed=timed,
         metrics=kinds if metrics or columns.get("metric") is not None else (),
+        host=None if host is None else host.codes,
+        hosts=() if host is None else host.names,
     )
     if found.clash():
         found = replace(found, single=False)
@@ -121,7 +132,7 @@ def _side_by_side(
     value in any row."""
     parts = []
     for number, name in enumerate(metrics):
-        value = _values(name, columns[name])
+        value = numbers_of(name, columns[name])
         has = np.zeros(len(test.names), dtype=bool)
         has[np.unique(test.codes[~np.isnan(value)])] = True
         rows = np.flatnonzero(has[test.codes])
@@ -135,7 +146,7 @@ def named(test: str, metric: str) -> str:
     return f"{test}:{metric}" if metric else test
 
 
-def _orders(column: Any) -> NDArray[np.bool_]:
+def orders_of(column: Any) -> NDArray[np.bool_]:
     order = coded("order", column)
     kinds = np.zeros(len(order.names), dtype=bool)
     for number, name in enumerate(order.names):
@@ -146,7 +157,7 @@ def _orders(column: Any) -> NDArray[np.bool_]:
     return np.asarray(kinds[order.codes])
 
 
-def _values(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
@@ -181,7 +192,7 @@ def _positions(column: Any) -> Codes | None:
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
     if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
         return np.asarray(column - column.min(), dtype=np.int32)
-    value = _values("position", column)
+    value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
         raise ColumnError("position", int(wrong[0]), "is not a whole number from 0 on")
@@ -189,15 +200,15 @@ def _positions(column: Any) -> Codes | None:
 
 
 def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
-    """Runs numbered from 0, and whether in time: by their own numbers where those tell, else by the rows' order.
+    """Runs numbered from 0, and whether in time: by their own numbers where those show it, else by the rows' order.
 
-    The same name with both orders means two runs: some files number them anew for each order.
+    The same name with both orders means two runs: some files restart the numbers for each order.
     """
     if column is None:
         return None, False
     codes, numbers = _run_codes(column)
     both = codes.astype(np.int64) * 2 + random
-    keys, first, inverse = _unique(both)
+    keys, first, inverse = unique(both)
     timed = True
     if numbers is not None and np.unique(keys // 2).size == keys.size:
         order = np.argsort(numbers[keys // 2], kind="stable")
@@ -205,13 +216,31 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
         order = np.argsort(first, kind="stable")
         timed = int((both[1:] != both[:-1]).sum()) + 1 == keys.size
     if not timed:
-        warnings.append(
-            "which run came before which is not known: the runs are not numbered through, and the rows are not in the "
-            "order of time; drift and blocks are not looked for"
-        )
+        warnings.append(UNTIMED)
     rank = np.empty(order.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     return np.asarray(rank[inverse]), timed
+
+
+def _runs_of_hosts(
+    column: Any, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
+) -> tuple[Codes | None, bool]:
+    """The same for each host by itself, host after host: hosts may have runs of the same name."""
+    if host is None or column is None:
+        return _runs(column, random, warnings)
+    every = column if isinstance(column, np.ndarray) else np.array([str(each) for each in column], dtype=object)
+    run, begin, timed, said = np.empty(random.size, dtype=np.int32), 0, True, list[str]()
+    for number in range(len(host.names)):
+        rows = np.flatnonzero(host.codes == number)
+        if not rows.size:
+            continue
+        found, known = _runs(every[rows], random[rows], said)
+        assert found is not None
+        run[rows] = found + begin
+        begin += int(found.max()) + 1
+        timed = timed and known
+    warnings += said[:1]
+    return run, timed
 
 
 def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
@@ -219,7 +248,7 @@ def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
-        found, _, inverse = _unique(column)
+        found, _, inverse = unique(column)
         return inverse.astype(np.int32, copy=False), found.astype(np.float64)
     run = coded("run", column)
     try:
@@ -228,7 +257,7 @@ def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
         return run.codes, None
 
 
-def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
+def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
     """The different values ascending, where each comes first, and the number of each row's; by a table where whole
     numbers lie close together, for sorting millions of them takes longer than all the rest."""
     if values.dtype.kind not in "iu" or not values.size:

@@ -20,30 +20,37 @@ from cbench.tables.columns import MISSING, Coded, ColumnError, trials
 from quiet import UsageError
 
 NEEDED = ("test", "order", "value")
-NAMES = ("test", "order", "metric")
+NAMES = ("test", "order", "metric", "host")
 NUMBERS = ("value", "position")
 SEPARATORS = {";": ";", "\t": "tabs"}
 PARQUET = (".parquet", ".pq")
-OPTIONAL = ("metric", "run", "position")
+OPTIONAL = ("metric", "run", "position", "host")
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
-    metrics = tuple(dict.fromkeys(metrics))
-    if names := [name for name in metrics if name in NAMES]:
-        raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
-    wanted = metrics or ("value",)
+    metrics, wanted = value_columns(metrics)
     parquet = path.suffix.lower() in PARQUET
     try:
-        columns = parquet_columns(path, lambda names: _present(path, names, wanted)) if parquet else _csv(path, wanted)
+        columns = parquet_columns(path, lambda names: present(path, names, wanted)) if parquet else _csv(path, wanted)
         found, warnings = trials(columns, metrics)
     except ColumnError as error:
         raise placed(path, parquet, error) from None
-    if missing := int(np.isnan(found.value).sum()):
-        what = "results are missing" if found.metrics else "trials failed"
-        warnings.append(f"{missing:,} of {found.value.size:,} {what}")
-    return found, warnings
+    return found, warnings + missing(int(np.isnan(found.value).sum()), found.value.size, found.metrics)
+
+
+def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The given columns once each, and those to read: `value` where none is given. Raises UsageError."""
+    metrics = tuple(dict.fromkeys(metrics))
+    if names := [name for name in metrics if name in NAMES]:
+        raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
+    return metrics, metrics or ("value",)
+
+
+def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
+    """A warning about values that are missing, if any. `metrics`: of the series, as Trials has them."""
+    return [f"{count:,} of {rows:,} {'results are missing' if metrics else 'trials failed'}"] if count else []
 
 
 def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
@@ -90,7 +97,7 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
         raise UsageError(f"{path}: column {twice[0]} is there twice")
 
 
-def _present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
+def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
     """The columns of trials that a file has. Raises UsageError."""
     check(path, names, values)
     return [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
@@ -101,16 +108,24 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> dic
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:
         raise UsageError(f"{path}: {NO_PYARROW}")
-    try:
+    with readable(path):
         schema = parquet.read_schema(path)
-        present = select(schema.names)
-        for name in present:
+        there = select(schema.names)
+        for name in there:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
         # not read_table(), which loads pandas where it is installed
-        dictionaries = [name for name in NAMES if name in present]
+        dictionaries = [name for name in NAMES if name in there]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
-            return arrow_columns(file.read(columns=present), arrow)
+            return arrow_columns(file.read(columns=there), arrow)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Raises UsageError where pyarrow cannot read the file."""
+    arrow = arrow_module("pyarrow")
+    try:
+        yield
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
     except arrow.ArrowException as error:
@@ -118,20 +133,20 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> dic
 
 
 def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
-    present = _present(path, header(path), values)
+    there = present(path, header(path), values)
     arrow = arrow_module("pyarrow")
     fast = arrow_module("pyarrow.csv")
     if arrow is None or fast is None:
-        return plain(path, present)
+        return plain(path, there)
     text = arrow.dictionary(arrow.int32(), arrow.string())
-    types = {name: text for name in present if name in NAMES}
-    types |= {name: arrow.float64() for name in present if name in (*values, "position")}
-    options = fast.ConvertOptions(include_columns=present, column_types=types, null_values=MISSING)
+    types = {name: text for name in there if name in NAMES}
+    types |= {name: arrow.float64() for name in there if name in (*values, "position")}
+    options = fast.ConvertOptions(include_columns=there, column_types=types, null_values=MISSING)
     try:
         read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
         return arrow_columns(read, arrow)
     except arrow.ArrowException:
-        return plain(path, present)  # which then names the line and the column
+        return plain(path, there)  # which then names the line and the column
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of some readings: it `holds` (None: cannot be told), `wrong` of `n` trials break it, and words.
+    """A rule's verdict on some readings: it `holds` (None: unknown), `wrong` of `n` trials break it, and words.
 
     Rules about medians count no trials: `wrong` is 0 or n.
     """
@@ -153,7 +153,7 @@ def _alike(*rows: ArrayLike) -> list[Values]:
 
 
 def _missing(*rows: Values) -> str | None:
-    """Why nothing can be told."""
+    """Why no verdict is possible."""
     if not rows[0].size:
         return "there are no readings"
     return next((words for row in rows if (words := no_numbers(row))), None)

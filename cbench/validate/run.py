@@ -22,7 +22,7 @@ NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
 
 def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:
-    """Run what is left of it, or all of it, and judge what is there. Raises UsageError, QuietError."""
+    """Run the rest of the validation, or all of it, and judge the stored trials. Raises UsageError, QuietError."""
     try:
         from cbench.validate.judge import judged
     except ModuleNotFoundError as error:

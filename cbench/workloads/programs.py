@@ -165,7 +165,7 @@ def main() -> int:
     """The command line."""
     try:
         if len(sys.argv) < 2:
-            raise UsageError(f"which one? 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
+            raise UsageError(f"missing program number: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
         sys.stdout.write(json.dumps(program(sys.argv[1], sys.argv[2:])) + "\n")
     except QuietError as error:
         sys.stderr.write(f"cbench.workloads.programs: error: {error}\n")

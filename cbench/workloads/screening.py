@@ -112,7 +112,7 @@ def perfect_expected(params: Params) -> int:
 def perfect_check(params: Params) -> str:
     if params["exponent"] in PERFECT:
         return ""
-    return f"exponent={params['exponent']}: one of {', '.join(map(str, PERFECT))}, of which the numbers are perfect"
+    return f"exponent={params['exponent']}: must be one of {', '.join(map(str, PERFECT))}, which give perfect numbers"
 
 
 WORKLOADS = (

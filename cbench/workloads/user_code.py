@@ -38,7 +38,7 @@ def split(text: str) -> tuple[Path, str]:
 def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     """The shared library of a C file, built once for each `cache` directory.
 
-    The command goes to `tell`. The compiler's messages go to stderr as they are; UsageError when it fails.
+    The command goes to `tell`. The compiler's messages go to stderr unchanged; UsageError when it fails.
     """
     library = cache / f"{source.stem}-{source.parent.as_posix().encode().hex()[-32:]}.so"
     if library.exists():

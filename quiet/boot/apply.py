@@ -58,7 +58,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 raise Incomplete(
                     f"{_reason(error)}; {_reason(second)}: mend it, then run `quiet boot remove`"
                 ) from None
-            raise Refused(f"{_reason(error)}; everything was put back") from None
+            raise Refused(f"{_reason(error)}; every file was restored") from None
         for entry in record.generated:
             entry.after = disk.data(entry.path)
         record.state = APPLIED
@@ -240,11 +240,11 @@ def _generated_back(
         if (now and now.data) == (before and before.data) or entry.path in untouched:
             disk.restore(entry.path, before)
         elif now is None:
-            conflicts.append((entry.path, "somebody has removed it; it stays removed"))
+            conflicts.append((entry.path, "it was deleted after the apply; it stays deleted"))
         elif failure:
             raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: mend it and run boot remove again")
         else:
-            conflicts.append((entry.path, "made anew; it is not as at first, for it had been changed since"))
+            conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
     if failure and not known.generated:
         raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again when it is mended")
     return tuple(conflicts)
@@ -253,15 +253,15 @@ def _generated_back(
 def _less_ours(disk: Disk, known: BootRecord, entry: FileEntry) -> str:
     saved = disk.load(entry.path)
     if saved is None:
-        return "somebody has removed it; it stays removed"
+        return "it was deleted after the apply; it stays deleted"
     rest = known.cleaned(entry.path, saved.data)
     if rest is None:
         disk.remove(entry.path)
-        return "somebody else had changed it; nothing but our part was in it"
+        return "it was changed after the apply; it contained only our part and was deleted"
     if rest == saved.data:
-        return "somebody else has taken our part out; left as it is"
+        return "our part was already removed; left unchanged"
     disk.save(entry.path, rest, saved)
-    return "somebody else had changed it; only our part was taken out"
+    return "it was changed after the apply; only our part was removed"
 
 
 def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:

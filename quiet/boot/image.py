@@ -71,7 +71,7 @@ def kernel(facts: Facts) -> str:
 def initrd(facts: Facts, image: str) -> str:
     """The path of the initrd that goes with an image; "" when there is none and the root needs none.
 
-    Raises Refused when the root cannot be found by the kernel alone, or it is not clear which one goes with the image.
+    Raises Refused when the root cannot be found by the kernel alone, or several may belong to the image.
     """
     reader = facts.reader
     release = _running(reader)

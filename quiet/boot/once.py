@@ -51,7 +51,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What would be loaded: `load` and `start` are commands, empty where a system call does it."""
+    """The kernel to load: `load` and `start` are commands, empty where a system call does it."""
 
     profile: str
     cpus: CpuPartition

@@ -1,4 +1,4 @@
-"""What `quiet boot apply` would write and run. Writes nothing."""
+"""Plan the files and commands of `quiet boot apply`. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quiet.machine.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """What a profile wants of the command line: its parameters, with {isolated} and {housekeeping} as placeholders."""
+    """A profile's kernel parameters, with {isolated} and {housekeeping} as placeholders."""
 
     profile: str
     parameters: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What was changed for the next boots, on the disk before anything is: whole files with modes, owners and times.
+"""The journal of boot changes, on disk before any change: whole files with modes, owners and times.
 
 One JSON file that survives reboots, replaced whole and fsync'd at each step, so that `remove` finds the first state
 after a kill at any moment.
@@ -160,7 +160,7 @@ def load(disk: Disk) -> BootRecord | None:
         return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"{BOOT_FILE}: damaged; it holds what boot remove puts back, so mend it or move it away"
+            f"{BOOT_FILE}: damaged; `quiet boot remove` restores from it, so repair it or move it away"
         ) from None
 
 

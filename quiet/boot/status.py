@@ -1,4 +1,4 @@
-"""What an apply has put into the boot configuration, in short. The rest of this room is loaded only where it has."""
+"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only where there is one."""
 
 from __future__ import annotations
 

@@ -59,9 +59,10 @@ def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
 
 def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
     """Run a command while no other run is on the isolated CPUs. Changes nothing, needs no root."""
+    from quiet.host.host import Host
     from quiet.run import lock as locking
 
-    return locking.lock(command, share, wait_s, note)
+    return locking.lock(Host(), command, share, wait_s, note)
 
 
 def helper() -> int:

@@ -52,7 +52,7 @@ def plan(result: BootPlan) -> None:
             out(f"  {line}")
     if not result.settled:
         commands(result.steps.commands, "then runs")
-        out("the next boot has it; `quiet boot remove` puts every file back as it was found")
+        out("the next boot has it; `quiet boot remove` restores every file to its original content")
 
 
 def rows(items: Sequence[MergeRow]) -> None:
@@ -75,16 +75,16 @@ def commands(items: Sequence[Command], title: str) -> None:
 
 
 def applied(done: BootReceipt) -> None:
-    """What an apply did."""
+    """The result of an apply."""
     if done.plan and done.plan.settled:
         out("no change: the boot configuration has it all")
     else:
         _did(done, "wrote")
-        out("**reboot** to have it; `quiet boot remove` puts every file back as it was found")
+        out("**reboot** to have it; `quiet boot remove` restores every file to its original content")
 
 
 def removed(done: BootReceipt) -> None:
-    """What a remove did."""
+    """The result of a remove."""
     if done.record is None and done.files:
         _did(done, "took our part out of")
         out("there was no record of it, so only what stood between our marks could be taken out")
@@ -96,12 +96,14 @@ def removed(done: BootReceipt) -> None:
     for path, reason in done.conflicts:
         out(f"  {path}: {reason}")
     if done.conflicts:
-        out("the rest is as it was found; the next boot has nothing of quiet's")
+        out("every other file has its original content; the next boot uses nothing from quiet")
     elif (done.ran or done.not_run) and not done.record.generated:
-        out("**every file that quiet wrote is as it was found**; what the commands make (images, a deployment) is made")
-        out("anew and not compared; the running kernel keeps its line until a reboot")
+        out("**every file that quiet wrote has its original content**; the commands rebuild images or deployments")
+        out("and quiet does not compare those; the running kernel keeps its command line until a reboot")
     else:
-        out("**nothing left changed**: every file is as it was found; the running kernel keeps its line until a reboot")
+        out(
+            "**nothing left changed**: every file has its original content; the running kernel's line lasts to a reboot"
+        )
 
 
 def _did(done: BootReceipt, verb: str) -> None:
@@ -114,7 +116,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
-    """What is booted once."""
+    """The kernel that is booted once."""
     if result.settled:
         out("**no change**: the running kernel has it all")
         return

@@ -110,7 +110,7 @@ def kernel(checked: KernelReport) -> None:
     if checked.unknown:
         out()
         out(f"**not known** ({checked.unknown}): {', '.join(_plain(option) for option in checked.of(UNKNOWN))}")
-        out("  only the kernel's configuration would tell; give it with --config FILE")
+        out("  only the kernel's configuration shows them; pass it with --config FILE")
     if checked.complete:
         out("**all there**")
 

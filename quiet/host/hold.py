@@ -24,8 +24,8 @@ class Holder(Files):
         """Keep a number written to /dev/NAME, a device that forgets it when the file is closed; or to a socket.
 
         A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
-        moment in which it lives and the lock does not tell. It keeps nothing else of the caller: no terminal, folder,
-        cgroup or further file.
+        moment in which the process lives and the lock is missing. It keeps nothing else of the caller: no terminal,
+        folder, cgroup or further file.
         """
         import fcntl
         import subprocess
@@ -57,7 +57,7 @@ class Holder(Files):
         finally:
             for fd in opened:
                 os.close(fd)
-        for _ in range(1000):  # it cannot be told from others until the kernel has its arguments, which is after exec
+        for _ in range(1000):  # indistinguishable from others until exec, when the kernel has its arguments
             if self._holds(process.pid, name):
                 break
             time.sleep(0.001)
@@ -130,5 +130,5 @@ class Holder(Files):
 
 
 def _mark(name: str) -> str:
-    """What the arguments of a holder say, for `ps` and for us."""
+    """The arguments of a holder, which `ps` shows and quiet looks for."""
     return f"# quiet holds /dev/{name}"

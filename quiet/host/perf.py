@@ -6,7 +6,6 @@ Source: include/uapi/linux/perf_event.h.
 from __future__ import annotations
 
 import os
-import platform
 import struct
 from types import TracebackType
 
@@ -28,7 +27,7 @@ class PerfCounter:
         """Of a CPU, or of a task `pid` with the children that it starts from now on."""
         import ctypes
 
-        number = _SYSCALL.get(platform.machine())
+        number = _SYSCALL.get(os.uname().machine)
         if number is None:
             raise OSError(38, os.strerror(38))
         flags = (_INHERIT if pid > 0 else 0) | (_EXCLUDE_KERNEL if user_only else 0)

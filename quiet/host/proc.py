@@ -23,7 +23,7 @@ class Mount(NamedTuple):
 
 
 def mounts(reader: Reader) -> list[Mount]:
-    """What is mounted, in the kernel's order: a later mount hides an earlier one on the same path."""
+    """The mounts, in the kernel's order: a later mount hides an earlier one on the same path."""
     lines = (line.split(" ") for line in (reader.text("/proc/mounts") or "").splitlines())
     return [Mount(fields[1], fields[2], tuple(fields[3].split(","))) for fields in lines if len(fields) > 3]
 

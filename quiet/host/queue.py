@@ -36,7 +36,7 @@ _ANCESTORS = 256
 
 
 class Ticket(NamedTuple):
-    """A run in the queue. `pid` is 0 where the user who owns the ticket claims a process of somebody else."""
+    """A run in the queue. `pid` is 0 where the owner of the ticket claims another user's process."""
 
     name: str
     pid: int
@@ -119,7 +119,7 @@ class Turn:
         os.close(self._fd)
 
     def _position(self) -> Position:
-        """Raises Refused when somebody has removed the ticket."""
+        """Raises Refused when the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -197,13 +197,13 @@ def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
 
 
 def _open(reader: Reader, path: str) -> int:
-    """Open what is there itself, also where somebody has laid a link or a FIFO. Raises OSError."""
+    """Open the path without following a link or blocking on a FIFO. Raises OSError."""
     with reader.place(path, follow=False) as place:
         return os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
 
 
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
-    """What a ticket says of itself, as far as it may be believed: only root speaks for others."""
+    """Parse a ticket as far as it is trustworthy: only root speaks for other users."""
     pid, uid, command, share = 0, found.st_uid, "", False
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         data = json.loads(text)

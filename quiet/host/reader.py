@@ -78,9 +78,9 @@ class Reader(Root):
         return data if len(data) == size else None
 
     def pages(self, path: str) -> list[bytes]:
-        """What a file gives page by page, until it has no more for now: the kernel's trace. Raises OSError.
+        """Read a file (the kernel's trace) page by page until it has no more data for now. Raises OSError.
 
-        Not one by one: a file that stays open, because somebody was interrupted between two, keeps its folder there.
+        Not a generator: interrupted between two pages, it would leave the file open, and an open file pins its folder.
         """
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         size = os.sysconf("SC_PAGE_SIZE")

@@ -66,7 +66,7 @@ class Root:
             return os.open(place, flags | os.O_NOFOLLOW, mode)
 
     def stat(self, path: str, follow: bool = True) -> os.stat_result:
-        """What is known of a file (stat(2), lstat(2)). Raises OSError."""
+        """The status of a file (stat(2), lstat(2)). Raises OSError."""
         if not self.root:
             return os.stat(path, follow_symlinks=follow)
         if not follow:
@@ -79,7 +79,7 @@ class Root:
             os.close(fd)
 
     def access(self, path: str, mode: int) -> bool:
-        """Whether this process may read (os.R_OK) or write (os.W_OK) what is there."""
+        """Whether this process may read (os.R_OK) or write (os.W_OK) the path."""
         try:
             with self.place(path) as place:
                 return os.access(place, mode, effective_ids=True)

@@ -1,1 +1,1 @@
-"""What the kernel was built with: the fragments of kernel-configs/, and which of them the running kernel has."""
+"""The kernel's build configuration: the fragments of kernel-configs/, and which of them the running kernel has."""

@@ -74,7 +74,7 @@ def _turbo(context: RuleContext) -> RuleResult:
 
 
 def nominal(context: RuleContext, policy: int) -> int | None:
-    """The highest frequency in kHz that does not depend on turbo; None when the driver does not tell."""
+    """The highest frequency in kHz that does not depend on turbo; None when the driver does not report it."""
     base = f"{_BASE}/policy{policy}/"
     top = _number(context.text(base + "cpuinfo_max_freq"))
     driver = context.text(base + "scaling_driver") or ""
@@ -110,7 +110,7 @@ def _limits(context: RuleContext) -> RuleResult:
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
-                yield Skip(f"file:{path}", "the driver does not tell the frequency without turbo; turbo off bounds it")
+                yield Skip(f"file:{path}", "the driver does not report the frequency without turbo; turbo off caps it")
             else:
                 yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have it")
 
@@ -219,13 +219,13 @@ KNOBS = (
             19: "no such driver is in use",
             22: "this processor does not have the mode",
         },
-        risk="every policy starts again from the driver's defaults; all of it is recorded and put back",
+        risk="every policy restarts from the driver's defaults; quiet records and restores them all",
     ),
     Knob(
         name="cpufreq.epp",
         gain="a steady clock frequency",
         title="energy/performance preference",
-        why="the processor itself slows down for energy unless told to prefer performance",
+        why="the processor itself slows down to save energy unless it is set to prefer performance",
         doc=_DOC,
         rule=_preference,
         choices=_SCOPE,
@@ -289,7 +289,7 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="every CPU runs at its highest performance level",
         title="lowest performance level of intel_pstate",
-        why="the level of no CPU goes below the highest one allowed, also where the base frequency is not told",
+        why="keeps every CPU at the highest allowed level, also where the driver does not report the base frequency",
         doc="admin-guide/pm/intel_pstate.rst",
         rule=_lowest,
         kind=value_types.NUMBER,

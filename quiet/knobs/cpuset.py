@@ -277,6 +277,6 @@ KNOBS = (
         clamps=True,
         entangled=_elsewhere,
         moves="the affinity of the threads' children, which they inherit",
-        refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
+        refusals={22: "bound to its CPU by the kernel", 3: "ended during the write"},
     ),
 )

@@ -2,8 +2,8 @@
 
 Source: admin-guide/pm/cpuidle.rst, power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
-There are three ways to the same end, and of all limits the kernel takes the strictest, so they cannot fight: one for
-the whole machine that lasts while somebody holds a device open, one per CPU, and a switch for each state of each CPU.
+Three interfaces limit idle states, and the kernel applies the strictest limit, so they cannot conflict: one for the
+whole machine that lasts while a process holds a device open, one per CPU, and a switch for each state of each CPU.
 "quiet" leaves the shallowest state that halts. Without that one too ("none") an idle CPU polls: it wakes at once, but
 it heats, it keeps the tick, and it takes turns from its sibling thread.
 """

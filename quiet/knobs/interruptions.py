@@ -1,4 +1,4 @@
-"""What makes the kernel stop or interrupt every CPU: printing, rewriting its own code, RCU's grace periods, drivers.
+"""Activities that stop or interrupt every CPU: printing, rewriting kernel code, RCU's grace periods, drivers.
 
 Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
 (netstamp_needed_key), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,
@@ -20,7 +20,7 @@ _PARAMETERS = "admin-guide/kernel-parameters.txt"
 _LATE = 5000  # jiffies: 5 to 50 seconds, as the kernel's HZ is
 # the module, and what it does
 _SUGGESTIONS = {
-    "dell_smm_hwmon": "each look at the fans enters the firmware (SMM), which stops every CPU meanwhile",
+    "dell_smm_hwmon": "each read of the fans enters the firmware (SMM), which stops every CPU for that time",
     "iTCO_wdt": "pings the chipset's watchdog, whose expiry is a firmware interrupt (SMI)",
     "sp5100_tco": "pings the chipset's watchdog",
     "ipmi_si": "without an interrupt its thread kipmi polls the management controller; see kipmid_max_busy_us",
@@ -31,7 +31,7 @@ _SUGGESTIONS = {
 
 def _loglevel(context: RuleContext) -> RuleResult:
     current = context.text(_PRINTK)
-    # four numbers in one file, of which only the first is ours: a write sets all four
+    # one file with four numbers: only the first is ours, but a write sets all four
     levels = (current or "").split()
     if current is None or len(levels) != 4 or not levels[0].isdecimal():
         yield Skip(f"file:{_PRINTK}", NOT_HERE)
@@ -73,7 +73,7 @@ KNOBS = (
         kind=value_types.NUMBERS,
         numeric=True,
         targets=f"file:{_PRINTK}, its first number",
-        risk="only emergencies are on the console meanwhile; dmesg and the journal have all messages as ever",
+        risk="until the restore the console shows only emergencies; dmesg and the journal still have every message",
     ),
     Knob(
         name="console.blink",

@@ -9,7 +9,7 @@ from quiet.targets import value_types
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
 _REFUSALS = {
     1: _FIXED,
-    2: "it went away meanwhile",
+    2: "it was released during the write",
     5: _FIXED,
     22: "its chip cannot route to those CPUs",
     28: "no free vector on those CPUs",

@@ -85,7 +85,7 @@ KNOBS = (
         name="mce.ignore",
         noticed="corrected hardware errors are not reported",
         title="corrected hardware errors as a whole",
-        why="neither polled for nor told by interrupts",
+        why="the kernel neither polls for them nor takes interrupts for them",
         doc=_MCE_DOC,
         rule=_machine_check("ignore_ce", "1"),
         kind=value_types.NUMBER,
@@ -152,7 +152,7 @@ KNOBS = (
             22: "real-time groups have more time reserved",
         },
         risk="with it off, a real-time task that never sleeps can hold a CPU for ever; -1 also ends admission control "
-        "of SCHED_DEADLINE, and the old value is refused while tasks admitted meanwhile go beyond it",
+        "of SCHED_DEADLINE, and the old value is refused while tasks admitted since then exceed it",
     ),
     Knob(
         name="perf.sample_rate",
@@ -163,7 +163,7 @@ KNOBS = (
         **one_file(_SYS + "perf_event_max_sample_rate", "1"),
         drifts=True,
         refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
-        risk="somebody else's profiler that asks for more samples (perf record -F) fails or gets fewer while it lasts",
+        risk="until the restore another profiler that requests more samples (perf record -F) fails or gets fewer",
     ),
     Knob(
         name="perf.cpu_time",

@@ -1,4 +1,4 @@
-"""What a knob is: a line of knowledge about one setting of the host.
+"""The type of a knob: a line of knowledge about one setting of the host.
 
 A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
 The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
@@ -39,7 +39,7 @@ class Skip(NamedTuple):
 
 
 class RuleContext(NamedTuple):
-    """What a rule may look at."""
+    """The input of a rule."""
 
     facts: Facts
     cpus: CpuPartition
@@ -112,8 +112,8 @@ class Knob(NamedTuple):
     clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
     atomic: bool = False  # all of its targets or none: taken back when one is refused
     needs: str = ""  # an atomic knob without which this one would do harm
-    restore_last: bool = False  # what would disturb the other targets while they are put back
-    drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
+    restore_last: bool = False  # it would disturb the other targets during a restore
+    drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, Reason] = {}
@@ -129,7 +129,7 @@ class Knob(NamedTuple):
 
     @property
     def paths(self) -> str:
-        """What it writes, as the kernel's documents and an administrator name it."""
+        """The setting's name in the kernel's documents and for administrators."""
         files = (name.rstrip(",;:") for name in re.findall(r"file:(/\S+)", self.targets))
         return self.path or ", ".join(files) or re.split(r"[,; ]", self.targets)[0]
 

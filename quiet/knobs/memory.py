@@ -186,7 +186,7 @@ KNOBS = (
     Knob(
         name="thp.scan",
         title="milliseconds between khugepaged's scans",
-        why="what it collapses into a huge page is unmapped meanwhile, with TLB shootdowns on the CPUs that use it",
+        why="it unmaps the pages that it collapses into a huge page, with TLB shootdowns on the CPUs that use them",
         doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
         **at_least(_SCAN, _HOUR),
     ),
@@ -201,7 +201,7 @@ KNOBS = (
         targets=f"file:{_KDAMONDS}/N/state, and the parameter 'enabled' of the modules damon_reclaim, damon_lru_sort, "
         "damon_stat",
         refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},
-        risk="what it was set up to free or sort stays as it is meanwhile",
+        risk="until the restore DAMON does not free or sort the memory that it was configured for",
     ),
     Knob(
         name="writeback.interval",

@@ -25,7 +25,7 @@ from quiet.knobs.knob import (
 from quiet.targets import net, registry, value_types
 
 _NONE = "no network interface with a device behind it"
-_NO_ANSWER = "its driver does not tell"
+_NO_ANSWER = "its driver does not report it"
 _DOC = "networking/scaling.rst"
 # a receive queue's interrupt by its driver's name for it: virtio0-input.3, eth0-TxRx-3, eth0-rx-3, mlx5_comp3@pci:...
 _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECASE)
@@ -82,7 +82,7 @@ def _channels(context: RuleContext) -> RuleResult:
 
 
 def _with_channels(context: RuleContext) -> Iterator[str]:
-    """What changes with the number of channels: the queues come and go, their interrupts are requested anew."""
+    """Targets that change with the number of channels: queues come and go, their interrupts are requested again."""
     exists = context.facts.reader.exists
     for name in devices(context):
         yield f"net:{name}/rss"
@@ -199,7 +199,7 @@ KNOBS = (
         doc=f"{_DOC} (RSS: indirection table)",
         rule=_rss,
         path="ethtool -X INTERFACE (rxfh indirection)",
-        targets="net:INTERFACE/rss of devices with such queues; rules that send flows to one are told, and left",
+        targets="net:INTERFACE/rss of devices with such queues; rules that send flows to one are reported and kept",
         recheck_on="device",
         after=("net.channels", "irq"),
         refusals={22: "its driver takes no other table", 95: "its driver cannot change that"},
@@ -292,7 +292,7 @@ KNOBS = (
         doc=f"{_DOC} (RFS, Accelerated RFS)",
         rule=one_file(_CORE + "rps_sock_flow_entries", "0")["rule"],
         kind=value_types.NUMBER,
-        targets=f"file:{_CORE}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
+        targets=f"file:{_CORE}rps_sock_flow_entries; 0 turns it off for every interface and device",
         recheck_on="device",
     ),
     Knob(

@@ -62,7 +62,7 @@ def _uncore(context: RuleContext) -> RuleResult:
         path = f"{_UNCORE}/{name}/min_freq_khz"
         current, highest = context.text(path), context.text(f"{_UNCORE}/{name}/max_freq_khz")
         if current is None or highest is None:
-            yield Skip(f"file:{path}", "this kernel does not tell the uncore's limits")
+            yield Skip(f"file:{path}", "this kernel does not report the uncore's limits")
         else:
             yield DesiredValue(f"file:{path}", highest, current=current)
 
@@ -78,7 +78,7 @@ def _platform(context: RuleContext) -> RuleResult:
     if current is None:
         yield Skip(f"file:{_PROFILE}", "the firmware offers none")
     elif current not in (context.text(_PROFILE + "_choices") or "").split():
-        yield Skip(f"file:{_PROFILE}", f"it is '{current}', which could not be put back")
+        yield Skip(f"file:{_PROFILE}", f"it is '{current}', which cannot be restored")
     else:
         yield offered(context, _PROFILE, "performance", _PROFILE + "_choices")
 
@@ -109,7 +109,7 @@ def _disks(context: RuleContext) -> RuleResult:
     targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
     for target in targets:
         if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
-            yield Skip(target, "as the firmware left it, which could not be put back")
+            yield Skip(target, "as the firmware left it, which cannot be restored")
         else:
             yield DesiredValue(target, "max_performance")
     if not targets:
@@ -121,7 +121,7 @@ KNOBS = (
         name="power.bias",
         gain="a steady clock frequency",
         title="energy/performance bias",
-        why="the processor trades speed for energy on its own judgement unless told to prefer performance",
+        why="the processor trades speed for energy on its own unless it is set to prefer performance",
         doc="admin-guide/pm/intel_epb.rst, ABI/testing/sysfs-devices-system-cpu (energy_perf_bias)",
         rule=_bias,
         kind=value_types.NUMBER,

@@ -101,7 +101,7 @@ def _users(context: RuleContext, level: str) -> dict[int, CpuSet]:
 def _divided(
     context: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
 ) -> dict[str, tuple[Masks, Masks]]:
-    """What the default group and ours are to have of each resource of a cache; empty when it cannot be divided."""
+    """The default group's share and ours of each resource of a cache; empty when it cannot be divided."""
     users = _users(context, cache.level)
     mine: Masks = {}
     masks = {

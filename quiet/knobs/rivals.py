@@ -14,7 +14,7 @@ from quiet.knobs.services import Service
 from quiet.machine.facts import Facts
 from quiet.targets import systemd, value_types
 
-# Stopped it would put back what it found, and on the next start take our values for the host's: it is held as it is.
+# When stopped, tuned restores its own saved values, and when started again it saves ours as the host's: it is frozen.
 HELD = (Service("tuned-ppd.service tuned.service", "sets governors, sysctls and affinities", held="tuned tuned-ppd"),)
 STOPPED = (
     Service("power-profiles-daemon.service", "sets the energy preference by what the desktop asks for, over D-Bus"),

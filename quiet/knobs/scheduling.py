@@ -167,7 +167,7 @@ KNOBS = (
         kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_PMUS}/PMU/{_MUX} of every PMU",
-        risk="somebody else's profile with many events becomes coarser",
+        risk="another user's profile with many events becomes coarser",
     ),
     Knob(
         name="accounting.sched",
@@ -224,7 +224,7 @@ KNOBS = (
         targets="sched:TID of ksoftirqd/N, rcuc/N and ktimers/N of the isolated CPUs",
         path="sched_setscheduler(2)",
         after=("smt", "rt_throttling"),
-        refusals={22: "real-time priorities are 1 to 99", 3: "ended meanwhile"},
+        refusals={22: "real-time priorities are 1 to 99", 3: "ended during the write"},
         risk="with ordinary work they interrupt it sooner than they would",
     ),
 )

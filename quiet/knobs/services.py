@@ -103,14 +103,14 @@ ALL = (
     ),
     Service("ksmtuned.service", "switches the merging of equal pages on again", held="ksmtuned"),
     Service(
-        "cups.path cups.socket cups.service cups-browsed.service", "looks for printers; nobody can print meanwhile"
+        "cups.path cups.socket cups.service cups-browsed.service", "looks for printers; no printing until the restore"
     ),
     Service(
         "avahi-daemon.socket avahi-daemon.service",
-        "answers every name query on the network; names in .local are not found meanwhile",
+        "answers every name query on the network; names in .local do not resolve until the restore",
     ),
     Service("ModemManager.service", "polls modems; a mobile connection ends"),
-    Service("bluetooth.service", "polls radios; a Bluetooth keyboard or mouse is dead meanwhile"),
+    Service("bluetooth.service", "polls radios; a Bluetooth keyboard or mouse does not work until the restore"),
     Service("geoclue.service iio-sensor-proxy.service colord.service", "answers desktops over D-Bus"),
     Service(
         "netdata.service telegraf.service collectd.service zabbix-agent.service zabbix-agent2.service "
@@ -121,13 +121,13 @@ ALL = (
     ),
     Service(
         "rasdaemon.service",
-        "keeps trace events of the kernel on; errors of the hardware are not recorded meanwhile",
+        "keeps kernel trace events enabled; hardware errors are not recorded until the restore",
         held="rasdaemon",
     ),
     Service(
         "walinuxagent.service waagent.service google-guest-agent.service google-guest-agent-manager.service "
         "google-osconfig-agent.service",
-        "asks the cloud's servers every few seconds; the cloud's console does not reach this host meanwhile",
+        "asks the cloud's servers every few seconds; the cloud's console does not reach this host until the restore",
     ),
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
@@ -138,7 +138,7 @@ NEVER = {
     "everything else needs it": "dbus",
     "a part of systemd itself": "systemd-",
     "the first process": "init.scope",
-    "somebody's session": "user@ session- display-manager gdm sddm lightdm",
+    "a login session": "user@ session- display-manager gdm sddm lightdm",
     "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
     "others wait for its answers": "polkit",
     "the kernel's audit needs it, and it refuses to be stopped": "auditd",

@@ -85,14 +85,14 @@ KNOBS = (
         gain="repeatable memory behavior",
         noticed="nothing is swapped out; what does not fit in memory is killed",
         title="swap of the whole host",
-        why="without any, nobody's swapping takes the disk, the memory bus or a lock from the work",
+        why="without swap, no process takes the disk, the memory bus or a lock from the benchmark by swapping",
         doc="swapon(2), swapoff(8)",
         rule=_devices,
         choices=("off", "leave"),
         targets="swap:PATH of every line of /proc/swaps",
         path="swapoff(2), swapon(2) of /proc/swaps",
-        refusals={12: "what is swapped out does not fit into memory", 22: "it was taken away meanwhile"},
+        refusals={12: "what is swapped out does not fit into memory", 22: "it was removed during the write"},
         risk="everything swapped out comes back into memory first, and what then does not fit gets killed; "
-        "options of swapon other than the priority (discard) are not put back",
+        "swapon options other than the priority (discard) are not restored",
     ),
 )

@@ -1,1 +1,1 @@
-"""What this machine is: CPUs, virtualization, what may be written."""
+"""Facts about this machine: CPUs, virtualization, write access."""

@@ -81,7 +81,7 @@ def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
 
 
 def _leaving(facts: Facts) -> CpuSet:
-    """What switching SMT off takes away: smt/control keeps each core's first thread, whichever we would like."""
+    """The CPUs that go offline with SMT: smt/control always keeps each core's first thread."""
     return frozenset() if facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF else facts.secondary
 
 

@@ -1,4 +1,4 @@
-"""What cores share: caches and clusters, and the groups of CPUs that expire each other's timers.
+"""Resources that cores share: caches and clusters, and the groups of CPUs that expire each other's timers.
 
 Sources: ABI/testing/sysfs-devices-system-cpu (cache/index*/), admin-guide/cputopology.rst (cluster_cpus_list),
 kernel/time/timer_migration.c (TMIGR_CHILDREN_PER_GROUP).
@@ -25,7 +25,7 @@ class Sharing(NamedTuple):
 
 
 def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
-    """What these CPUs share, the widest first; nothing where the kernel does not say."""
+    """The resources that these CPUs share, the widest first; empty where the kernel does not report them."""
     found = [
         Sharing("an L3 cache", _domains(facts, cpus, _cache(facts, cpus, "3"))),
         Sharing("a cluster", _domains(facts, cpus, "topology/cluster_cpus_list")),
@@ -82,14 +82,14 @@ def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], 
 
 
 def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
-    """What chosen CPUs share with others, in words."""
+    """The resources that chosen CPUs share with others, in words."""
     words: list[str] = []
-    told: CpuSet = frozenset()
+    listed: CpuSet = frozenset()
     for level in reversed(levels):  # what shares the nearer share the wider too
         together = frozenset().union(*(level.domains.get(cpu, frozenset()) for cpu in chosen))
-        if others := together - chosen - told:
+        if others := together - chosen - listed:
             words.append(f"they share {level.name} with CPU {cpulist.format(others)}")
-            told |= others
+            listed |= others
     return words
 
 

@@ -9,7 +9,6 @@ import os
 import site
 import stat
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 
 import quiet
@@ -42,11 +41,11 @@ def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | No
 
 
 def _paths(reader: Reader) -> Iterator[str]:
-    """What is read before or while `quiet` runs."""
+    """The paths that are read before or while `quiet` runs."""
     package = os.path.dirname(quiet.__file__)
     yield sys.executable
     yield os.path.join(sys.prefix, "pyvenv.cfg")
-    yield sysconfig.get_path("stdlib")
+    yield os.path.dirname(os.__file__)  # the standard library
     for folder in dict.fromkeys(site.getsitepackages()):
         yield folder
         for name in reader.names(folder):  # what it needs, and the .pth files that lead elsewhere

@@ -1,4 +1,4 @@
-"""What kind of machine this is, what it can do and what its host still does: for `quiet status`, not for knobs."""
+"""The type of machine, its abilities and its hypervisor's effects: for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:
-    """What this kernel offers for isolation: each ability with "yes", "no" or the reason of a maybe."""
+    """The kernel's abilities for isolation, each with "yes", "no" or the reason of a maybe."""
     version, mount = facts.cgroup
     reader = facts.reader
     partition = {
@@ -193,7 +193,7 @@ def disturbances(facts: Facts) -> list[str]:
             "Xen schedules this dom0's CPUs; dom0_max_vcpus= and dom0_vcpus_pin on Xen's command line pin them"
         )
     share = stolen_share(facts)
-    stolen = f"{share:.2%} of the time since boot was stolen (/proc/stat)" if share else "it tells of no stolen time"
+    stolen = f"{share:.2%} of the time since boot was stolen (/proc/stat)" if share else "it reports no stolen time"
     effects.append(f"the hypervisor may take a CPU away at any time; {stolen}")
     clock = facts.reader.text(_CLOCK)
     if clock and not clock.startswith(_CHEAP):
@@ -203,7 +203,7 @@ def disturbances(facts: Facts) -> list[str]:
     if not facts.policies:
         effects.append("frequency, turbo and C-states are the host's, and change without notice")
     if all(len(core) == 1 for core in facts.cores):
-        effects.append("whether a CPU shares its core with another one, of this guest or of another, is not told")
+        effects.append("whether a CPU shares its core with another CPU, of this guest or another, is unknown")
     if any(set(facts.reader.names(path)) - _NO_DEVICE for path in _BALLOONS):
         effects.append("a memory balloon may take pages away and give them back")
     return effects

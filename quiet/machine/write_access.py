@@ -1,4 +1,4 @@
-"""What cannot be written from where this runs: in a container, in a user namespace, where there is no Linux kernel.
+"""Detect settings that this process cannot write: in a container, in a user namespace, without a Linux kernel.
 
 Sources: user_namespaces(7); the runtime specification's read-only paths (opencontainers/runtime-spec, config-linux);
 systemd.io/CONTAINER_INTERFACE.

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from statistics import median
 from typing import NamedTuple
 
 from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, TIMER, VECTOR, Frame, Share, shares
@@ -69,7 +68,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """What a cause took in all: in ticks; `gaps` are those that it had a share of."""
+    """The total time of a cause, in ticks; `gaps` are those that it had a share of."""
 
     count: int = 0
     total: int = 0
@@ -132,7 +131,7 @@ class Pauses:
         self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
-        """What is usual for a name; None where that is not known."""
+        """The usual time for a name; None where that is not known."""
         return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
     def _usual(self, name: Name, lengths: list[int]) -> Usual:
@@ -212,7 +211,7 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Name what is OUTSIDE by the SMIs that the processor counted meanwhile; None: not known, and nothing is renamed.
+    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
 
     As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
     """
@@ -238,7 +237,7 @@ def _overlap(gap: Gap, frame: Frame) -> int:
 
 
 def _within(gap: Gap, frame: Frame) -> list[Share]:
-    """A frame's shares; what of it reaches out of the gap is taken off the largest ones."""
+    """A frame's shares; the time outside the gap is subtracted from the largest ones."""
     parts = shares(frame)
     outside = frame.length - _overlap(gap, frame)
     for part in sorted(parts, key=lambda part: -part.net):
@@ -271,6 +270,8 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
     """The median of what lies beside the frames, for each frame."""
+    from statistics import median  # slow to load, and every run loads this module
+
     beside = [
         (gap.length - sum(_overlap(gap, frame) for frame in group)) // len(group)
         for gap, group in zip(gaps, inside, strict=True)
@@ -289,7 +290,7 @@ def _lengths(
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
-    """What made no gap was too short for the threshold; it happened all the same."""
+    """The shares of frames that made no gap, because they were shorter than the threshold."""
     seen = {id(frame) for group in inside for frame in group}
     unseen = (frame for frame in frames if id(frame) not in seen and window[0] <= frame.begin < window[1])
     return [share for frame in unseen for share in shares(frame)]

@@ -45,7 +45,7 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """What is known besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU.
+    """The data besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU.
 
     `period_ns`: the tick's; `looked_from`: the length from which flags are known, `interruption`: how long one timer
     interrupt keeps the loop away (both in ticks of the clock, 0: not known); `faults`: page faults of the detector.

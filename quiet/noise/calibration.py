@@ -1,4 +1,4 @@
-"""What the loop is like on a CPU: its period, its clock's step, and what an interrupt and a page fault take there."""
+"""Calibrate the loop on a CPU: its period, its clock's step, and the cost of an interrupt and a page fault there."""
 
 from __future__ import annotations
 

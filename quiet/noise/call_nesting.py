@@ -159,7 +159,7 @@ def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int
 
 @dataclass(slots=True)
 class Share:
-    """What one frame took, under the name of what it ran for. `count` is 0 for what is counted under another name."""
+    """The time of one frame, under its cause's name. `count` is 0 for time that is counted under another name."""
 
     kind: str
     name: str

@@ -17,7 +17,7 @@ _STAYING = 4  # of those that stay, named in the prediction
 
 @dataclass(frozen=True, slots=True)
 class CommandUsage:
-    """What wait4(2) reports of a command and the children that it waited for. `wall_s` is measured."""
+    """The figures of wait4(2) for a command and the children that it waited for. `wall_s` is measured."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -41,7 +41,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is expected under `quiet run` with a profile: `count` of the interruptions stay, `gone` do not come."""
+    """The expectation under `quiet run` with a profile: `count` of the interruptions stay, `gone` do not come."""
 
     profile: str
     count: int
@@ -147,7 +147,7 @@ def frequency(measured: Frequency) -> str:
 
 
 def lines(report: CommandReport) -> Iterator[str]:
-    """What follows the summary: the causes with their remedies, and what the report had to do without."""
+    """The lines after the summary: the causes with their remedies, and the report's limits."""
     yield from causes(report.causes, max(report.wall_s, report.cpu_s))
     if report.steal_ns:
         yield f"the hypervisor says that it took {show(report.steal_ns)} of the CPUs used"
@@ -222,7 +222,7 @@ def cpus(report: CommandReport) -> str:
 
 
 def prediction(report: CommandReport) -> Iterator[str]:
-    """What `quiet run` would change, as a sentence."""
+    """The effect of `quiet run`, as a sentence."""
     expected = report.remaining
     if expected is None or not report.interrupted.count:
         return

@@ -24,7 +24,7 @@ PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
 """Two reads of the clock take 10 to 100 ns; a hypervisor that emulates each takes thousands."""
 LENGTH = 32_000
-"""Additions of one chain: some 10 us, 0.1 % of which is one step of a clock of 10 ns."""
+"""Additions of one chain: some 10 us, so that one step of a 10 ns clock is 0.1 %."""
 FEWEST = 200
 CHAIN_BODY: int = lib.QN_CHAIN_BODY
 _TAIL = 0.05
@@ -35,7 +35,7 @@ NO_CHAINS = "chains of additions are there for x86-64 and 64-bit Arm only"
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
     """How chains are timed on this CPU. `edge`: the cost of timing one, `step` of the clock, both in ticks;
-    `ticks_per_cycle`: roughly; `obstacle`: why chains tell no cycles here, else empty."""
+    `ticks_per_cycle`: roughly; `obstacle`: why chains cannot measure cycles here, else empty."""
 
     machine: str
     edge: float
@@ -46,7 +46,7 @@ class ChainFacts:
 
 @dataclass(frozen=True, slots=True)
 class CoreFrequency:
-    """The frequency of a CPU's core while its chains were timed; None where chains cannot tell it.
+    """The frequency of a CPU's core while its chains were timed; None where chains cannot measure it.
 
     `hz`: the median. `low_hz` and `high_hz`: between these lie 90 % of the chains that nothing interrupted. `below`:
     the share of them more than 1 % below the highest. `shared`: the share of chains during which another thread ran on
@@ -151,7 +151,7 @@ def _here(cpu: int, seconds: float) -> CoreFrequency:
 
 
 def judged(cpu: int, timed: Sequence[Chain], facts: ChainFacts, ticks_per_second: float) -> CoreFrequency:
-    """What chains of LENGTH show."""
+    """The result of chains of LENGTH."""
     shown = chains.speed(timed, LENGTH, facts.step, facts.edge, facts.machine)
     if facts.obstacle or not shown.rates:
         why = facts.obstacle or shown.why

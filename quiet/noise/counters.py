@@ -1,4 +1,4 @@
-"""What the kernel counts by itself: interrupts and softirqs by line and CPU, stolen time.
+"""The kernel's own counts: interrupts and softirqs by line and CPU, stolen time.
 
 Each line of /proc/interrupts is compared with the interrupts traced.
 
@@ -48,7 +48,7 @@ class Counters:
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
-    """What the lines of /proc/interrupts are for, by label ("LOC", "27"), and per CPU of its header their counts.
+    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and per CPU of its header their counts.
 
     /proc/softirqs has the same form, without texts.
     """
@@ -70,7 +70,7 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
 
 
 def purpose(text: str) -> str:
-    """What a line is for, of what follows its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
+    """A line's purpose, from the text after its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
     return re.split(r"\s{2,}", text.strip())[-1]
 
 

@@ -117,7 +117,7 @@ def sent(
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
-    """What an IPI was sent for, and the function if the event names it."""
+    """An IPI's purpose, and the function if the event names it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     address = values[1] if isinstance(values[1], int) else 0

@@ -36,7 +36,7 @@ class DetectorError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class DetectorRequest:
-    """What to watch for: all in ticks. `threshold` None: LOOPS periods of the loop as found on the spot."""
+    """The options of a detector, all in ticks. `threshold` None: LOOPS periods of the loop as measured on the CPU."""
 
     duration: int
     threshold: int | None = None
@@ -47,7 +47,7 @@ class DetectorRequest:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one detector saw; times in ticks. `gaps` holds the first `capacity` of `count`."""
+    """The result of one detector; times in ticks. `gaps` holds the first `capacity` of `count`."""
 
     cpu: int
     period: float  # of the loop, on average
@@ -70,7 +70,7 @@ class Watched:
 
 
 class Placed(NamedTuple):
-    """What a detector reports once it is in its place; times in ticks."""
+    """The report of a detector once it runs on its CPU; times in ticks."""
 
     period: float
     step: int
@@ -227,14 +227,14 @@ class Detector:
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """What it saw, once it has ended. Raises DetectorError when it was killed."""
+        """Its result, once it has ended. Raises DetectorError when it was killed."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was ended before it was done")
         kept = min(watch.gaps, watch.capacity)
         raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
         if watch.moved:
-            raise DetectorError(f"the detector was moved from CPU {self.cpu} to CPU {watch.cpu} by somebody")
+            raise DetectorError(f"another program moved the detector from CPU {self.cpu} to CPU {watch.cpu}")
         return Watched(
             cpu=self.cpu,
             period=self._placed.period,
@@ -284,7 +284,7 @@ Tick = Callable[[float], bool]
 
 
 class Startable(Protocol):
-    """What wait() starts and waits for: a Detector, or a sleeping thread."""
+    """A process that wait() starts and waits for: a Detector, or a sleeping thread."""
 
     def go(self) -> None:
         """Begin."""

@@ -1,4 +1,4 @@
-"""What ran on a CPU during given times, while another process measures there: the kernel's trace, read piece by piece.
+"""Read from the kernel's trace, piece by piece, what ran on a CPU in given intervals while another process measures.
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
@@ -43,7 +43,7 @@ class CauseShare:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the trace has of one interval.
+    """The trace of one interval.
 
     `parts`: the longest first. `within`: interrupts that began in it, by their label in /proc/interrupts; `around`:
     those from the end of the interval before to the beginning of the next.
@@ -56,7 +56,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What take() found: for each interval what the trace has of it, None where that is not known; `lost` events."""
+    """The result of take(): the trace of each interval, None where that is not known; `lost` events."""
 
     seen: list[Seen | None]
     lost: int = 0
@@ -186,7 +186,7 @@ class Follower:
 def look(
     events: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
-    """What one CPU's events, in order, say of each interval. Not `whole`: what came after the last event is unknown."""
+    """Assign one CPU's events, in order, to intervals. Not `whole`: the time after the last event is unknown."""
     begin, end = (events[0].time, events[-1].time) if events else (0, 0)
     last = intervals[-1][1] if intervals else 0
     frames = sorted(build(events, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import fmean
 
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
@@ -21,7 +20,6 @@ from quiet.host.perf import PerfCounter
 from quiet.host.reader import Reader
 from quiet.noise import clock
 from quiet.noise.clock import Clock
-from quiet.noise.core_frequency import CoreFrequency, core_frequency
 
 FEW = 8
 """CPUs whose frequency is measured by chains: some 20 ms each."""
@@ -39,7 +37,9 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequencies of CPUs now, right after a command, where no counter has it; None where chains cannot tell."""
+    """The frequencies of CPUs right after a command, where no counter has them; None where chains cannot either."""
+    from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, and seldom needed
+
     measured: list[CoreFrequency] = []
     for cpu in sorted(cpus)[:FEW]:
         with contextlib.suppress(QuietError):
@@ -48,7 +48,8 @@ def by_chains(cpus: Iterable[int]) -> Frequency | None:
     highs = [each.high_hz for each in measured if each.high_hz]
     if not lows or not highs:
         return None
-    mean = fmean(each.hz for each in measured if each.hz)
+    known = [each.hz for each in measured if each.hz]
+    mean = sum(known) / len(known)
     return Frequency("chains of additions right after the command", mean, min(lows), max(highs))
 
 

@@ -14,7 +14,7 @@ TRACE, COUNTS = "trace", "counts"
 
 @dataclass(slots=True)
 class Tally:
-    """What a cause took so far; times in ns, None: not known. `cpu` is the last one that it came on."""
+    """The total of a cause so far; times in ns, None: not known. `cpu` is the last one that it came on."""
 
     cpu: int
     count: float = 0
@@ -31,7 +31,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Observation:
-    """What a method has seen, before remedies are added. `migrations` None: not known."""
+    """The observations of a method, before remedies are added. `migrations` None: not known."""
 
     method: str
     tallies: dict[Cause, Tally] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class InterruptionCause:
 
 @dataclass(frozen=True, slots=True)
 class Interruptions:
-    """What interrupted a command on the observed CPUs while it ran there, the costliest cause first.
+    """The interruptions of a command on the observed CPUs while it ran there, the costliest cause first.
 
     `total_ns` and `pct` are of what has a length: by counts, interrupts have none. `throttled`: how often each CPU was
     slowed down for heat or a power limit, where it counts that; `steal_ns`: what a hypervisor took of the CPUs used.

@@ -40,7 +40,7 @@ Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContex
 
 @dataclass(frozen=True, slots=True)
 class NoiseRequest:
-    """What to measure."""
+    """The options of a measurement."""
 
     cpus: CpuSet
     seconds: float
@@ -207,7 +207,7 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """What tracing one event takes on each CPU, in ticks: a page fault with and without it; nothing where it has none.
+    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing where it has none.
 
     In turns, because a processor's speed changes, and a guest's more so.
     """
@@ -273,7 +273,7 @@ def _counting_instead(limits: list[str], naming: list[str]) -> Iterator[None]:
 def open_traces(
     host: Host, cpus: CpuSet, online: CpuSet, size_kb: int, stack: contextlib.ExitStack, of: str = ""
 ) -> list[tracefs.Instance]:
-    """What happens on these CPUs, with a buffer of this size for each, and who sends to them; `of` goes into the names.
+    """Trace these CPUs, with a buffer of this size for each, and the senders to them; `of` goes into the names.
 
     Both end with the stack. Raises NoTraceError.
     """

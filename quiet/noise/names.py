@@ -1,4 +1,4 @@
-"""What a cause is called: for the merge (one cause or two?), for people, and for the table of remedies."""
+"""Names of causes: for the merge (one cause or two?), for people, and for the table of remedies."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hyper
 
 
 class Sent(NamedTuple):
-    """Somebody sent an interrupt to other CPUs."""
+    """A task sent an interrupt to other CPUs."""
 
     time: int
     cpu: int
@@ -130,7 +130,7 @@ class Senders:
 
 
 def _purposes(share: Share) -> tuple[str, ...]:
-    """What an IPI can have been sent for, by what it did."""
+    """An IPI's possible purposes, by its effect."""
     if share.kind == CALL or share.name in FUNCTION_CALLS:
         return (FUNCTION, SHOOTDOWN) if CALLS.get(share.name, share.name) == SHOOTDOWN else (FUNCTION,)
     return (RESCHEDULE,) if share.name in RESCHEDULES else ()
@@ -162,7 +162,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
     """The causes that the kernel's counts of one CPU stand for, by the lines' labels ("LOC", "131", "softirq RCU").
 
-    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not tell a tick from others.
+    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
     """
     shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
     for line, count in grown.items():
@@ -185,7 +185,7 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
 
 def inside(cause: Cause) -> str:
-    """What ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
+    """The work that ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
     kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
     return label(Cause(kind, name)) if kind else ""
 

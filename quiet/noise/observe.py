@@ -1,4 +1,4 @@
-"""What interrupts CPUs while a command runs there, from a process that is elsewhere.
+"""Observe, from a process on another CPU, the interruptions of CPUs while a command runs there.
 
     observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
     observer.start()
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
@@ -28,16 +29,19 @@ from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.measure_and_judge import slowed
 from quiet.noise.names import label
 from quiet.noise.observe_counts import CountsObserver
-from quiet.noise.observe_trace import TraceObserver
 from quiet.noise.remedies import BOOT, KNOB, remedy
 from quiet.noise.smi import SmiCounter
 
+if TYPE_CHECKING:
+    from quiet.noise.observe_trace import TraceObserver
+
 TICK_S = 0.5  # how often tick() should be called
 _REST = 400  # looking takes at most this part of the time
+_CHAINS_S = 1.0  # timing chains takes 20 ms and more for a CPU: not after a shorter command
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The name, of HOST, of all pauses that no event explains, by the SMIs counted meanwhile (None: not known)."""
+    """The HOST name of all pauses without an event, by the SMIs counted in the same time (None: not known)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI
@@ -61,7 +65,11 @@ class Observer:
         self._naming = ""
         self._counts = CountsObserver(host, cpus, tasks)
         virtual = bool(virtualization.hypervisor(self._facts))
-        self._tracer = TraceObserver(host, cpus, tasks, virtual) if trace else None
+        self._tracer: TraceObserver | None = None
+        if trace:
+            from quiet.noise.observe_trace import TraceObserver  # slow to load; a plain run does not trace
+
+            self._tracer = TraceObserver(host, cpus, tasks, virtual)
         self._frequency = FrequencyCounter(host, cpus, tasks.pid)
         self._smis: SmiCounter | None = None
         self._next = 0.0
@@ -120,7 +128,7 @@ class Observer:
         self._name_smis()
         self._now_throttled = virtualization.throttled(self._host, self._cpus)
         self._measured = self._frequency.result(frozenset(self._seen.cpus_used))
-        if self._measured.mean_hz is None:
+        if self._measured.mean_hz is None and self._seconds >= _CHAINS_S:
             self._measured = frequency.by_chains(self._seen.cpus_used) or self._measured
         self._counts.close()
 
@@ -134,7 +142,7 @@ class Observer:
             self._tracer.close()
 
     def _name_smis(self) -> None:
-        """Name the pauses that no event explains by the SMIs that the processor counted meanwhile, if it does."""
+        """Name the pauses that no event explains by the SMIs counted in the same time, if the processor counts them."""
         if not self._smis:
             return
         after = self._smis.read()
@@ -159,7 +167,7 @@ class Observer:
         absent: Mapping[str, str] | None = None,
         in_place: frozenset[str] = frozenset(),
     ) -> Interruptions:
-        """What was seen, each cause with its remedy.
+        """The observations, each cause with its remedy.
 
         `isolated`: the CPUs that remedies are for (None: the observed ones), and that the knobs `in_place` are applied
         to; `absent`: knobs that this host does not have, with the reasons.

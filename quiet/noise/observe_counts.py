@@ -1,4 +1,4 @@
-"""What interrupted a command, from the kernel's counts alone: no right is needed, and no interrupt has a length.
+"""The interruptions of a command from the kernel's counts alone: needs no right, and gives no interrupt a length.
 
 - /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
   it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
@@ -93,7 +93,7 @@ class CountsObserver:
         return sum(self._moved.values()) if self._moved else None
 
     def stolen_ns(self, used: CpuSet) -> float | None:
-        """What the hypervisor took of these CPUs, by /proc/stat; None where that is not counted."""
+        """The stolen time of these CPUs, from /proc/stat; None where that is not counted."""
         first, last = self._first.stolen, self._last.stolen
         known = [last[cpu] - first[cpu] for cpu in used if cpu in first and cpu in last]
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None

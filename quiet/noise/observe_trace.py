@@ -1,4 +1,4 @@
-"""What interrupted a command, from the kernel's trace of its CPUs: few events, read piece by piece, and no detector."""
+"""The interruptions of a command from the kernel's trace of its CPUs: few events, read piece by piece, no detector."""
 
 from __future__ import annotations
 

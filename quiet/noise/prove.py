@@ -37,7 +37,7 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CpuProof:
-    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted meanwhile
+    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted
     (None: not known)."""
 
     gaps: int
@@ -86,7 +86,7 @@ def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None
 
 
 def parse(text: str, smis: int | None) -> CpuProof:
-    """What a CPU's trace has: a line for each window with gaps, with the longest before and in a turn of the loop."""
+    """Parse a CPU's trace: a line for each window with gaps, with the longest before and in a turn of the loop."""
     rows = [tuple(int(number or 0) for number in match.groups()) for match in _EVENT.finditer(text)]
     gaps = sum(max(count, 1) for _, _, count, _ in rows)
     longest = max((max(inner, outer) for inner, outer, _, _ in rows), default=0)

@@ -1,4 +1,4 @@
-"""What is known of each cause: what would remove it, or why nothing can. One line of knowledge each, first match wins.
+"""The remedy for each cause, or why there is none. One line of knowledge each, first match wins.
 
 A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
 line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
@@ -45,7 +45,7 @@ KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
 
 
 class Remedy(NamedTuple):
-    """What removes a cause. `how` says where: a knob, the kernel's command line, the user's own doing, or nowhere."""
+    """The remedy for a cause. `how`: a knob, the kernel's command line, the user's own action, or none."""
 
     kind: str
     pattern: str
@@ -104,7 +104,7 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         _knob(r"sched_rt_period_timer", "rt_throttling", "the real-time bandwidth limit"),
         _user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
         _knob(r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters take turns"),
-        _user(r"perf_swevent_hrtimer", "somebody's perf event on this CPU; end the profiler"),
+        _user(r"perf_swevent_hrtimer", "a perf event on this CPU; end the profiler"),
         _knob(r"hrtimer_wakeup", "tasks", "a task slept with its timer on this CPU; it was here when it did"),
         _knob(
             r"posix_timer_fn|it_real_fn|timerfd_tmrproc|alarmtimer_fired",
@@ -160,9 +160,9 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         _knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples"),
         _user(
             r"lru_add_drain_per_cpu|drain_local_pages_wq",
-            "somebody drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
+            "a program drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
         ),
-        _user(r"update_pages_handler", "somebody changes the size of a trace buffer"),
+        _user(r"update_pages_handler", "a program changes the size of a trace buffer"),
         _knob(r"toggle_allocation_gate", "kfence", "the kernel's own memory checker (KFENCE) samples an allocation"),
         _boot(
             r"psi_avgs_work",
@@ -235,15 +235,15 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
             "an expedited RCU grace period; rcupdate.rcu_normal=1 on the kernel's command line does the same",
         ),
         _knob(r"trc_read_check_handler", "rcu.tasks_ipi", "RCU Tasks Trace looks at what runs here"),
-        _none(r"rcu_barrier_(handler|func)", "somebody waits for the RCU callbacks of all CPUs"),
+        _none(r"rcu_barrier_(handler|func)", "a task waits for the RCU callbacks of all CPUs"),
         _user(r"remote_function|__perf_.*|event_function", "perf changes its events on this CPU"),
         _user(
             r"__(rd|wr)msr_.*|__rdmsr.*",
-            "somebody reads or writes this CPU's model-specific registers (turbostat, monitoring, wrmsr)",
+            "a program reads or writes this CPU's model-specific registers (turbostat, monitoring, wrmsr)",
         ),
-        _user(r"aperfmperf_.*", "somebody reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
+        _user(r"aperfmperf_.*", "a program reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
         _user(r"(invalidate_bh_lru|drain_.*)", "a file system or the memory manager empties per-CPU lists"),
-        _none(r".*", "another CPU had this one run a function; who did is on the same line if the kernel tells"),
+        _none(r".*", "another CPU made this one run a function; the same line names the sender if it is known"),
     ),
     VECTOR: (
         _knob(r"reschedule|Rescheduling interrupts", "tasks", "another CPU woke or moved a task to this one"),
@@ -401,7 +401,7 @@ def remedy(
 
 
 def stopped_by(name: str) -> list[Remedy]:
-    """What a knob or a kernel parameter removes: for `quiet explain`."""
+    """The causes that a knob or a kernel parameter removes: for `quiet explain`."""
     removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
     return [item._replace(text=_of_any(item.text)) for item in removers]
 

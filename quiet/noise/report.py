@@ -76,7 +76,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class TracingCost:
-    """What the tracing itself took; None: not known."""
+    """The cost of the tracing itself; None: not known."""
 
     events: int
     event_ns: Nanoseconds | None
@@ -162,7 +162,7 @@ class NoiseReport:
 
     @property
     def all_limits(self) -> list[str]:
-        """What the measuring had to do without, on any CPU, each once."""
+        """The measurement's limits on any CPU, each once."""
         own = (text for cpu in self.cpus.values() for text in cpu.limits)
         return list(dict.fromkeys([*self.limits, *own]))
 

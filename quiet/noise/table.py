@@ -78,11 +78,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
         cost = "their cost was not measured"
         if cpu.tracing.event_ns is not None:
             part = cpu.tracing.cost_pct
-            cost = (
-                f"at {show(cpu.tracing.event_ns)} each, {part:.4f} % of the time"
-                if part
-                else "too cheap to tell their cost"
-            )
+            cost = f"at {show(cpu.tracing.event_ns)} each, {part:.4f} % of the time" if part else "too cheap to measure"
         yield f"  the tracing itself: {cpu.tracing.events:,} events, {cost}"
     for why, times in sorted(cpu.tick_kept.items()):
         yield f"  the tick could not be stopped {times:,} times: {why}"

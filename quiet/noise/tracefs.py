@@ -171,9 +171,9 @@ class Instance:
         self._write("tracing_on", "0")
 
     def drain(self) -> None:
-        """Take what is there so far out of the kernel's buffers, so that they do not get full.
+        """Move the events recorded so far out of the kernel's buffers, so that the buffers do not fill up.
 
-        Nothing is taken any more when it has become MOST_BYTES: then the buffers get full, and what is lost is counted.
+        Stops at MOST_BYTES: then the buffers fill up, and lost events are counted.
         """
         for cpu in self.cpus:
             if self._taken >= MOST_BYTES:

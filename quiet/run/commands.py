@@ -1,4 +1,4 @@
-"""What a command does about where it runs: it pins what it starts, or has a container engine start it elsewhere.
+"""Detect commands that choose their own CPUs: they pin their children, or have a container engine start them.
 
 docker's and podman's containers have cgroups of their own, which are not below that of the command: without the option
 they run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
@@ -83,7 +83,7 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
 
 
 def warning(start: ContainerStart) -> str:
-    """What to say of such a command, in one line."""
+    """The note about such a command, in one line."""
     if not start.option:
         return f"the container will not run on the isolated CPUs: {start.reason}"
     return (

@@ -29,7 +29,7 @@ _SHOWN = 200  # characters of the command that others see
 
 
 class RunEvents(NamedTuple):
-    """What to do with what the helper says."""
+    """The handlers of the helper's messages."""
 
     waiting: Callable[[Waiting], None]
     ready: Callable[[RunReady], None]

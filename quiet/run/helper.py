@@ -35,7 +35,7 @@ _APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # what a guard is to
 
 
 class RunSession:
-    """One run. `lingering`: the profile that a helper keeps applied, of which this process is a fork."""
+    """One run. `lingering`: the profile that the helper keeps applied; this process is a fork of that helper."""
 
     def __init__(self, host: Host, channel: HelperChannel, caller: Peer, lingering: Lingering | None = None) -> None:
         self._host, self._channel, self._caller, self._lingering = host, channel, caller, lingering
@@ -239,7 +239,7 @@ def _ready(receipt: Receipt, fixed: bool, note: str) -> RunReady:
 
 
 def _ended(outcome: Outcome | None) -> RunEnded:
-    """What the front is to say of a restore; None: somebody else uses the profile."""
+    """The result of a restore, for the front to report; None: another run uses the profile."""
     if outcome is None:
         return RunEnded(True, True, 0, ())
     notes = [f"the restore could not be logged: {outcome.log_error}"] if outcome.log_error else []

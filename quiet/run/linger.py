@@ -33,7 +33,7 @@ class _Stop(Exception):
 
 
 class Lingering:
-    """What is kept applied, and for whom. Every run begins the time anew."""
+    """The profile that stays applied between runs, and its user. Every run restarts the timer."""
 
     def __init__(self, options: RunRequest, ready: RunReady, uid: int) -> None:
         self._profile, self._uid = options.profile, uid
@@ -155,5 +155,5 @@ def _journal_state(reader: Reader) -> tuple[int, int, int] | None:
 
 
 def _placement(options: RunRequest) -> tuple[bool | None, bool, str | None]:
-    """What decides over the partition's kind and its memory."""
+    """The options that determine the partition's type and its memory."""
     return options.threads, bool(options.pinned), options.mems

@@ -13,8 +13,8 @@ from quiet.run import child, identity
 from quiet.run.child import CommandSignals
 
 
-def lock(command: Sequence[str], share: bool, wait_s: float | None, waiting: Callable[[str], None]) -> int:
-    """Run a command while no other run is on the isolated CPUs; its exit code, 128 + N for signal N.
+def lock(host: Host, command: Sequence[str], share: bool, wait_s: float | None, waiting: Callable[[str], None]) -> int:
+    """Run a command while no other run is on the host's isolated CPUs; its exit code, 128 + N for signal N.
 
     Raises Refused when the turn does not come in time.
     """
@@ -37,7 +37,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None, waiting: Cal
             return True
 
         try:
-            with queue.queued(Host(), " ".join(command), wait, share, wait_s):
+            with queue.queued(host, " ".join(command), wait, share, wait_s):
                 running = child.start(program, command, user, signals)
                 if running:
                     running.begin(fixed=False)

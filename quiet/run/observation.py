@@ -1,4 +1,4 @@
-"""What interrupts the isolated CPUs during a run, as the helper observes it, and as the front gets it."""
+"""The interruptions of the isolated CPUs during a run: observed by the helper, received by the front."""
 
 from __future__ import annotations
 

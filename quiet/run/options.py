@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RunRequest(NamedTuple):
-    """What a front asks of the helper. A new option is a field here; the protocol checks its type."""
+    """The request of a front to the helper. A new option is a field here; the protocol checks its type."""
 
     profile: str = "bench"
     cpus: str | None = None
@@ -22,7 +22,7 @@ class RunRequest(NamedTuple):
 
 
 class FrontOptions(NamedTuple):
-    """What the front does itself. A limit of None: any number."""
+    """The front's own options. A limit of None: any number."""
 
     as_user: str | None = None
     report: str | None = None

@@ -1,4 +1,4 @@
-"""What a front and its helper tell each other: one JSON object a line, of a few kinds, on a socket.
+"""The messages between a front and its helper: one JSON object a line, on a socket.
 
 Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (again and again), RunReady,
 Moved, RunEnded; or RunFailure at any time. Either side may close: then the helper ends the command and restores.

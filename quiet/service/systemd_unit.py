@@ -112,7 +112,7 @@ def _program() -> list[str]:
 
 
 def _mounts() -> str:
-    """What has to be mounted before the program can run."""
+    """The paths that must be mounted before the program can run."""
     needed = dict.fromkeys([sys.executable, os.path.realpath(sys.executable), os.path.dirname(quiet.__file__)])
     return " ".join(word(path) for path in needed)
 

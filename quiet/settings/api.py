@@ -43,7 +43,7 @@ class AppliedHost(NamedTuple):
 
 
 def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
-    """What `quiet.apply` would change, and what it would skip and why. Writes nothing, needs no root."""
+    """Plan the changes of `quiet.apply`, and its skips with their reasons. Writes nothing, needs no root."""
     return verify.plan_now(_reader(root), _loaded(profile), cpus)[0]
 
 

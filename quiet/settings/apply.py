@@ -30,7 +30,7 @@ _ROUNDS = 5  # tasks fork and drivers request interrupts while we write
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an apply did. `failures` are changes that did not stick for a reason no knob expects."""
+    """The result of an apply. `failures` are changes that did not stick for a reason no knob expects."""
 
     profile: str
     cpus: CpuPartition
@@ -114,7 +114,7 @@ class _Apply:
             self.log.reserve(self.new, [(c.target, c.wanted) for c in self.made.changes], self.record.entries)
 
     def run(self) -> Receipt:
-        """Write what was prepared, and what turns up meanwhile."""
+        """Write the prepared changes, and those that become necessary during the apply."""
         assert self.made is not None
         made, changes = self.made, dict[str, Change]()
         for _ in range(_ROUNDS):

@@ -148,7 +148,7 @@ def end_hold(host: Host, source: str) -> None:
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """What was written and has another value now, with that value; not where the kernel changes it by itself."""
+    """Written targets that have another value now, with that value; not where the kernel changes it by itself."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

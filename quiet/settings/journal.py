@@ -34,7 +34,7 @@ _READS = 3  # of a journal that seems damaged: a writer may have been at work
 
 
 class JournalDamaged(Refused):
-    """What is applied is not known for certain."""
+    """The journal is damaged, so the applied settings are not known for certain."""
 
 
 def boot_id(reader: Reader) -> str:

@@ -25,7 +25,7 @@ Item = Mapping[str, Any]
 
 
 class Damage(NamedTuple):
-    """What is wrong with a line (0: with the whole file), or with all from it to `last`."""
+    """The damage to a line (0: to the whole file), or to all from it to `last`."""
 
     line: int
     reason: str
@@ -56,7 +56,7 @@ class Lines(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What a writer has to know of an undamaged journal to go on with it."""
+    """The state of an undamaged journal that a writer needs to continue it."""
 
     end: int  # of its last whole line, in bytes
     lines: int

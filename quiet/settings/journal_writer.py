@@ -95,7 +95,7 @@ class Journal:
             ) from None
 
     def stay(self) -> None:
-        """What was applied for one command stays applied after it."""
+        """Record that the settings applied for one command stay after it."""
         self._add({"op": "stay"})
 
     def before(self, entries: Iterable[TargetState]) -> None:
@@ -196,7 +196,7 @@ def opened(host: Reader) -> Iterator[Journal]:
 
 @contextlib.contextmanager
 def unchanged(log: Journal, started: bool) -> Iterator[None]:
-    """What precedes the first change: when it fails, a journal `started` in it is removed. Raises Refused."""
+    """Around the work before the first change: when it fails, a journal `started` in it is removed. Raises Refused."""
     try:
         yield
     except (OSError, QuietError) as error:

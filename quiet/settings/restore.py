@@ -30,7 +30,7 @@ from quiet.targets import registry, value_types
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a restore did. Every setting is restored when `conflicts` and `failures` are both empty."""
+    """The result of a restore. Every setting is restored when `conflicts` and `failures` are both empty."""
 
     profile: str | None  # None: nothing was applied
     restored: int
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """What is not restored, or may not be."""
+        """The settings that are not restored, or may not be."""
         return self.conflicts + self.failures + self.damage
 
     @property
@@ -217,7 +217,7 @@ def _failure(failure: Failure) -> str:
 def _conflict(entry: TargetState, found: str | None) -> Skipped:
     was = value_types.plain(entry.kind, entry.before) if entry.before is not None else "absent"
     return Skipped(
-        entry.knob, entry.target, f"somebody else made it '{found}' (found '{was}', applied '{entry.wanted}')"
+        entry.knob, entry.target, f"changed to '{found}' after the apply (original '{was}', applied '{entry.wanted}')"
     )
 
 

@@ -23,7 +23,7 @@ _PATIENCE_S = 60  # for another quiet that is at work
 @contextmanager
 def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
-    with locked(host, _PATIENCE_S):  # also tells who may not
+    with locked(host, _PATIENCE_S):  # also reports a user without permission
         try:
             fd = host.open(_USERS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:

@@ -18,7 +18,7 @@ def _get(reader: Reader, path: str) -> str | None:
 def _remove(host: Host, path: str) -> None:
     if path == ROOT and (others := groups(host)):
         # unmounting would end them, and their settings could not be restored
-        raise OSError(errno.EBUSY, f"somebody else's groups are in it: {', '.join(others)}")
+        raise OSError(errno.EBUSY, f"it contains groups of other programs: {', '.join(others)}")
     host.umount(path)
 
 

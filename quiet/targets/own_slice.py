@@ -4,7 +4,7 @@
     own-slice:quiet.slice/AllowedCPUs        a property of it (systemd.resource-control(5)): "2-3"
 
 What is started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, is on the
-isolated CPUs. The unit lies in /run, and is not removed while such a unit of somebody else's is in it.
+isolated CPUs. The unit lies in /run, and is not removed while it contains a unit of another program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEAD = "# by quiet; `quiet restore` removes it\n[Unit]\nDescription=The isolate
 _LIVE = {"AllowedCPUs": "cpuset.cpus", "AllowedMemoryNodes": "cpuset.mems", "MemorySwapMax": "memory.swap.max"}
 _UNITS = (".scope", ".service", ".slice")
 NOT_STARTED, NO_UNIT = "a unit without its cgroup", "a cgroup without our unit"
-"""What a kill between two steps leaves, so that a restore does not take it for absent; or what others have made."""
+"""The state after a kill between two steps, which a restore must not take for absent; or another program's unit."""
 
 
 def _file(name: str) -> str:

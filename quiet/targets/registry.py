@@ -114,7 +114,7 @@ def watched_files(reader: Reader, target: str) -> Sequence[str]:
 
 
 def identity(reader: Reader, target: str) -> str | None:
-    """What must still be the same for a recorded value to belong to this target, or None."""
+    """The identity that a target must still have for a recorded value to belong to it, or None."""
     target_type, name = split(target)
     return target_type.identity(reader, name)
 

@@ -29,7 +29,7 @@ class Area(NamedTuple):
 
 
 def areas(reader: Reader) -> list[Area]:
-    """What the host swaps to, in the kernel's order."""
+    """The host's swap areas, in the kernel's order."""
     lines = []
     for line in (reader.text("/proc/swaps") or "").splitlines()[1:]:
         fields = line.split()

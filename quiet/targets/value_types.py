@@ -11,7 +11,7 @@ TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "
 UNIT = "unit"  # a systemd unit's state, in words
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
-_UNIT_WORDS = {"active", "masked", "stale"}  # of a systemd unit's; how it is enabled is told, and never written
+_UNIT_WORDS = {"active", "masked", "stale"}  # a systemd unit's; whether it is enabled is reported, and never written
 _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
 

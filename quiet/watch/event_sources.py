@@ -137,9 +137,9 @@ class Sources:
         named = (("devices", self._devices), ("network links", self._links), ("processes", self._processes))
         parts += [name for name, source in named if source is not None]
         if self._files is not None and self._files.left_out:
-            parts.append(f"{self._files.left_out} files only by looking")
+            parts.append(f"{self._files.left_out} files polled only")
         if self.missing:
-            parts.append(f"not told of {', '.join(self.missing)}: these only by looking")
+            parts.append(f"no notifications of {', '.join(self.missing)}: polled only")
         return ", ".join(parts)
 
     def register(self, poll: select.poll, resting: bool) -> None:

@@ -69,7 +69,7 @@ class HistoryWriter:
         self._cpus, self._from, self._to, self._expected_from = cpus, now, now, now
 
     def add(self, items: list[Interruption], expected: list[Interruption], now: float | None = None) -> None:
-        """What came since the last call. Raises OSError when it cannot be written for now."""
+        """Add the events since the last call. Raises OSError when they cannot be written for now."""
         now = time.time() if now is None else now
         late = now < self._to  # the clock was set back
         if self._counts:
@@ -93,7 +93,7 @@ class HistoryWriter:
         if not self._waiting:
             return
         if os.fstat(self._fd).st_nlink == 0:
-            self._open()  # somebody removed the file
+            self._open()  # the file was deleted
         elif os.fstat(self._fd).st_size >= self._most_bytes // 2:
             os.replace(f"{self.folder}/{NAME}", f"{self.folder}/{OLD}")
             self._open()

@@ -1,4 +1,4 @@
-"""What the history says: each cause with its count, its first and last minute and its busiest one."""
+"""Summarize the history: each cause with its count, its first and last minute and its busiest one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def since(text: str, now: float | None = None) -> float:
 
 
 def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
-    """What is recorded in a folder. Raises UsageError where there is no history, or it cannot be read."""
+    """Read the history in a folder. Raises UsageError where there is none, or it cannot be read."""
     gathered: dict[str, _Gathered] = {}
     expected: Counter[str] = Counter()
     watched, cpus, damaged = 0, set[int](), 0

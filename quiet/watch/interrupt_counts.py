@@ -1,4 +1,4 @@
-"""What interrupted some CPUs since the last look, from counters that any CPU can read: no IPI, no right needed.
+"""The interruptions of CPUs since the last check, from counters that any CPU can read: no IPI, no right needed.
 
 /proc/interrupts, softirqs, schedstat and stat print per-CPU variables of the kernel (kernel/irq/proc.c,
 arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the others'
@@ -25,7 +25,7 @@ INTERRUPTS, SOFTIRQS, SCHEDSTAT, STAT = "/proc/interrupts", "/proc/softirqs", "/
 SWITCHES = Cause(THREAD, "task switch")  # a task began to run, be it the CPU's own after a sleep
 STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
-"""What the tick brings, on a CPU that has one."""
+"""The causes that come with the tick, on a CPU that has one."""
 
 _RUNS = 9  # of the words of a CPU in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
 _WRAP, _HALF = 1 << 32, 1 << 31  # the interrupt counters are unsigned int
@@ -70,7 +70,7 @@ class InterruptCounts:
         self._files = {}
 
     def look(self, cpus: CpuSet) -> list[Interruption]:
-        """What has come on these CPUs since the last look. Raises OSError."""
+        """The interruptions of these CPUs since the last check. Raises OSError."""
         found: list[Interruption] = []
         grown: dict[int, dict[str, float]] = {}
         purposes: dict[str, str] = {}

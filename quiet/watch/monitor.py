@@ -80,7 +80,7 @@ class Monitor:
             self._history.start(cpus)
 
     def describe(self) -> str:
-        """What is watched and where that is kept, in a few words."""
+        """A short description of the monitored CPUs and the history's place."""
         words = f"interruptions of {_on(self._cpus)} every {self.interval_s:g} s"
         words += f" (not counted here: {', '.join(self._counts.missing)})" if self._counts.missing else ""
         return words + (f", history in {self._history.folder}" if self._history else ", no history")

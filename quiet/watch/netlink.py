@@ -77,7 +77,7 @@ class Uevents(_Netlink):
     protocol = _UEVENT
 
     def read(self) -> list[Uevent]:
-        """What has come since."""
+        """The messages since the last call."""
         return [event for data in self._messages() if (event := uevent(data))]
 
 

@@ -64,7 +64,7 @@ class RateLimit:
         return self._last + self.interval
 
     def pending_at(self, first: float) -> float:
-        """When to check after notifications of which the first came then."""
+        """When to check after a series of notifications that began at `first`."""
         return max(first + SETTLE_S, self._at + (self._debt - BURST_S) / BUSY_SHARE)
 
     def judged(self, began: float, now: float) -> None:
@@ -72,7 +72,7 @@ class RateLimit:
         self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
-        """When to check the threads of which the first came then."""
+        """When to check new threads, the first reported at `first`."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repaired(self, now: float) -> None:

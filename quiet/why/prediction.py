@@ -20,7 +20,7 @@ _PLACING = frozenset({"cpuset", "tasks", "irq", "workqueue"})
 
 
 class Prediction:
-    """What a profile can do on this host. `applied`: it is applied already."""
+    """The effect of a profile on this host. `applied`: it is applied already."""
 
     def __init__(self, facts: Facts, profile: Profile, plan: Plan, applied: bool) -> None:
         self._plan = plan

@@ -1,7 +1,7 @@
 """Run a command as if this program were not there: its files, terminal, signals and exit code are the caller's.
 
-The command stays in this process group, so that the terminal's own signals reach it without us; what somebody sends to
-this process is handed on. siginfo tells the two apart: a terminal's signals come from the kernel.
+The command stays in this process group, so that the terminal's own signals reach it without us; signals sent to
+this process are forwarded. siginfo distinguishes the two: a terminal's signals come from the kernel.
 """
 
 from __future__ import annotations

@@ -129,17 +129,17 @@ def row(label: str, rounds: int, cpu: int, shared: Path) -> None:
     for number in range(rounds):
         for at in range(len(tools)):
             tools[(at + number) % len(tools)]()
-    told = [each["headline"]["value"] for each in ours if each["headline"]["value"] is not None]
+    values = [each["headline"]["value"] for each in ours if each["headline"]["value"] is not None]
     kept = [each["calibration"]["kept"] / each["calibration"]["trials"] for each in ours if each.get("calibration")]
-    line = f"{label:<10}{ours[0]['counter']['name']:<20}{len(told)} of {rounds} told"
-    if told:
-        line += f"  spread {span(told):.4f} %  median {statistics.median(told):,.1f}"
-        line += f" ({statistics.median(told) / params['n']:.4f} a round)"
+    line = f"{label:<10}{ours[0]['counter']['name']:<20}{len(values)} of {rounds} with a value"
+    if values:
+        line += f"  spread {span(values):.4f} %  median {statistics.median(values):,.1f}"
+        line += f" ({statistics.median(values) / params['n']:.4f} a round)"
     if kept:
         line += f"  kept {min(kept):.0%} to {max(kept):.0%}"
     print(line)
     known = KNOWN.get(label, KNOWN.get(name))
-    if known and told and platform.machine() == "x86_64":
+    if known and values and platform.machine() == "x86_64":
         inside = [each["headline"]["interval"] for each in ours if each["headline"]["interval"]]
         right = sum(low <= known * params["n"] + OWN and high >= known * params["n"] for low, high in inside)
         print(

@@ -41,7 +41,7 @@ CATEGORIES = {VECTOR: "tick", COUNTED: "other interrupt", THREAD: "task", FAULT:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run. `smallest`: the shortest gap it tells from none; `finest`: the shortest one in this run."""
+    """One run. `smallest`: the shortest gap it distinguishes from none; `finest`: the shortest one in this run."""
 
     period: float
     net: float | None

@@ -5,7 +5,7 @@
 In each round `cbench doctor` names a difference. Then its processes of the next round, which it has not seen, are drawn
 into 50 pairs of sides, one side is made slower by the named difference or by a third of it, and the test of `cbench
 compare` looks for it. Wanted: found in 70 to 90 %, a third of it in less than 30 %, equal code called different in at
-most 7 of 100. With --busy a loop keeps another CPU busy meanwhile. Nothing is changed on this host.
+most 7 of 100. With --busy a loop keeps another CPU busy at the same time. Nothing is changed on this host.
 """
 
 from __future__ import annotations

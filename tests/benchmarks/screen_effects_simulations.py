@@ -45,7 +45,7 @@ def false_alarms(count: int) -> None:
     print("| noise | other effects | alpha in % | " + " | ".join(f"{blocks} blocks" for blocks in BLOCKS) + " |")
     print("| --- | --- | ---: |" + " ---: |" * len(BLOCKS))
     for kind in KINDS:
-        for sizes, told in (((0.0, 0.0, 0.0), "none"), ((2.0, 1.0, 1.0), "three")):
+        for sizes, label in (((0.0, 0.0, 0.0), "none"), ((2.0, 1.0, 1.0), "three")):
             # Twice the noise at a level of the first factor is an effect of that factor.
             real = REAL if any(sizes) else {(ALIGN,)} if kind == "unequal" else set()
             lowest = {
@@ -59,7 +59,7 @@ def false_alarms(count: int) -> None:
             }
             for alpha in (0.05, STRICT):
                 cells = (f"{100 * np.mean(lowest[blocks] < alpha):.2f}" for blocks in BLOCKS)
-                print(f"| {kind} | {told} | {100 * alpha:g} | {' | '.join(cells)} |")
+                print(f"| {kind} | {label} | {100 * alpha:g} | {' | '.join(cells)} |")
 
 
 def power(count: int) -> None:

@@ -98,11 +98,11 @@ def main() -> None:
         return
     rounds = []
     for _ in range(ROUNDS):
-        told = {}
+        numbers = {}
         for name in WAYS:
             done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=True)
-            told[name] = [float(each) for each in done.stdout.split()]
-        rounds.append(told)
+            numbers[name] = [float(each) for each in done.stdout.split()]
+        rounds.append(numbers)
     for name in WAYS:
         used, memory = (statistics.median(each[name][at] for each in rounds) for at in (0, 1))
         low, high = rounds[0][name][2:]

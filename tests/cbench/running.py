@@ -35,6 +35,14 @@ def comes(happened: Callable[[], object]) -> bool:
     return True
 
 
+def alive(pid: int) -> bool:
+    """Whether it is there, and no zombie that nobody waits for."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
 def queued() -> float:
     """Seconds in which this thread could have run so far and others did (Documentation/scheduler/sched-stats.rst)."""
     return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9

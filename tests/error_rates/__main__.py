@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.error_rates.rate import MeasuredRate, Rate
 
-PARTS = ("order", "compare", "screen", "ab", "gate")
+PARTS = ("order", "fleet", "compare", "screen", "ab", "gate")
 CHUNK = 25
 BEGIN, END = "<!-- make error-rates: begin -->", "<!-- make error-rates: end -->"
 

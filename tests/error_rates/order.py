@@ -131,6 +131,7 @@ SPREADS: dict[str, Simulated] = {
 RATES: tuple[Rate, ...] = (
     *(Rate(NULL, name, each.matters(), 0, 5) for name, each in NULLS.items()),
     *(Rate(SAID, name, each.claims(), 0, 5) for name, each in list(NULLS.items())[1:3]),
+    Rate(SAID, "normal, 5 tests, 2 + 1 runs", Simulated(tests=5, fixed=2, random=1).claims(), 0, 5),
     *(
         Rate(
             "`cbench order analyze`: a difference of location claimed where only the spread differs",

@@ -1,4 +1,4 @@
-"""Record machines of the lab anew: boots each and keeps what `quiet record` says there.
+"""Record the lab's machines again: boot each and keep the output of `quiet record`.
 
     python -m tests.hosts.record [MACHINE...]
 

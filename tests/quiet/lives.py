@@ -38,18 +38,18 @@ _ONLINE = f"/{CPU}/online"  # made by the kernel of what each CPU's own file say
 
 
 class Life:
-    """What is known of a machine while it lives. `told`: how often each thing has happened, over many lives."""
+    """What is known of a machine while it lives. `counts`: how often each thing has happened, over many lives."""
 
-    def __init__(self, random: Random, root: Path, told: dict[str, int]) -> None:
+    def __init__(self, random: Random, root: Path, counts: dict[str, int]) -> None:
         shutil.rmtree(root / "run", ignore_errors=True)
-        self.random, self.told = random, told
+        self.random, self.counts = random, counts
         found, cpus = files(random)
         closed = frozenset(f"/{name}" for name in found if name.endswith("_list") and random.random() < 0.1)
         self.host = Memory(str(root), found, closed)
         self.wanted = profiles(random, cpus)
         self.first = dict(self.host.files)
-        self.touched: set[str] = set()  # by somebody else
-        self.theirs: dict[str, str] = {}  # what somebody else wrote over what we had settled
+        self.touched: set[str] = set()  # by another program
+        self.theirs: dict[str, str] = {}  # values that another program wrote over ours
 
     def live(self) -> None:
         """Raises AssertionError where a law does not hold."""
@@ -138,13 +138,13 @@ class Life:
                 found = written.get(target(path), self.host.files[path])
                 assert found == self.host.text(path), f"{path} was ours, then another's, and nobody says so"
         for path, value in self.theirs.items():
-            assert self.host.files[path] == value, f"{path} was somebody else's, and is overwritten"
+            assert self.host.files[path] == value, f"{path} belongs to another program, and is overwritten"
         assert outcome.complete == (not named)
         assert (journal.load(self.host) is None) == outcome.complete
         self._tell("restored" if outcome.complete else "restored but for what is named")
 
     def _is_another(self, path: str, record: AppliedState) -> bool:
-        """Whether what is there now is neither as found, nor of our making, nor what the kernel changes by itself."""
+        """Whether the value is neither the original, nor ours, nor one that the kernel changes by itself."""
         entry = record.entries.get(target(path))
         if entry is None:
             return True
@@ -156,11 +156,11 @@ class Life:
         return set(self.first) - set(self.host.files)
 
     def _tell(self, what: str) -> None:
-        self.told[what] = self.told.get(what, 0) + 1
+        self.counts[what] = self.counts.get(what, 0) + 1
 
 
 def split(cpus: CpuPartition, facts: Facts) -> None:
-    """The sets are disjoint, run, and leave somebody to do the housekeeping."""
+    """The sets are disjoint, run, and leave a CPU for housekeeping."""
     assert cpus.isolated
     assert cpus.housekeeping
     assert not cpus.isolated & cpus.housekeeping

@@ -236,7 +236,7 @@ def files(random: Random) -> tuple[dict[str, str], list[int]]:
 
 
 def stubborn(random: Random, host: Memory) -> None:
-    """Give the host laws of its own: refusals by path, values that the hardware rounds, a file that goes meanwhile."""
+    """Give the host its own laws: refusals by path, values that the hardware rounds, a file that vanishes."""
     paths = [path for path in host.files if path.startswith(("/sys", "/proc"))]
     refused = {path: random.choice(REFUSALS) for path in random.sample(paths, random.randrange(min(9, len(paths) + 1)))}
     leaving = random.choice(paths) if random.random() < 0.05 else None
@@ -261,7 +261,7 @@ def _device(path: str) -> bool:
 
 
 def meddling(random: Random, touched: set[str]) -> Law:
-    """Somebody else who writes in between."""
+    """Another program that writes in between."""
     when = random.randrange(1, 40)
 
     def law(kernel: Memory, path: str, value: str) -> str:
@@ -273,7 +273,7 @@ def meddling(random: Random, touched: set[str]) -> Law:
 
 
 def meddle(random: Random, host: Memory, most: int) -> set[str]:
-    """Somebody else changes some files: their paths."""
+    """Another program changes some files: their paths."""
     names = [name for name in NUMBERS if f"/{name}" in host.files and "smt/control" not in name]
     names += [
         path[1:] for path in host.files if path.endswith("smp_affinity_list") or ("/policy" in path and "_freq" in path)
@@ -298,4 +298,4 @@ def profiles(random: Random, cpus: list[int]) -> Profile:
         sets["isolated"] = cpulist.format(isolated)
         if set(cpus) - isolated and random.random() < 0.3:
             sets["housekeeping"] = cpulist.format(some(random, frozenset(cpus) - isolated))
-    return check({"name": "made up", "cpus": sets, "knobs": chosen}, "profile made up", "made-up")
+    return check({"name": "drawn", "cpus": sets, "knobs": chosen}, "profile drawn", "drawn")

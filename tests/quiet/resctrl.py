@@ -42,7 +42,7 @@ def neighbours(mask: int) -> bool:
 
 
 class Resctrl(Kernel):
-    """Two caches of level 3 for CPUs 0-1 and 2-3, with `ways` ways of which the two highest are devices' too."""
+    """Two caches of level 3 for CPUs 0-1 and 2-3, with `ways` ways; devices share the two highest."""
 
     def __init__(self, root: Path, cdp: bool = False, closids: int = 4, ways: int = 11) -> None:
         files = machine(cpus=4, cgroup=0) | {"sys/fs/resctrl/": "", "proc/cpuinfo": "x\nflags : cat_l3"}

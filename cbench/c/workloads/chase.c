@@ -1,5 +1,5 @@
 /*
- * chase: n loads, each of which reads the address of the next.
+ * chase: n loads; each reads the address of the next.
  *
  * One link every `stride` bytes of the buffer, led by Sattolo's algorithm into
  * one random cycle through all of them, so that no prefetcher

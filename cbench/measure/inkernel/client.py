@@ -199,7 +199,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
     words = {
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
-        Reason.BUSY: "somebody else is measuring in the kernel: wait until that has ended",
+        Reason.BUSY: "another process is measuring in the kernel: wait until it has ended",
         Reason.NO_MEMORY: f"{work}: the kernel has not that much memory to spare",
         Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more a trial, at most {limit_ns / 1e6:g} ms "
         f"are allowed; try --param n={max(1, answer.fitting_n)}",

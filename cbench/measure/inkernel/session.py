@@ -18,7 +18,7 @@ from quiet import QuietError, UsageError
 CHUNK = 1000
 """Trials of one request: what is lost when the next is interrupted."""
 AGAIN = 10
-"""Trials that are discarded at the beginning of each: the caches were somebody else's in between."""
+"""Trials discarded at the beginning of each request: other programs used the caches in between."""
 HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()"
 
 
@@ -31,7 +31,7 @@ def check(workload: Workload, counter: str) -> None:
 
 
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
-    """Measure a job with interrupts off, in requests of CHUNK trials, each of which the keeper gets at once.
+    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each at once.
 
     Raises QuietError when the module cut them short, Refused when it is not there or not
     allowed.

@@ -5,14 +5,16 @@ D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurem
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import isnan, sqrt
 
 import numpy as np
 
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
+from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
-from cbench.stats import median_ranks, multiple_testing
+from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
@@ -86,6 +88,7 @@ class SeriesResult:
     away: Values | None = field(default=None, repr=False)
     p_adjusted: float | None = None
     significant: bool = False
+    hosts: HostComparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +125,29 @@ class Analysis:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
-def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
-    """Everything."""
-    trials, slices = trials.grouped()
+def analyze(
+    trials: Trials,
+    rules: AnalysisRules,
+    keep: Callable[[Values], Values] = lambda values: values,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Analysis:
+    """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
+
+    `keep`: where the sorted values of each series are kept, for data that are not in memory.
+    """
+    whole, slices = trials.grouped()
+    trials = whole if rules.published else aligned(whole)
     before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
-    series = [_series(trials, number, rows, before, gone, pair) for number, rows in enumerate(slices)]
+    times = runs_by_host(trials)
+    series = []
+    for number, rows in enumerate(slices):
+        one = _series(trials, number, rows, before, gone, pair, times)
+        fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
+        series.append(replace(one, fixed=fixed, random=random))
+        if progress is not None:
+            progress("analyzing", number + 1, len(slices))
+    if trials.host is not None and not rules.published:
+        series = [_stratified(each, whole, rows, gone, pair) for each, rows in zip(series, slices, strict=True)]
     p = np.array([np.nan if (each := deciding_p(one, rules)) is None else each for one in series])
     adjusted = multiple_testing.adjusted(p, rules.correction).tolist()
     results = tuple(
@@ -152,21 +173,90 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
     """The pair of each run, where they are compared so."""
     kinds = None if rules.published or rules.unpaired else _kinds(trials)
-    return None if kinds is None else paired.pairs_of_runs(kinds)
+    if kinds is None or trials.host is None:
+        return None if kinds is None else paired.pairs_of_runs(kinds)
+    host = host_of_run(trials)
+    found, number = np.full(kinds.size, -1, dtype=np.int32), 0
+    for each in np.unique(host).tolist():
+        pair = paired.pairs_of_runs(kinds[host == each])
+        if pair is None:
+            return None
+        found[host == each] = np.where(pair >= 0, pair + number, -1)
+        number += int(pair.max()) + 1
+    return found
+
+
+def host_of_run(trials: Trials) -> Codes:
+    """Of each run the number of its host."""
+    assert trials.run is not None
+    assert trials.host is not None
+    host = np.zeros(int(trials.run.max()) + 1, dtype=np.int32)
+    host[trials.run] = trials.host
+    return host
+
+
+def runs_by_host(trials: Trials) -> Codes | None:
+    """Of each row the number of its run, counted on its host; None where runs are not known."""
+    if trials.host is None or trials.run is None:
+        return trials.run
+    host = host_of_run(trials)
+    first = np.full(len(trials.hosts), host.size, dtype=np.int32)
+    np.minimum.at(first, host, np.arange(host.size, dtype=np.int32))
+    return np.asarray(trials.run - first[trials.host], dtype=np.int32)
+
+
+def _stratified(
+    result: SeriesResult, whole: Trials, rows: slice, gone: Flags | None, pair: Codes | None
+) -> SeriesResult:
+    """The same with its hosts; without a test where no host has both orders. `whole`: in the units of each host."""
+    assert whole.host is not None
+    keep = ~np.isnan(whole.value[rows]) if gone is None else ~gone[rows]
+    value, random, host = whole.value[rows][keep], whole.random[rows][keep], whole.host[rows][keep]
+    of_row = None
+    if pair is not None and whole.run is not None and result.signed_ranks is not None:
+        of_row = pair[whole.run[rows][keep]]
+    found, p_interaction, p_pooled = compare(value, random, host, whole.hosts, of_row)
+    test, pairs = stratified.van_elteren(value, random, host), None
+    if of_row is not None:
+        apart, at = [], []
+        for number in range(len(whole.hosts)):
+            inside = host == number
+            away = shift.differences(*paired.matched(value[inside], random[inside], of_row[inside]))
+            apart.append(away)
+            at.append(np.full(away.size, number, dtype=np.int32))
+        away = np.concatenate(apart)
+        test, pairs = stratified.signed_ranks(away, np.concatenate(at)), away.size
+    if test is None:
+        return replace(result, test=None, p_permutation=None)
+    return replace(
+        result,
+        p_spread=spread_p(value, random, host),
+        hosts=HostComparison(test.z, test.p, test.strata, p_pooled, p_interaction, found, pairs),
+    )
 
 
 def _series(
-    trials: Trials, number: int, rows: slice, before: Codes | None, gone: Flags | None, pair: Codes | None
+    trials: Trials,
+    number: int,
+    rows: slice,
+    before: Codes | None,
+    gone: Flags | None,
+    pair: Codes | None,
+    times: Codes | None,
 ) -> SeriesResult:
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
-    run, position, before = (None if each is None else each[rows] for each in (trials.run, trials.position, before))
+    run, position, before, times = (
+        None if each is None else each[rows] for each in (trials.run, trials.position, before, times)
+    )
     failed_fixed = failed_random = 0
     if gone is not None and gone[rows].any():
         counts = ~gone[rows]
         failed_fixed, failed_random = (int(np.count_nonzero(each & ~counts)) for each in (fixed, random))
         random, fixed, value = random[counts], fixed[counts], value[counts]
-        run, position, before = (None if each is None else each[counts] for each in (run, position, before))
+        run, position, before, times = (
+            None if each is None else each[counts] for each in (run, position, before, times)
+        )
     inside = value[random]
     fixed_part, random_part = _part(value[fixed], failed_fixed), _part(inside, failed_random)
     test = p_permutation = None
@@ -190,9 +280,9 @@ def _series(
         first = within_run_effects.first_trial(ordered, position[random])
         if before is not None:
             against = within_run_effects.against_others(ordered, before[random])
-    if run is not None and trials.timed and value.size:
+    if times is not None and trials.timed and value.size:
         away = value - np.where(random, random_part.median, fixed_part.median)
-        drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
+        drift = within_run_effects.drift(away, times) if np.isfinite(away).all() else None
     return SeriesResult(
         trials.names[number],
         fixed_part,
@@ -221,6 +311,8 @@ def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
         return None
     if rules.published:
         return result.test.p
+    if result.hosts is not None:
+        return result.hosts.p if result.signed_ranks else max(result.hosts.p, result.p_brunner_munzel or 0.0)
     if result.signed_ranks is not None:
         return result.signed_ranks.p
     return max(result.p_permutation, result.p_brunner_munzel or 0.0)
@@ -251,11 +343,7 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 def _kinds(trials: Trials) -> Flags | None:
     """Of each run in time whether its order is random; None where the time is not known."""
-    if trials.run is None or not trials.timed or not trials.run.size:
-        return None
-    kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)  # all rows of a run have one order
-    kinds[trials.run] = trials.random
-    return kinds
+    return trials.run_orders() if trials.timed else None
 
 
 def sequence(random: Flags) -> Sequence:

@@ -68,7 +68,7 @@ def spread_p(first: Values, second: Values) -> float | None:
     m, n = first.size, second.size
     if min(m, n) < FEWEST:
         return None
-    away = np.concatenate([_away(each) for each in (first, second)])
+    away = np.concatenate([np.abs(each - _on_the_grid(each)) for each in (first, second)])
     order = np.argsort(away, kind="stable")
     scores = _scores(m + n)
     lengths = tied(away[order])
@@ -96,6 +96,15 @@ def spread_ratio(first: Values, second: Values) -> float | None:
 def _away(ordered: Values) -> Values:
     """From the median."""
     return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
+
+
+def _on_the_grid(ordered: Values) -> float:
+    """The median; of a coarse clock's values the more frequent of the two middle ones, since half a step between both
+    would put all distances of one sample where the other one has none."""
+    below, above = float(ordered[(ordered.size - 1) // 2]), float(ordered[ordered.size // 2])
+    if below < above and 2 * (1 + int(np.count_nonzero(ordered[1:] > ordered[:-1]))) <= ordered.size:
+        return below if np.count_nonzero(ordered == below) >= np.count_nonzero(ordered == above) else above
+    return (below + above) / 2
 
 
 def _median(values: Values) -> float:

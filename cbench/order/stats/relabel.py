@@ -48,7 +48,8 @@ def changed_by_chance(
     step = -(-len(counted) // most)
     chosen = counted[::step]
     draw = np.random.default_rng(SEED)
-    labels = None if trials.run is None else _labels(_kinds(trials), pair, draw)
+    kinds_of_runs = trials.run_orders()
+    labels = None if kinds_of_runs is None else _labels(kinds_of_runs, pair, draw)
     ends = []
     for number in chosen:
         rows = slices[number]
@@ -68,13 +69,6 @@ def changed_by_chance(
         return None
     p = (1 + int(np.count_nonzero(changes >= seen[1]))) / (DRAWS + 1) if step == 1 else None
     return ByChance(float(changes.mean()) * seen[0] / pairs, p)
-
-
-def _kinds(trials: Trials) -> Flags:
-    assert trials.run is not None
-    kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)
-    kinds[trials.run] = trials.random
-    return kinds
 
 
 def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDArray[np.bool_]:

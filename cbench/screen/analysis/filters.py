@@ -1,4 +1,4 @@
-"""Abridgments: named choices of treatments at the time of the analysis, and what each of them can still tell."""
+"""Abridgments: named choices of treatments at analysis time, and the effects that each can still test."""
 
 from __future__ import annotations
 

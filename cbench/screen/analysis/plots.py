@@ -39,8 +39,8 @@ def plot_tests(
     ranks: Mapping[Effect, EffectTest],
     part: ResponseSlice,
 ) -> dict[Effect, EffectTest]:
-    """Tests against the batches: of what hard factors have a part in, which iterations cannot test, and of all others:
-    that an effect changes from batch to batch, the batches alone can tell. `ranks`: tests within iterations."""
+    """Tests against the batches: of effects with hard factors, which iterations cannot test, and of all others, because
+    only batches show whether an effect changes from batch to batch. `ranks`: tests within iterations."""
     tests = {}
     for effect, row in rows.items():
         if split is not None and row.p is not None and row.stratum:

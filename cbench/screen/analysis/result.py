@@ -180,7 +180,7 @@ class AdjustedSize(EffectSize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectResult(EffectSize):
-    """An effect and its test. `why`: what keeps it from being tested, or from being told from others. `interval`: of
+    """An effect and its test. `why`: the reason why it is untested or aliased. `interval`: of
     one that is signed; `percent`: of the mean of all treatments."""
 
     magnitude: float | None
@@ -195,7 +195,7 @@ class EffectResult(EffectSize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastResult(EffectResult):
-    """What only a sum of effects can be told of: aliased interactions; or an effect of three factors or more in a
+    """A sum of effects that cannot be separated: aliased interactions; or an effect of three factors or more in a
     design without replicates. `effects`: their names."""
 
     name: str

@@ -150,7 +150,7 @@ def material(
     """Effects beside the ranges of the distributions and the widths of intervals by the sample's size."""
     spans = [each.max - each.min for each in rows if each.max is not None and each.min is not None]
     if not effects or not spans:
-        return NoMateriality("no main effect that can be told" if not effects else "no values")
+        return NoMateriality("no main effect that can be estimated" if not effects else "no values")
     own = OwnWidths(
         n=int(np.median([each.n for each in rows if each.n])),
         bca=_median_width([each.bca_mid for each in rows]),

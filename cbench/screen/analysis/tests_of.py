@@ -136,7 +136,7 @@ def _contrast(part: ResponseSlice, contrast: Contrast, test: EffectTest) -> Cont
 def _sums(
     part: ResponseSlice, values: Values, ranked: Blocked | None, table: Anova | None
 ) -> tuple[ContrastResult, ...]:
-    """Aliased interactions of two factors, none of which can be told from the others: their sum can be tested."""
+    """Two-factor interactions that are aliased with each other: their sum can be tested."""
     chains = [each for each in contrasts(part.levels, 2) if len(each.effects[0][0]) == 2 and len(_pairs(each)) > 1]
     errors = [row for row in table.rows if row.source == WITHIN_ERROR and row.df and row.ss] if table else []
     made = []

@@ -100,7 +100,7 @@ def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult
     """`wall +0.19 s, +2.6 %, 0.15 to 0.23`; where the response is the only one without its name."""
     prefix = f"{name} " if len(result.responses) > 1 else ""
     if each.effect is None:
-        return prefix.strip() or "its size cannot be told"
+        return prefix.strip() or "its size is unknown"
     size = amount(each.fair, row.unit, signed=each.signed)
     said = f"{prefix}{'' if each.signed else 'up to '}{size}{' adjusted' if each.is_adjusted else ''}"
     if each.percent is not None and abs(each.percent) < 1e4:
@@ -118,10 +118,10 @@ def _seen_with(result: ScreenResult) -> list[str]:
         return []
     if len(found) == 1:
         (effect,) = found
-        return [f"{effect} cannot be told from {some(shared[effect])}, which the test takes for none"]
+        return [f"{effect} cannot be separated from {some(shared[effect])}, which the test takes for none"]
     example = next(iter(found))
     return [
-        f"{some(list(found))} cannot be told from interactions of other factors, which the test takes for none "
+        f"{some(list(found))} cannot be separated from interactions of other factors, which the test takes for none "
         f"({example} from {some(shared[example])}): one of these may be all there is; more runs would separate them"
     ]
 
@@ -211,7 +211,7 @@ def _same_everywhere(result: ScreenResult) -> list[str]:
 
 
 def _whole_plots(result: ScreenResult) -> list[str]:
-    """What the batches cannot test; and what was told from chance within them, and not from their differences."""
+    """Effects that the batches cannot test, and effects that are significant within batches but not between them."""
     refused = [each for row in result.responses.values() if row.split_plot for each in row.split_plot.refused]
     lines = list(dict.fromkeys(refused))
     for name, _, effect, each in result.every_effect:
@@ -220,7 +220,7 @@ def _whole_plots(result: ScreenResult) -> list[str]:
             prefix = f"{name}: " if len(result.responses) > 1 else ""
             lines.append(
                 f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
-                f"(against the batches p {each.p:.2g}): nothing is told of others; take more batches"
+                f"(against the batches p {each.p:.2g}): this says nothing about other batches; take more batches"
             )
     return lines
 
@@ -264,10 +264,10 @@ def _beware(result: ScreenResult) -> list[str]:
         lines.append(f"{chosen.name}: not balanced in {some(used.unbalanced or ())}: only adjusted effects compare")
     mains = [each for each in used.aliased if each.effect in {factor.name for factor in design.factors}]
     for each in mains:
-        lines.append(f"{chosen.name}: {each.effect} cannot be told from {some(each.aliases)}")
+        lines.append(f"{chosen.name}: {each.effect} cannot be separated from {some(each.aliases)}")
     if pairs := [each.effect for each in used.aliased if each not in mains]:
         are = "is an interaction" if len(pairs) == 1 else "are interactions"
-        lines.append(f"{chosen.name}: {some(pairs)} {are} that cannot be told from other effects")
+        lines.append(f"{chosen.name}: {some(pairs)} {are} that cannot be separated from other effects")
     for name, row in result.responses.items():
         if row.missing:
             lines.append(f"{name} has no values of {some(row.missing)}")

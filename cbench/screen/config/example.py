@@ -42,7 +42,7 @@ LC_ALL = "C"
     + """\
 
 # Factors. Each level says how it is set, in one way or several:
-#   found = true                      nothing: as it is found
+#   found = true                      nothing: the host's own setting
 #   environment = { NAME = "value" }  variables of the trial; of equal length, for their size moves the stack
 #   cpus = "2"                        the CPUs that it runs on
 #   aslr = false                      random addresses or fixed ones
@@ -101,7 +101,7 @@ better = "lower"
 [[response]]
 name = "elapsed"
 read = "wall"
-workloads = ["sum"]       # of which ones; all that have it where this is left out
+workloads = ["sum"]       # the workloads with this response; default: all
 
 # Treatments that are excluded, questionable (run, and marked), or lack a response (unobtainable). A filter names
 # factors and levels, several with commas; a factor that it does not name may have any.

@@ -75,13 +75,13 @@ def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
 
 
 def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
-    """Levels that are told apart, and none that stays where another one is meant."""
+    """Check that levels differ, and that none stays set while another level is due."""
     seen: list[Level] = []
     for table, level in zip(tables, levels, strict=True):
         bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
-            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: nothing tells them apart")
+            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: they do not differ")
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
     for table, level in zip(tables, levels, strict=True):
@@ -89,7 +89,7 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
             raise table.error(
                 "command",
                 f'stays set at the level {without!r}, which has none: write `restore`, or restore = "" where '
-                "nothing is to be put back",
+                "nothing needs restoring",
             )
 
 

@@ -326,7 +326,7 @@ def _first(plan: ScreenPlan) -> str:
 
 
 def _sentences(judged: Assessment) -> list[str]:
-    """Everything about some of the treatments, with each main effect that cannot be told from others."""
+    """Everything about some of the treatments, with each aliased main effect."""
     aliased = [
         names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
     ]

@@ -34,7 +34,7 @@ class ResponseSeries:
     """All values of one response of one workload; a row is a trial, in the order of time.
 
     `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN where the
-    trial failed. `unobtainable`: treatments of which this response has no values by declaration.
+    trial failed. `unobtainable`: treatments declared to have no values of this response.
     """
 
     name: str

@@ -70,7 +70,7 @@ class StoredScreen:
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. UsageError where there is none, naming what is there instead; QuietError else."""
+    """The experiment in a store. UsageError where there is none, naming the actual content; QuietError else."""
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()

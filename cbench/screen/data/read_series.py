@@ -100,7 +100,7 @@ def series(
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
-    """The unit of a response's rows, some of which may have none. Raises ColumnError where there are two."""
+    """The unit of a response's rows; rows may lack one. Raises ColumnError where there are two."""
     known = rows[np.array([bool(each.strip()) for each in units.names])[units.codes[rows]]]
     if not known.size:
         return ""

@@ -15,15 +15,15 @@ from cbench.stats.distributions import t_quantile
 
 POWER = 0.8
 SIZES = (1.0, 0.5, 0.2)
-"""Standard deviations of one value, for which the iterations are told."""
+"""Effect sizes, in standard deviations of one value, for which the needed iterations are reported."""
 MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
     """`sd`: the main effect that is found with the chance `power`, in standard deviations of one treatment's values;
-    `effect`: the same in the response's unit, where an earlier run tells that spread; `iterations`: needed for effects
-    of some sizes, in standard deviations."""
+    `effect`: the same in the response's unit, where an earlier run measured that spread; `iterations`: needed for
+    effects of some sizes, in standard deviations."""
 
     power: float
     sd: float | None

@@ -17,8 +17,8 @@ from cbench.screen.design.factorial import MOST, TIMES, Treatment, effect_name
 
 ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI")
 MEANING = {
-    3: "main effects cannot be told from two-factor interactions",
-    4: "main effects are clear of two-factor interactions, some of which cannot be told from each other",
+    3: "main effects cannot be separated from two-factor interactions",
+    4: "main effects are clear of two-factor interactions, but some of these are aliased with each other",
     5: "main effects and two-factor interactions are clear of each other",
 }
 """Of resolutions."""
@@ -46,8 +46,8 @@ class Fraction:
     resolution: int | None
 
     def aliases(self) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
-        """Effects of one factor or two that cannot be told apart: one effect, and what is added to it (of one factor or
-        two as well). Effects without such aliases are left out; each set is there once."""
+        """Aliased effects of one factor or two: one effect, and its aliases (of one factor or two as well). Effects
+        without such aliases are omitted; each set appears once."""
         aliases, seen = [], set[tuple[int, ...]]()
         every = range(len(self.names))
         for effect in (each for size in (1, 2) for each in combinations(every, size)):
@@ -65,7 +65,7 @@ class Fraction:
         k, p = len(self.names), len(self.generators)
         runs = len(self.treatments)
         if self.resolution is None:
-            return (f"all {runs} treatments of {k} two-level factors: every effect can be told from every other one",)
+            return (f"all {runs} treatments of {k} two-level factors: every effect is separate from every other",)
         relation = " = ".join(_signed(self.names, word) for word in self.defining)
         lines = [
             f"{runs} of {2**k} treatments (2^({k}-{p})), resolution "
@@ -191,7 +191,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """For each factor with a generator the factors without one of which it is the product."""
+    """For each factor with a generator, the base factors whose product it is."""
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None

@@ -21,7 +21,7 @@ Cells = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What is there, and what it can test.
+    """The treatments of a design, and the effects that they can test.
 
     `counts`: for each factor the treatments with each level; `balanced`: of each factor the levels that are there have
     equally many (`balanced_factors`: by factor); `orthogonal`: the main effects do not depend on each other
@@ -79,7 +79,7 @@ def assess(
 
 
 class _Model:
-    """The model of some effects, and what the treatments cannot tell of it."""
+    """The model of some effects, and the part that the treatments cannot estimate."""
 
     def __init__(self, treatments: Sequence[Treatment], wanted: Sequence[Effect]) -> None:
         rows, self._places = columns(treatments, wanted)
@@ -95,12 +95,12 @@ class _Model:
             self._sums = [each for each in self._sums if not each & every] + [every]
 
     def full(self, effect: Effect) -> int:
-        """Degrees of freedom when everything can be told."""
+        """Degrees of freedom without aliases and empty cells."""
         start, end = self._places[effect]
         return end - start
 
     def df(self, effect: Effect) -> int:
-        """How many of the effect's columns can be told from everything else in the model."""
+        """How many of the effect's columns are independent of everything else in the model."""
         start, end = self._places[effect]
         return end - start - rank(vector[start:end] for vector in self._null)
 
@@ -187,11 +187,11 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 class Judged:
     """Whether an effect (numbers of its factors: one or two) can be tested.
 
-    `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: not to be told from `aliases` (names of
+    `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: inseparable from `aliases` (names of
     effects); EMPTY: cells without treatments leave no two levels of each factor to compare; NO_PLOTS: a hard factor is
-    in it, and no combination of the hard factors' levels has a second batch. `df`: of it that can be told; below `full`
-    where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well. An effect that is OK may
-    have `aliases` too: interactions that would be seen as it.
+    in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of freedom;
+    below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well. An effect
+    that is OK may have `aliases` too: interactions that would be seen as it.
     """
 
     factors: Effect
@@ -210,13 +210,13 @@ class Judged:
 
 LISTED = 6
 """So many names in one sentence."""
-TOGETHER = " are fully aliased: none can be told from another"
+TOGETHER = " are fully aliased: none can be separated from another"
 """After the names of effects."""
 SEVERAL = (
     "take several batches (boots) per level, or run the boot check: an experiment of one hard factor alone, with "
     'batches = 10 and sequence = "mixed"'
 )
-"""What to do where a hard factor cannot be told from its batches."""
+"""Advice where a hard factor is confounded with its batches."""
 
 
 def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
@@ -263,7 +263,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
         return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
     if df < full:
         return f"{name} can be tested in part only: {df} of {full} degrees of freedom"
-    return f"{name} cannot be told from {listed(aliases)}, which the test of {name} takes for none" if aliases else ""
+    return f"{name} is aliased with {listed(aliases)}, which the test of {name} takes for none" if aliases else ""
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
@@ -279,7 +279,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
             words.append(f"{listed(names)}{TOGETHER}")
-        else:  # with main effects, of which that is said
+        else:  # with main effects, whose own sentence says so
             alone += len(names)
     if alone:
         words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
@@ -297,13 +297,13 @@ def smallest_p(iterations: int) -> float:
 
 
 def iterations_needed(tests: int, alpha: float) -> int:
-    """Iterations for one of so many tests to be told at all, by Holm."""
+    """The iterations that one of so many tests needs to become significant at all, by Holm."""
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence where signed ranks within iterations could tell nothing, so that noise is taken for normal. `blocks`:
-    iterations of each response that is tested so, and its name."""
+    """A sentence where signed ranks within iterations cannot reject anything, so that noise is taken for normal.
+    `blocks`: iterations of each response that is tested so, and its name."""
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
     if not few:

@@ -60,9 +60,9 @@ class Builds:
         self._numbers = {key: number for number, key in enumerate(combinations)}
         self._digests: dict[tuple[str, ...], str] = {}
 
-    def make(self, anew: bool, tell: Callable[[str], None]) -> None:
-        """Build what is not there yet; `anew`: everything. Raises QuietError."""
-        if anew and self._root.exists():
+    def make(self, rebuild: bool, tell: Callable[[str], None]) -> None:
+        """Build the missing combinations; `rebuild`: all of them. Raises QuietError."""
+        if rebuild and self._root.exists():
             self._remove()
         if not self._numbers:
             return
@@ -130,7 +130,7 @@ class Builds:
             said = json.loads(note.read_text())
             before = str(said.pop("digest"))
         except (OSError, ValueError, KeyError, AttributeError):
-            raise Refused(f"{note}: damaged: what was built cannot be told any more") from None
+            raise Refused(f"{note}: damaged: it no longer identifies the build") from None
         if said != wanted or before != digest(folder):
             raise Refused(
                 f"{folder}: has changed since it was built: trials before and after it would not be of the same"

@@ -1,7 +1,7 @@
-"""Levels that change the host: set by quiet's own means or by commands of the user's, read back, and put back.
+"""Levels that change the host: set by quiet or by the user's commands, read back, and restored.
 
-quiet's part goes through its journal, so that whoever is killed meanwhile leaves what `quiet restore` puts back. What
-commands have set is written down beside the store before they run: who goes on with the experiment undoes it first.
+quiet's part goes through its journal, so that `quiet restore` works after a kill. Levels set by commands are recorded
+beside the store before the commands run: resuming the experiment restores them first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class HostLevels:
         self._applied = False
 
     def left_behind(self) -> list[str]:
-        """Put back what an earlier process of this experiment was killed with; names of what that was."""
+        """Restore the levels left set by a killed process of this experiment; returns their names."""
         self._set = pending_restores.read(self._file)  # with its own commands: the experiment may be another one by now
         names = [each.name for each in self._set]
         if quiet_levels.ours(self._host, self._source):
@@ -63,7 +63,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set them, and read them back. Raises Refused where one cannot be set; then everything is put back."""
+        """Set them, and read them back. Raises Refused where one cannot be set; then all levels are restored."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -92,7 +92,7 @@ class HostLevels:
         return Confirmed(texts, applied)
 
     def restore(self, kept: LevelMark = NOTHING) -> None:
-        """Put back what was set since then, the last first. Raises Incomplete where that cannot be."""
+        """Restore the levels set since then, the last first. Raises Incomplete where that fails."""
         wrong: list[str] = []
         while len(self._set) > kept.commands:
             last = self._set[-1]

@@ -44,9 +44,9 @@ class Levels(TrialHooks):
         self._confirmed = Confirmed({})
 
     def start(self) -> None:
-        """Put back what an earlier process of this experiment was killed with. Raises Incomplete."""
+        """Restore the levels left set by a killed process of this experiment. Raises Incomplete."""
         if left := self._host.left_behind():
-            self._tell(f"put back what was left behind: {', '.join(left)}")
+            self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
         """Only before the first iteration of a batch; ResetError for the others of one that could not be reset."""
@@ -88,7 +88,7 @@ class Levels(TrialHooks):
 
     @contextmanager
     def trial(self, test: int, run: int, position: int) -> Iterator[Held]:
-        """Set what a trial needs. Raises Refused where that cannot be, Incomplete where it cannot be put back."""
+        """Set the levels that a trial needs. Raises Refused where setting fails, Incomplete where restoring fails."""
         treatment = self._treatments[self._tests[test].treatment]
         levels = {factor: self._screen.level(factor, name) for factor, name in treatment.levels.items()}
         easy = {factor: name for factor, name in treatment.levels.items() if factor not in self._hard}

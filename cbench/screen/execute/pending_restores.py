@@ -37,7 +37,7 @@ def read(file: Path) -> list[PendingRestore]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        why = f"damaged ({error}): put back by hand what its levels have set, and remove it"
+        why = f"damaged ({error}): restore the settings of its levels by hand, and remove it"
         raise Refused(f"{file}: {why}") from None
 
 
@@ -55,5 +55,5 @@ def write(file: Path, every: Sequence[PendingRestore]) -> None:
 
 
 def way_out(file: Path) -> str:
-    """What to do where a level cannot be put back."""
-    return f"{file} says what is still set: put it back by hand and remove that file, or mend what fails, then resume"
+    """Advice where a level cannot be restored."""
+    return f"{file} lists the remaining settings: restore them by hand and remove it, or fix the failure, then resume"

@@ -126,19 +126,19 @@ def _govern(host: Host, source: str, governor: str) -> None:
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     """Read back what was written. Raises Refused for what is so no more.
 
-    Of a profile only that it is applied: of its hundreds of targets some drift by themselves, which is what `quiet
-    verify` tells, whose answer is stored with each batch.
+    Of a profile it only checks that it is applied: some of its hundreds of targets drift by themselves; `quiet verify`
+    reports those, and its result is stored with each batch.
     """
     record = applied_state(reader)
     if record is None or record.source != source:
-        raise Refused("what quiet had applied is applied no more: somebody has restored it meanwhile")
+        raise Refused("the settings applied by quiet are gone: another process has restored them")
     written = [entry for entry in record.entries.values() if entry.wanted is not None]
     named = next((level.profile for level in levels if level.profile), "")
     if named:
         texts = tuple(_text(reader, level, written) for level in levels)
         return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
     for entry, now in overwritten(reader, record):
-        raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: somebody has changed it")
+        raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: another program has changed it")
     return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs change nothing of where it runs
 
 
@@ -148,7 +148,7 @@ def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
         for number in Facts(reader).policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"
             if (value := reader.text(path)) != level.governor:
-                raise Refused(f"{path} is {value!r}, and {level.governor!r} was set: somebody has changed it")
+                raise Refused(f"{path} is {value!r}, and {level.governor!r} was set: another program has changed it")
     own = [f"{each.target}={each.wanted}" for each in written if level.profile or each.knob in level.knobs]
     parts = [f"governor {level.governor}"] if level.governor else []
     if own:

@@ -22,7 +22,7 @@ from cbench.screen.data.data import Values
 RED = "#b3261e"
 """Of questionable treatments, as of the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
-"""Told apart by colour-blind readers (Okabe and Ito); shapes differ as well."""
+"""Distinct for color-blind readers (Okabe and Ito); shapes differ as well."""
 SHAPES = "oDs^vP*X"
 MOST_VECTORS = 600
 """Points of a figure up to which each is a drawn shape of its own."""

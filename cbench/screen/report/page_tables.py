@@ -181,7 +181,7 @@ def boots(rows: Sequence[BootCheck]) -> Table:
 
 
 def sets(result: ScreenResult) -> Table:
-    """What each choice of treatments can tell."""
+    """The effects that each choice of treatments can test."""
     rows: list[Row] = [
         [
             Cell(each.name, each.words),
@@ -215,4 +215,4 @@ def _set_effect(each: AdjustedSize | None, unit: str) -> Cell:
     if each is None or each.effect is None:
         return Cell("-")
     size = _size(each, unit)
-    return size if each.testable else size._replace(small="not to be told from others")
+    return size if each.testable else size._replace(small="aliased with others")

@@ -1,6 +1,6 @@
 """Analysis of variance of single values: where iterations are few, incomplete or unknown.
 
-Signed ranks take a whole iteration for one observation, so a handful of iterations can tell nothing. This takes each
+Signed ranks take a whole iteration for one observation, so a handful of iterations cannot reject. This takes each
 value for one, and noise for normal and alike everywhere: R. A. Fisher, Statistical Methods for Research Workers (1925);
 that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S. L. Andersen, J. R.
 Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and block); where no
@@ -87,7 +87,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     for effect, row in by_effect.items():
         if row.p is None or row.f is None:
             alike = "the error is 0: values of a treatment are exactly alike, and too coarse for a test"
-            untested[effect] = alike if row.df else "it cannot be told from other effects or from the blocks"
+            untested[effect] = alike if row.df else "it cannot be separated from other effects or from the blocks"
             continue
         untested.pop(effect)
         tests[effect] = tested(ANOVA, row, estimates.get(effect), table.error_df)

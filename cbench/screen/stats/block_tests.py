@@ -47,7 +47,7 @@ class EffectTest:
     `estimate`: of two levels each the mean of the differences of matched treatments (half of it for an interaction),
     with `se`, its standard error over the blocks; else what MainEffect.effect or Interaction.effect has (None where a
     cell is missing), without `se`. `p_plain`: by the differences themselves in place of their ranks: a test of the
-    means, which a long tail blunts. `p_within`: by ranks, None where they cannot tell. `error_df`: degrees of freedom
+    means, which a long tail blunts. `p_within`: by ranks, None where they cannot. `error_df`: degrees of freedom
     of `se`. `differences`: of a factor with more than two levels, those of all others from the first one. `p_family`:
     of contrasts that are judged by each other, the chance of such a one among all of them.
     """

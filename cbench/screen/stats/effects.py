@@ -21,8 +21,8 @@ class MainEffect:
     """`levels`: those that are there, ascending; `means` and `counts` (of treatments) of each.
 
     `effect`: the second level's mean less the first's where there are two, the range of the means where there are more
-    (`signed` tells); `adjusted`: the same by least squares in the model of all main effects, which an unbalanced choice
-    of treatments does not bias; None where it cannot be told from another factor's.
+    (see `signed`); `adjusted`: the same by least squares in the model of all main effects, which an unbalanced choice
+    of treatments does not bias; None where it is aliased with another factor's.
     """
 
     levels: tuple[int, ...]
@@ -39,7 +39,7 @@ class Interaction:
     is; `residuals`: m_ij less both effects, by the means of the cells that are there, NaN likewise.
 
     `effect`: half the difference of both differences where there are two levels each, else the largest magnitude of a
-    residual (`signed` tells). None where a cell is missing: residuals then have the main effects in them.
+    residual (see `signed`). None where a cell is missing: residuals then have the main effects in them.
     """
 
     first_levels: tuple[int, ...]

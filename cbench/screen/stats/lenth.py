@@ -1,4 +1,4 @@
-"""Effects of an unreplicated two-level design, told from chance by each other: most of them are inert.
+"""Effects of an unreplicated two-level design, tested against each other: most of them are inert.
 
 R. V. Lenth, "Quick and easy analysis of unreplicated factorials", Technometrics 31 (1989) 469-473: s0 is 1.5 times the
 median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s0. His table is an approximation by

@@ -3,7 +3,7 @@
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be less than
 the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice. A
 long series is the population; samples of each size are drawn from it, and their intervals are looked at. The Note does
-not say whether values are put back; without is what a shorter series is.
+not say whether samples are drawn with replacement; here without, as in a shorter series.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class HostInstrument:
 class Sampling:
     """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
 
-    `call_graph`: its --call-graph; "" where somebody else says it (a level of a factor), NO_CALL_GRAPH for none.
+    `call_graph`: its --call-graph; "" where a factor's level sets it, NO_CALL_GRAPH for none.
     """
 
     call_graph: str = NO_CALL_GRAPH

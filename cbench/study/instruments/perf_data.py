@@ -87,4 +87,4 @@ def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path)
             at += size
     except struct.error:
         raise NoSamples(f"{path}: damaged at byte {at:,}") from None
-    return samples, max(lost, lost_samples), throttled  # newer kernels tell the same loss in both
+    return samples, max(lost, lost_samples), throttled  # newer kernels report the same loss in both

@@ -34,7 +34,7 @@ def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = 
         if cpus is not None:
             if partition:
                 join(frozenset(before))
-            with contextlib.suppress(OSError):  # taken away meanwhile
+            with contextlib.suppress(OSError):  # removed since
                 os.sched_setaffinity(0, before)
 
 

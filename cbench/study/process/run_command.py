@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, Protocol, Self
 
-from cbench.machine.process import die_with_parent
+from cbench.machine.process import GroupGuard, die_with_parent
 from cbench.results import JsonValue
 from quiet import QuietError
 
@@ -94,11 +94,12 @@ def execute(
     """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
 
     `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
-    `starting`: is around the start alone, for what the command is to inherit. `bound`: the kernel kills the command,
-    though not what it has started, when this process is killed; its start takes longer, for it needs a fork(2).
+    `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process
+    group are killed when this process is killed; its start takes longer, for it needs a fork(2) and a guard.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]
+        guard = stack.enter_context(GroupGuard()) if bound else None
         for probe in probes:
             shell = stack.enter_context(probe).wrap(shell)
         with starting or nullcontext():
@@ -115,6 +116,8 @@ def execute(
             )
             executed = time.monotonic()  # it has been, or Popen would not have returned
         try:
+            if guard:
+                guard.hold(process.pid)
             late = not _ended(process.pid, timeout_s)
             ended, ended_ns = time.monotonic(), time.time_ns()
         except BaseException:

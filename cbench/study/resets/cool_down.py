@@ -60,9 +60,9 @@ class CoolDownReset(Reset):
     def _missing(self, hottest: float | None, slowest: int | None) -> str:
         """What to wait for that this host does not report; "" where it reports all of it."""
         if self.celsius is not None and hottest is None:
-            return f"this host tells no temperature ({ZONES}, {CHIPS})"
+            return f"this host reports no temperature ({ZONES}, {CHIPS})"
         if self.khz is not None and slowest is None:
-            return f"this host tells no frequency ({POLICIES}: no cpufreq driver)"
+            return f"this host reports no frequency ({POLICIES}: no cpufreq driver)"
         return ""
 
 
@@ -78,7 +78,7 @@ def hottest_celsius(reader: Reader) -> float | None:
 
 
 def slowest_khz(reader: Reader) -> int | None:
-    """Of all CPUs, as the cpufreq driver tells it; None without one."""
+    """The frequency of all CPUs as the cpufreq driver reports it; None without one."""
     return min(
         _numbers(reader, [f"{POLICIES}/policy{n}/scaling_cur_freq" for n in reader.numbered(POLICIES, "policy")]),
         default=None,

@@ -1,1 +1,1 @@
-"""Suites: somebody else's benchmarks under one harness, as the tests of a study."""
+"""Suites: existing benchmarks under one harness, as the tests of a study."""

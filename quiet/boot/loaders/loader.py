@@ -1,4 +1,4 @@
-"""What a boot loader is: where the line stands, which files change and which commands follow.
+"""A boot loader: the place of the command line, the files to change and the commands to run after it.
 
 The functions at the end change command lines inside other files, found by the text before them.
 """
@@ -102,7 +102,7 @@ class Loader:
     steps: Callable[[LoaderContext], Steps]
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
-    entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
+    entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
     # what `remove` runs, where that changes with kernels
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
@@ -189,7 +189,7 @@ def edit(
 
 
 def _label(text: str, match: re.Match[str]) -> str:
-    """What belongs to the same label of an extlinux.conf."""
+    """The lines of one label of an extlinux.conf."""
     starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
     start = max(place for place in starts if place <= match.start())
     return text[start : min(place for place in starts if place > match.start())]

@@ -42,11 +42,11 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 def elsewhere(files: BootFiles) -> str:
     """The tool that would overwrite changed files with its own, and where to change its input; "" for none."""
     if files.reader.exists("/etc/NIXOS"):
-        return "NixOS makes its boot entries anew: boot.kernelParams in its configuration, then `nixos-rebuild boot`"
+        return "NixOS regenerates its boot entries: set boot.kernelParams in its configuration, `nixos-rebuild boot`"
     if re.search(r"""^LOADER_TYPE=["']?grub2-bls""", files.text("/etc/sysconfig/bootloader") or "", re.MULTILINE):
         return "openSUSE's grub2-bls is not known here: /etc/kernel/cmdline, then `sdbootutil update-all-entries`"
     if files.reader.exists("/etc/update-extlinux.conf"):
-        return "Alpine's extlinux.conf is made anew: default_kernel_opts in /etc/update-extlinux.conf, then that tool"
+        return "Alpine regenerates extlinux.conf: set default_kernel_opts in /etc/update-extlinux.conf, run that tool"
     return ""
 
 

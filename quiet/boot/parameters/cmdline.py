@@ -40,7 +40,7 @@ def name(word: str) -> str:
 
 
 def value(word: str) -> str | None:
-    """What follows the "=", without quotes; None for a word without one."""
+    """The value after the "=", without quotes; None for a word without one."""
     _, equals, text = word.partition("=")
     return text.replace('"', "") if equals else None
 

@@ -1,4 +1,4 @@
-"""What a kernel parameter is to the rest: a line of knowledge."""
+"""The type of a kernel parameter: a line of knowledge."""
 
 from __future__ import annotations
 

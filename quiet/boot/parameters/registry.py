@@ -11,5 +11,5 @@ BY_NAME: dict[str, BootParameter] = {item.name.replace("-", "_"): item for item 
 
 
 def known(word: str) -> BootParameter | None:
-    """What is known of a word's parameter, in whichever spelling; None for one that is not in the table."""
+    """The parameter of a word, in any spelling; None for one that is not in the table."""
     return BY_NAME.get(name(word))

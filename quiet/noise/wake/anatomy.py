@@ -50,7 +50,7 @@ class Waking(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What had the CPU in a phase, and for how long."""
+    """The work that had the CPU in a phase, and for how long."""
 
     phase: str
     cause: Cause
@@ -183,7 +183,7 @@ def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """What had the CPU: traced frames, then idle states, then what the phase itself is."""
+    """Attributes the CPU's time to traced frames, then idle states, then the phase itself."""
 
     frames: Sequence[Frame]
     idles: Sequence[_Idle]

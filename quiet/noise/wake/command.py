@@ -114,7 +114,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
 
 
 def saved_trace(result: WakeReport) -> str:
-    """What --save-trace writes: the timeline of the wake-up that ended the measuring; a line where there was none."""
+    """The text of --save-trace: the timeline of the wake-up that ended the measurement; one line without any."""
     if result.stopped is None:
         return "no wake-up was above the limit\n"
     head = (

@@ -30,7 +30,7 @@ FAR_NS = 100_000  # the kernel's own way from a wake-up to the thread does not t
 
 @dataclass(frozen=True, slots=True)
 class WakeRequest:
-    """What to measure; times in ns. `source`: what named the CPUs, for errors; `applied`: knobs applied to them."""
+    """The options; times in ns. `source`: where the CPUs were named, for errors; `applied`: knobs applied to them."""
 
     cpus: CpuSet
     period: int

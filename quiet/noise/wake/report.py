@@ -33,7 +33,7 @@ class WakeBudgets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """What had the CPU in one phase of a wake-up (anatomy.PHASES), and what would remove it."""
+    """The work that had the CPU in one phase of a wake-up (anatomy.PHASES), and its remedy."""
 
     phase: str
     cause: str
@@ -119,7 +119,7 @@ class WakeReport:
 
     @property
     def all_limits(self) -> list[str]:
-        """What the measuring had to do without, on any CPU, each once."""
+        """The measurement's limits on any CPU, each once."""
         own = (text for cpu in self.cpus.values() for text in cpu.limits)
         return list(dict.fromkeys([*self.limits, *own]))
 

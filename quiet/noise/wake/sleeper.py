@@ -21,7 +21,7 @@ BIN_NS = int(lib.QN_WAKE_BIN_NS)
 
 @dataclass(frozen=True, slots=True)
 class SleepRequest:
-    """What to sleep for, in nanoseconds. `stop_above` 0: no wake-up ends it; `fifo` 0: as an ordinary task."""
+    """A sleeping thread's options, in nanoseconds. `stop_above` 0: no wake-up ends it; `fifo` 0: an ordinary task."""
 
     period: int
     duration: int
@@ -31,7 +31,7 @@ class SleepRequest:
 
 @dataclass(frozen=True, slots=True, order=True)
 class WakeUp:
-    """One wake-up: how late the thread ran (ns), when that was (ticks of clock.now()), and which one it was from 0."""
+    """One wake-up: how late the thread ran (ns), when that was (ticks of clock.now()), and its index from 0."""
 
     latency: int
     ticks: int
@@ -40,7 +40,7 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True)
 class Slept:
-    """What one thread saw. `bins`: BIN_NS each, index -> wake-ups, and `beyond` those later than the last bin."""
+    """The result of one thread. `bins`: BIN_NS each, index -> wake-ups, and `beyond` those later than the last bin."""
 
     cpu: int
     pid: int
@@ -137,7 +137,7 @@ class Sleeper:
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
     def result(self) -> Slept:
-        """What it saw, once it has ended. Raises DetectorError when it was killed, moved or could not sleep."""
+        """Its result, once it has ended. Raises DetectorError when it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
             raise DetectorError(f"the thread on CPU {self.cpu} was ended before it was done")

@@ -50,7 +50,7 @@ def waking_of(pids: Sequence[int]) -> EventType:
 
 @dataclass(frozen=True, slots=True)
 class WakeTrace:
-    """What was traced around the worst wake-ups: events by CPU in order, all wakings, and names of shares and tasks."""
+    """The trace around the worst wake-ups: events by CPU in order, all wakings, and names of shares and tasks."""
 
     events: Mapping[int, list[TraceEvent]]
     wakings: list[Waking]
@@ -125,7 +125,7 @@ class WakeTracer:
             each.off()
 
     def finish(self, worst: Sequence[WakeUp]) -> WakeTrace:
-        """What lies around these wake-ups."""
+        """The trace around these wake-ups."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=False)

@@ -1,4 +1,4 @@
-"""The events of the kernel's osnoise tracer: with its own loop off, they tell what interrupts whoever runs on the CPU.
+"""The events of the kernel's osnoise tracer: with its own loop off, they name the interruptions of any task on the CPU.
 
 Documentation/trace/osnoise-tracer.rst: an interruption is one event, made when it is over, and its name is in it.
 """
@@ -18,7 +18,7 @@ LINE = re.compile(r"\[\d+\]\s+\S+\s+(\d+): (\w+)_noise:\s+(.*?)start ")
 
 
 class Noise(NamedTuple):
-    """One event: when it was over, in ticks, of which class, and its name ("" where it has none)."""
+    """One event: its end in ticks, its class, and its name ("" without one)."""
 
     time: int
     kind: str
@@ -34,7 +34,7 @@ class Tracer:
     """`with Tracer(cpu) as tracer: ...; tracer.events()`."""
 
     def __init__(self, cpu: int, *, tracing: bool = True) -> None:
-        """`tracing`: have it trace, without its own loop. Else its events come when somebody else has it trace."""
+        """`tracing`: have it trace, without its own loop. Else its events come when another program has it trace."""
         self.cpu, self.tracing = cpu, tracing
 
     def __enter__(self) -> Tracer:

@@ -1,6 +1,6 @@
 """The planted disturbance of one CPU: everything that the kernel can do to it, as often as is written here.
 
-A child process, started before anything is measured, waits until it is told, disturbs, and ends.
+A child process, started before anything is measured, waits for a signal, disturbs, and ends.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def disturb(cpu: int, share: Path) -> None:
 
 
 class Waiting:
-    """A process that disturbs when it is told to. It is there, asleep on another CPU, before anything is measured."""
+    """A process that disturbs on request. It sleeps on another CPU before anything is measured."""
 
     def __init__(self, cpu: int, share: Path) -> None:
         self._told, self._telling = os.pipe()

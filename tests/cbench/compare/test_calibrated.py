@@ -55,7 +55,7 @@ def test_trials_on_a_shared_core_alone_are_not_compared(tmp_path: Path) -> None:
     assert found.verdict == "cannot tell: in B the chains of too few trials agree on an unshared core"
 
 
-def test_one_process_a_side_tells_nothing_about_a_program(tmp_path: Path) -> None:
+def test_one_process_a_side_shows_nothing_about_a_program(tmp_path: Path) -> None:
     a, b = kept(tmp_path / "a", CYCLES, 6, 1), kept(tmp_path / "b", CYCLES * 1.01, 7, 1)
     (found,) = compare(a, b).comparisons
     assert (found.outcome, found.by, found.difference) == ("too few to tell", "process", None)

@@ -252,7 +252,7 @@ def test_polluted_trials_do_not_spoil_what_is_exact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("headline", ["auto", "mean", "median"])
-def test_one_process_a_side_cannot_tell_and_says_what_to_run(headline: str, tmp_path: Path) -> None:
+def test_one_process_a_side_is_undecided_and_names_the_next_command(headline: str, tmp_path: Path) -> None:
     a = stored(tmp_path / "a.db", noisy(1e6, 1, 300, seed=1))
     b = stored(tmp_path / "b.db", noisy(1.1e6, 1, 300, seed=2))
     row = one(a, b, headline=headline)
@@ -265,7 +265,7 @@ def test_one_process_a_side_cannot_tell_and_says_what_to_run(headline: str, tmp_
     assert row["notes"][0].startswith("one process in A and B: the spread between processes is unknown")
 
 
-def test_too_few_processes_cannot_tell_and_say_how_many_can(tmp_path: Path) -> None:
+def test_too_few_processes_are_undecided_and_the_needed_number_is_reported(tmp_path: Path) -> None:
     a, b = (stored(tmp_path / f"{v}.db", noisy(v, 3, 20, seed=v)) for v in (1_000_000, 2_000_000))
     assert one(a, b)["verdict"].startswith("cannot tell: B differs from A by +")
     assert "3 processes and 3 processes are too few: take at least 4 and 4" in one(a, b)["verdict"]

@@ -41,7 +41,7 @@ def test_a_large_difference_stays_and_is_counted() -> None:
     assert (together.comparisons, together.outcomes[outcomes.LOWER]) == (30, 2)
 
 
-def test_with_too_few_processes_for_so_many_comparisons_nothing_can_be_told() -> None:
+def test_with_too_few_processes_for_so_many_comparisons_nothing_is_decided() -> None:
     found = decided(suite(random.Random(3), 30, 4, faster=2), 0.05)
     assert {each.outcome for each in found[:2]} == {outcomes.TOO_FEW}
     assert (needed(0.05, 1), needed(0.05, 30)) == (4, 7)

@@ -222,7 +222,7 @@ def test_too_few_processes_are_said_to_be_too_few() -> None:
 
 @pytest.mark.parametrize("other", [1, 10])
 @pytest.mark.parametrize("headline", ["median", "mean", "min"])
-def test_one_process_a_side_tells_nothing_of_a_program(headline: str, other: int) -> None:
+def test_one_process_a_side_shows_nothing_of_a_program(headline: str, other: int) -> None:
     """92 % of such comparisons found a difference between processes of one program."""
     for seed in range(20):
         found = compare_samples(sets(100, 1, seed), sets(100, other, seed + 50), headline, 0.05)
@@ -258,7 +258,7 @@ def test_data_that_repeat_exactly_have_an_exact_difference(
     assert (found.interval is None) == (difference is not None)
 
 
-def test_a_floor_that_is_exact_tells_no_more_of_one_process() -> None:
+def test_an_exact_floor_shows_no_more_about_one_process() -> None:
     assert compare_samples([[100, 100, 137]], [[110, 110, 155]], "floor", 0.05).outcome == outcomes.TOO_FEW
     assert cycle_exact([[100, 100]], 1)
 

@@ -54,7 +54,7 @@ def test_a_threshold_ignores_smaller_slowdowns_and_makes_same_a_claim(old: Path,
     assert -1 < same.interval_pct[0] < same.interval_pct[1] < 1
 
 
-def test_a_shown_slowdown_below_the_threshold_that_is_not_shown_to_be_the_same_cannot_be_told(
+def test_a_shown_slowdown_below_the_threshold_that_is_not_shown_to_be_the_same_is_undecided(
     old: Path, new: Path
 ) -> None:
     found = compare(old, new, threshold="0.6%")
@@ -62,7 +62,7 @@ def test_a_shown_slowdown_below_the_threshold_that_is_not_shown_to_be_the_same_c
     assert found.tests["test_e"].p_adjusted is not None
     assert found.tests["test_e"].p_adjusted <= 0.05
     (verdict,) = [row.verdict for row in found.comparisons if row.test == "test_e"]
-    assert verdict.startswith("cannot tell: B is slower, but by less than the threshold: +0.")
+    assert verdict.startswith("cannot tell: B is slower, but measured as less than the threshold: +0.")
     assert verdict.endswith("not shown to be the same within 0.6 %")
 
 
@@ -73,7 +73,7 @@ def test_a_suite_without_regressions_ends_with_0(old: Path, tmp_path: Path) -> N
     assert compare(old, suite(tmp_path / "faster.json", dict.fromkeys(names(6), 0.9), seed=3)).exit_code == 0
 
 
-def test_a_suite_of_which_nothing_can_be_judged_ends_with_2(old: Path, tmp_path: Path) -> None:
+def test_a_suite_without_a_judgeable_test_ends_with_2(old: Path, tmp_path: Path) -> None:
     few = compare(old, suite(tmp_path / "few.json", names(6), seed=3, processes=2))
     assert (few.exit_code, len(few.cannot_tell)) == (2, 6)
     wide = suite(tmp_path / "wide.json", names(6), seed=3, spread=0.2)

@@ -24,7 +24,7 @@ def test_the_quick_answer_is_complete_and_in_agreement_with_itself() -> None:
     assert result["verdict"].startswith("differences below ")
     processes = result["spread"]["processes"]
     assert processes >= 8
-    assert processes / 2 < len(result["headlines"]) <= processes  # a process on a shared core may tell nothing
+    assert processes / 2 < len(result["headlines"]) <= processes  # a process on a shared core may have no headline
     visible = result["detectable"]
     assert 0 < visible["low"] <= visible["difference"] <= visible["high"]
     assert len(result["remedies"]) <= 3

@@ -14,13 +14,15 @@ from cbench.doctor.table import lines
 from cbench.model import Counter, Result, Session, Settling, Trial, TrialCause
 from cbench.stats.detectable import Detectable
 from cbench.workloads import registry
+from tests.cbench.stats import cores
+from tests.cbench.stats.cores import CYCLES, Core, trials
 
 COUNTER = Counter("tsc", "TSC ticks", True, "no PMU here", quantum=1)
 INTERRUPT = TrialCause("interrupt", "LOC (Local timer interrupts)")
 
 
 def process(value: float, *, busy: float = 0.0, polluted: int = 0, extra: int = 0, stolen_ms: int = 0) -> Examined:
-    """30 trials around `value`, of which the first `polluted` take `extra` longer."""
+    """30 trials around `value`; the first `polluted` take `extra` longer."""
     trials = tuple(
         Trial(round(value) + n % 3 + (extra if n < polluted else 0), 1, (INTERRUPT,) if n < polluted else ())
         for n in range(30)
@@ -100,6 +102,16 @@ def test_a_machine_that_repeats_exactly_needs_nothing() -> None:
     assert result.remedies == () or result.remedies[0].gain <= 2
 
 
+def test_calibrated_headlines_can_be_told_apart_by_less_than_a_step(noise: random.Random) -> None:
+    made = tuple(trials(Core(interrupted=0), 30))
+    session = Session(cores.COUNTER, made, Settling(), "all", "fixed", "none", "/proc/interrupts", 0)
+    result = Result(registry.find("hash"), {"n": 1}, 1, False, (session,))
+    values = [CYCLES * noise.gauss(1, 1e-6) for _ in range(16)]
+    told = examined(*(Examined(result, value, value, value, 0.0, None, 1.0) for value in values))
+    assert told.step_share is not None
+    assert 0 < told.detectable.difference < told.step_share
+
+
 def test_a_shared_core_is_named_with_its_other_thread() -> None:
     result = examined(*(process(100_000 + n) for n in range(12)), siblings=frozenset({5}))
     assert dict(lines(result))["core"].startswith("CPU 1 shares its core with CPU 5")
@@ -110,7 +122,7 @@ def test_shares_have_two_digits_and_quartiles_are_ranks() -> None:
     assert quartile_range(range(100)) == 50
 
 
-def test_medians_stand_in_where_the_counter_cannot_tell() -> None:
+def test_medians_stand_in_where_the_counter_has_no_result() -> None:
     processes = [replace(process(100_000 + n), headline=None if n < 8 else 1.0) for n in range(12)]
     found = Examination(1, frozenset(), frozenset(), tuple(processes), 12.0)
     assert not found.has_headlines

@@ -94,16 +94,18 @@ def test_trials_are_stored_as_processes_in_the_order_of_the_commands(tmp_path: P
 def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
     path, flag = tmp_path / "s.db", tmp_path / "flag"
     command = f"echo x >> {flag}; sleep 0.06; test $(wc -l < {flag}) -lt 12"
-    told: list[str] = []
+    lines: list[str] = []
     with pytest.raises(UsageError, match="ended with 1"):
         measure(
-            make([], [command], shell=True, trials=50, warmup="0", output=path, **FAST), lambda *_: None, told.append
+            make([], [command], shell=True, trials=50, warmup="0", output=path, **FAST),
+            lambda *_: None,
+            lines.append,
         )
     with Store.open(path) as store:
         (series,) = store.series()
     assert 4 <= len(series.trials) < 12
     assert series.ended_ns is None
-    assert told == [f"{len(series.trials)} trials of this run are kept in {path}"]
+    assert lines == [f"{len(series.trials)} trials of this run are kept in {path}"]
 
 
 def test_a_noisy_series_settles_within_its_own_spread_and_a_falling_one_does_not() -> None:

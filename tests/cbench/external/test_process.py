@@ -12,6 +12,7 @@ import pytest
 
 from cbench.external.process import PADDING, Launcher
 from quiet import Refused, UsageError
+from tests.cbench.running import alive, comes
 
 SHELL = "/bin/sh"
 
@@ -108,6 +109,20 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
         assert launcher.run("/bin/true", ("true",)).code == 0
 
 
+def test_a_killed_launcher_leaves_neither_the_program_nor_what_it_has_started(tmp_path: Path) -> None:
+    mark = tmp_path / "pids"
+    text = f"sleep 600 & echo $$ $! > {mark}.new; mv {mark}.new {mark}; wait"
+    pid = os.fork()
+    if pid == 0:
+        with Launcher(dict(os.environ), None, 600) as launcher:
+            launcher.run(*script(text))
+        os._exit(0)
+    assert comes(mark.exists)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert comes(lambda: not any(alive(int(each)) for each in mark.read_text().split()))
+
+
 @pytest.mark.parametrize(("content", "why"), [(b"", "no program"), (b"\x7fELF", "no program"), (None, "No such file")])
 def test_what_cannot_be_executed_is_one_line(
     launcher: Launcher, tmp_path: Path, content: bytes | None, why: str
@@ -126,8 +141,7 @@ def test_no_descriptor_and_no_zombie_is_left_after_many_runs(launcher: Launcher)
     for _ in range(20):
         launcher.run("/bin/true", ("true",))
     assert len(os.listdir("/proc/self/fd")) == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 def test_python_itself_can_be_measured(launcher: Launcher) -> None:

@@ -65,3 +65,9 @@ def once(store: Path, trials: int) -> None:
         places = Counter(connection.execute("SELECT run, position FROM study_trial").fetchall())
     assert len(places) == trials
     assert set(places.values()) == {1}
+
+
+def order(store: Path) -> list[tuple[int, int, int]]:
+    """Run, position and test of every trial, as they were measured."""
+    with closing(sqlite3.connect(store)) as connection:
+        return connection.execute("SELECT run, position, test FROM study_trial ORDER BY begun_ns").fetchall()

@@ -11,26 +11,63 @@ from pathlib import Path
 
 import pytest
 
-from cbench.fleet.ansible import COLLECTIONS, environment, play, program
+from cbench.fleet import wheels
+from cbench.fleet.ansible import COLLECTIONS, Played, environment, play, program
+from cbench.jobs.status import FINISHED, status
+from cbench.results import JsonValue
 from tests.cbench.fleet.nodes import BIN, inventory
+from tests.cbench.running import comes
 from tests.hosts import ARCHIVES
 
+STATES = ("started", "fetched", "released")
 
-@pytest.mark.parametrize("wanted", ["started", "fetched", "released"])
-def test_the_playbook_changes_nothing_under_check(tmp_path: Path, wanted: str) -> None:
-    hosts = inventory(tmp_path, 2)
-    (tmp_path / "study").mkdir()
-    (tmp_path / "study" / "s.toml").write_text("")
-    variables = {
-        "quiet_cbench_state": wanted,
-        "quiet_cbench_bin": str(BIN),
+
+def played(tmp_path: Path, limit: list[str], **variables: JsonValue) -> Played:
+    known: dict[str, JsonValue] = {
         "quiet_cbench_study": str(tmp_path / "study"),
-        "quiet_cbench_begin": ["run", "hash", "-o", "data.db"],
+        "quiet_cbench_results": str(tmp_path / "results"),
+        "quiet_cbench_begin": ["run", "hash", "--quick", "--trials", "5", "-o", "data.db"],
     }
     fd = os.open(os.devnull, os.O_RDONLY)
-    played = play(str(hosts), ["n0", "n1"], variables, tmp_path / "log", fd, check=True)
-    assert played.failed == {}, (tmp_path / "log").read_text()
+    check = bool(variables.pop("check", False))
+    try:
+        done = play(str(tmp_path / "hosts.json"), limit, {**known, **variables}, tmp_path / "log", fd, check=check)
+    finally:
+        os.close(fd)
+    assert done.failed == {}, (tmp_path / "log").read_text()
+    return done
+
+
+def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_path: Path) -> None:
+    file = inventory(tmp_path, len(STATES))
+    content = json.loads(file.read_text())
+    for each, wanted in zip(content["all"]["hosts"].values(), STATES, strict=True):
+        each["quiet_cbench_state"] = wanted
+    file.write_text(json.dumps(content))
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "s.toml").write_text("")
+    done = played(tmp_path, list(content["all"]["hosts"]), quiet_cbench_bin=str(BIN), check=True)
+    assert "n0" in done.changed
     assert not (tmp_path / "nodes").exists()
+
+
+@pytest.mark.slow
+def test_the_whole_playbook_changes_nothing_the_second_time(tmp_path: Path) -> None:
+    inventory(tmp_path, 1)
+    (tmp_path / "study").mkdir()
+    (tmp_path / "results").mkdir()
+    wheels.pack(tmp_path / "wheels.tar")
+    data = tmp_path / "nodes" / "n0" / "study" / "data.db"
+    for wanted in STATES:
+        given: dict[str, JsonValue] = {
+            "quiet_cbench_state": wanted,
+            "quiet_cbench_wheels": str(tmp_path / "wheels.tar"),
+        }
+        assert played(tmp_path, ["n0"], **given).changed == ("n0",)
+        if wanted == "started":
+            assert comes(lambda: status(str(data)).state == FINISHED)
+        assert played(tmp_path, ["n0"], **given).changed == (), (tmp_path / "log").read_text()
+    assert not (tmp_path / "nodes" / "n0").exists()
 
 
 def adhoc(tmp_path: Path, module: str, arguments: dict[str, str], *words: str) -> dict[str, object]:
@@ -50,6 +87,7 @@ def adhoc(tmp_path: Path, module: str, arguments: dict[str, str], *words: str) -
     return {**answer, "printed": done.stdout}
 
 
+@pytest.mark.slow
 def test_a_profile_is_applied_once_restored_once_and_shown_as_a_diff(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (archive,) = [path for path in ARCHIVES if path.name == "host.tar.gz"]
@@ -75,8 +113,3 @@ def test_ansible_is_imported_by_nothing_but_the_modules_that_run_on_nodes() -> N
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert loaded.stdout == "False\n"
-
-
-def _starts(path: Path) -> set[str]:
-    """What its lines begin with: as many characters as an import of Ansible has."""
-    return {line.strip()[:14] for line in path.read_text().splitlines()}

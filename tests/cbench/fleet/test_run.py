@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cbench.fleet import state
-from tests.cbench.fleet.nodes import BIN, fleet, hosts, inventory, once, study
-from tests.cbench.running import CBENCH, error_line
+from cbench.fleet import ansible, run, state
+from quiet import QuietError, UsageError
+from tests.cbench.fleet.nodes import BIN, fleet, hosts, inventory, once, order, study
+from tests.cbench.running import CBENCH, comes, error_line
 
 
 @pytest.mark.slow
@@ -46,8 +49,10 @@ def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_rele
     fleet(tmp_path, "run", "s.toml", "-o", "out", code=None)
     if allocated.exists():
         fleet(tmp_path, "release", "-o", "out", code=None)
+    subprocess.run([*CBENCH, "order", "run", "s.toml", "-o", "undisturbed.db"], cwd=tmp_path, check=True)
     for name in ("n0", "n1"):
         once(tmp_path / "out" / "results" / f"{name}.db", 160)
+        assert order(tmp_path / "out" / "results" / f"{name}.db") == order(tmp_path / "undisturbed.db")
     assert not allocated.exists()
     assert list((tmp_path / "nodes").iterdir()) == []
 
@@ -59,16 +64,76 @@ def test_nodes_are_released_days_later_and_when_allocating_fails(tmp_path: Path)
     assert not (tmp_path / "allocated").exists()
 
 
-def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path) -> None:
-    study(tmp_path)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["cbench ab --blocks 12 -- true true", "cbench run hash --quick --trials 5"])
+def test_a_command_runs_on_every_node_like_a_study(tmp_path: Path, command: str) -> None:
+    (tmp_path / "s.toml").write_text(f'[fleet]\nbin = "{BIN}"\ncommand = "{command}"\n')
+    inventory(tmp_path)
+    result = json.loads(fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--json").stdout)
+    assert {(node["state"], node["finished"]) for node in result["nodes"].values()} == {("released", True)}
+    assert sorted(each.name for each in (tmp_path / "out" / "results").iterdir()) == ["n0.db", "n1.db"]
+
+
+def mounts() -> bool:
+    words = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return bool(shutil.which("unshare")) and subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not mounts(), reason="a small file system of its own needs root")
+def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(tmp_path: Path) -> None:
+    study(tmp_path, repetitions=10)
+    inventory(tmp_path, 1)
+    home = tmp_path / "nodes" / "n0"
+    (tmp_path / "nodes").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", tmp_path / "nodes"], check=True)
+    try:
+        home.mkdir()
+        (home / "filler").write_bytes(bytes(800 << 10))
+        words = ["fleet", "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1"]
+        controller = subprocess.Popen([*CBENCH, *words], cwd=tmp_path)
+        assert comes(lambda: (found := state.load(tmp_path / "out")) and "disk is full" in found.nodes["n0"].message)
+        before = order(home / "study" / "data.db")
+        (home / "filler").unlink()
+        assert controller.wait(120) == 0
+        after = order(tmp_path / "out" / "results" / "n0.db")
+        assert after[: len(before)] == before
+        once(tmp_path / "out" / "results" / "n0.db", 40)
+    finally:
+        subprocess.run(["umount", tmp_path / "nodes"], check=True)
+
+
+def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(study(tmp_path))
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
-    assert "no fleet here" in error_line(fleet(tmp_path, "status", "-o", ".", code=2))
+    with pytest.raises(UsageError, match="no fleet here"):
+        state.existing(tmp_path)
     study(tmp_path, more="wrong = 1\n")
-    assert "s.toml:14: fleet.wrong: unknown" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
+    with pytest.raises(UsageError, match=r"s\.toml:14: fleet.wrong: unknown"):
+        run.plan(None, file)
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
-    assert "must be `cbench run ...`" in error_line(fleet(tmp_path, "plan", "c.toml", code=2))
+    with pytest.raises(UsageError, match="must be `cbench run"):
+        run.plan(None, str(tmp_path / "c.toml"))
+    for name, content, why in (
+        ("none", None, "no such file"),
+        ("empty", "", "no host in it"),
+        ("bad", "[all", "parse"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        with pytest.raises(UsageError, match=why):
+            ansible.hosts(str(tmp_path / name))
+    state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
+    study(tmp_path)
+    with pytest.raises(UsageError, match=r"holds the fleet of another\.toml"):
+        run.begin(str(inventory(tmp_path)), file, tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="ansible-inventory: not installed; pip install"):
+        ansible.hosts(str(inventory(tmp_path)))
     (tmp_path / "fleet.json").write_text("{")
-    assert "cannot be read" in error_line(fleet(tmp_path, "status", "-o", ".", code=2))
+    with pytest.raises(QuietError, match="cannot be read"):
+        state.existing(tmp_path)
 
 
 def test_the_state_is_the_same_after_reading_it_back(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from cbench.formats.registry import read
 from tests import CHECKOUT
-from tests.cbench.running import cbench, error_line
+from tests.cbench.running import CBENCH, cbench, comes, error_line
 
 SUITE = """
 import random, sys
@@ -150,7 +150,8 @@ def test_the_script_for_ci_ends_as_the_gate_does_and_publishes_the_summary_of_th
     assert summary == done.stdout == (results / "gate.md").read_text()
     assert summary == "**cbench gate: cannot judge**\n\n    cbench: error: gate.toml: new: is missing\n"
     assert done.stderr == "cbench: error: gate.toml: new: is missing\n"
-    assert not (results / "gate.xml").exists()
+    (error,) = ElementTree.parse(results / "gate.xml").getroot().findall("testcase/error")
+    assert error.get("message") == "gate.toml: new: is missing"
 
 
 @pytest.mark.slow
@@ -176,6 +177,8 @@ def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) 
     done = script(tmp_path, installed=False)
     assert done.returncode == 2
     assert "cbench is not installed on this runner" in (tmp_path / "summary.md").read_text()
+    (error,) = ElementTree.parse(tmp_path / "gate-results" / "gate.xml").getroot().findall("testcase/error")
+    assert (error.get("message") or "").startswith("cbench is not installed on this runner")
 
 
 @pytest.mark.parametrize(
@@ -210,6 +213,10 @@ def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) 
             "threshold: '1000%': from 0.01% to below 100%, such as 1%",
         ),
         ("old = 'true'\nnew = 'true'\nthreshold = '0.001%'\n", "gate.toml:3: threshold: '0.001%': from 0.01% to below"),
+        (
+            "old = 'true'\nnew = 'true'\nbetter = 'more'\n",
+            "gate.toml:3: better: 'more': one of higher, lower",
+        ),
         ("[gate]\nold = 'true'\n", "gate.toml:1: gate: unknown; here may be old, "),
         ("old = 'true'\nnew = 'true'\nlayouts = 6\nblocks = 2\n", "gate.toml:3: layouts: 6: more than blocks = 2"),
         ("old = 'true \"'\nnew = 'true'\n", "gate.toml:1: old: 'true \"': No closing quotation"),
@@ -225,9 +232,25 @@ def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: str) -> None:
-    done = gate(tmp_path, text=text)
+    report = tmp_path / "gate.xml"
+    done = gate(tmp_path, "--junit", str(report), text=text)
     assert done.returncode == 2
     assert says in error_line(done)
+    suite = ElementTree.parse(report).getroot()
+    assert [suite.get(count) for count in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
+    (error,) = suite.findall("testcase/error")
+    assert error.get("message") == error_line(done)
+
+
+def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
+    begun, report = tmp_path / "begun", tmp_path / "gate.xml"
+    written(tmp_path, f"old = 'touch {begun}; exec sleep 600'\nnew = 'true'\nshell = true\n")
+    command = [*CBENCH, "gate", str(tmp_path / "gate.toml"), "--junit", str(report)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        assert comes(begun.exists)
+        process.kill()
+    (error,) = ElementTree.parse(report).getroot().findall("testcase/error")
+    assert "it was killed" in (error.get("message") or "")
 
 
 @pytest.mark.slow

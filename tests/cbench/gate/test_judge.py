@@ -47,6 +47,15 @@ def test_a_rate_that_falls_is_a_slowdown() -> None:
     assert "test 7" in gate.suspects(gate.session(1))
 
 
+@pytest.mark.parametrize(("better", "outcome"), [("higher", SUSPECTED), ("lower", IMPROVEMENT), (None, IMPROVEMENT)])
+def test_the_gate_file_decides_what_is_better_of_units_that_do_not_say_it(better: str | None, outcome: str) -> None:
+    session = slower(SimulatedGate(blocks=24, noise=quiet).session(1), 0.95)
+    rule = replace(RULE, better=better)
+    for unit, expected in (("score", outcome), ("ns", IMPROVEMENT)):
+        tests = tuple(replace(test, unit=unit) for test in session.tests)
+        assert {test.outcome for test in judge(replace(session, tests=tests), rule)} == {expected}
+
+
 def test_what_is_faster_is_an_improvement_and_no_regression() -> None:
     session = SimulatedGate(blocks=24, slower=-0.03).session(3)
     outcomes = {test.name: test.outcome for test in judge(session, RULE)}
@@ -215,8 +224,11 @@ def test_a_suspect_that_a_noisy_second_session_does_not_show_is_no_pass(
         return slower(SimulatedGate(blocks=24, noise=quiet).session(seed), 1.02, "test 3")
 
     judged = ended(tmp_path, monkeypatch, measured)
-    assert judged.counted == "green: 20 tests: 1 cannot tell, 19 passed"
-    assert sentence(judged.tests[0]).startswith("suspected in the first session, not confirmed in the second: ")
+    assert judged.counted == "cannot judge: 20 tests: 1 cannot judge, 19 passed"
+    assert judged.exit_code == 2
+    text = sentence(judged.tests[0])
+    assert text.startswith("suspected in the first session, neither confirmed nor cleared by the second: ")
+    assert "only a slowdown of " in text
 
 
 @pytest.mark.parametrize(("why", "key"), [("blocks", "blocks"), ("budget", "budget_s")])

@@ -136,7 +136,7 @@ def test_an_error_inside_ends_the_load() -> None:
     assert gone(found[0])
 
 
-def test_a_load_that_was_killed_meanwhile_is_noticed() -> None:
+def test_a_load_killed_during_the_trials_is_noticed() -> None:
     before = psutil.Process().children()
     with pytest.raises(QuietError, match="ended early"), load_generator.running(spec(), -1):
         started(before).kill()

@@ -16,7 +16,7 @@ NORMAL, BURSTS, HEAVY = "normal", "bursts", "heavy tails"
 
 @dataclass
 class SimulatedHost:
-    """`causes`: each with the knobs of which any one removes it, and its size. `worse`: what a knob itself adds.
+    """`causes`: each with the knobs that remove it (any one does), and its size. `worse`: what a knob itself adds.
 
     noise: standard deviation of an application's value, as a share of the level of the full profile; it grows with the
     square root of the response, as that of counts of events does. bursts: in 5 % of the applications something

@@ -48,7 +48,7 @@ def test_what_matters_is_at_least_the_share_that_is_no_difference() -> None:
     assert QuietLevel(0.5, 0.05, 48, CALM, range_=100.0).matters == pytest.approx(5.0)
 
 
-def test_a_level_that_begins_anew_keeps_what_is_known_of_the_noise() -> None:
+def test_a_level_that_begins_again_keeps_what_is_known_of_the_noise() -> None:
     found = level(list(CALM))
     before = found.freedom
     found.begin_anew([7.0])

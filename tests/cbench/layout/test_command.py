@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cbench.running import CBENCH, cbench, comes, error_line
-from tests.cbench.study.process.test_run_command import alive
+from tests.cbench.running import CBENCH, alive, cbench, comes, error_line
 
 PLANTED = """
 #include <stdint.h>

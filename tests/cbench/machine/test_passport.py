@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cbench.machine import describe, noise, passport
-from cbench.machine.passport import Passport, merged, take
+from cbench.machine.passport import Passport, merged, take, unlike
 from cbench.results import json_object
 from quiet.errors import Refused
 from quiet.host.reader import Reader
@@ -18,6 +18,10 @@ HOST = {
     "proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0xd0003b9\n\nprocessor\t: 1\nmicrocode\t: 0xd0003b9\n",
     "proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz root=UUID=0f3c isolcpus=1 my.secret=hunter2 quiet\n",
     "proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+    "proc/meminfo": "MemTotal:       65693112 kB\nMemFree:          812344 kB\n",
+    "sys/devices/system/cpu/online": "0-15\n",
+    "sys/devices/system/cpu/smt/active": "1\n",
+    "sys/devices/system/node/online": "0-1\n",
     "sys/class/dmi/id/bios_vendor": "Some Vendor Inc.\n",
     "sys/class/dmi/id/bios_version": "2.14.1\n",
     "sys/class/dmi/id/bios_date": "03/02/2026\n",
@@ -42,6 +46,8 @@ def test_each_fact_of_a_host_is_in_its_passport(whole: Passport) -> None:
         command_line="BOOT_IMAGE=masked root=masked isolcpus=1 quiet",
         profile="none",
         frequency="performance, 800 to 3500 MHz, boost off",
+        memory="63 GiB",
+        topology="16 CPUs, SMT on, 2 NUMA nodes",
     )
 
 
@@ -112,3 +118,21 @@ def test_what_is_stored_of_a_host_has_the_verdict_on_its_noise(
     stored = passport.Passport.parse(describe.to_store(describe.describe([0], frozenset())))
     assert stored is not None
     assert (stored.noise, stored.unknown.get("noise")) == (text, why)
+
+
+def test_facts_in_which_hosts_differ_name_each_value_and_its_hosts() -> None:
+    like = Passport(cpu="Some CPU", microcode="0x2b", kernel="6.1.0", memory="64 GiB", noise="quiet")
+    hosts = {"node1": like, "node2": replace(like, noise="not quiet"), "node7": replace(like, microcode="0x11")}
+    (fact,) = unlike(hosts)
+    assert fact.values == {"0x2b": ("node1", "node2"), "0x11": ("node7",)}
+    assert str(fact) == "microcode 0x2b (node1, node2) and 0x11 (node7)"
+
+
+def test_a_fact_that_a_host_does_not_know_is_no_difference() -> None:
+    assert not unlike({"a": Passport(cpu="one", memory="64 GiB"), "b": Passport(cpu="one")})
+
+
+def test_of_unlike_command_lines_only_the_words_that_differ_are_named() -> None:
+    lines = {"a": "quiet isolcpus=1", "b": "quiet isolcpus=1", "c": "quiet isolcpus=1 nosmt"}
+    (fact,) = unlike({host: Passport(command_line=line) for host, line in lines.items()})
+    assert fact.values == {"nothing more": ("a", "b"), "nosmt": ("c",)}

@@ -20,7 +20,7 @@ ARCHIVES = sorted(RECORDED.glob("*.tar.*")) if RECORDED.is_dir() else []
 
 
 def cached(cpus: int, shared: dict[int, str], level: int = 3) -> dict[str, str]:
-    """A first-level cache of each CPU, and a last-level one shared as told, by lists."""
+    """A first-level cache of each CPU, and a last-level one shared according to the lists."""
     files = {}
     for cpu in range(cpus):
         for index, (number, kind, size, list_) in enumerate(
@@ -62,7 +62,7 @@ def test_cores_with_caches_of_their_own_are_far_from_each_other(tmp_path: Path) 
     assert found(root, 1)[FAR] == 2
 
 
-def test_without_caches_a_cluster_tells_who_is_near(tmp_path: Path) -> None:
+def test_without_caches_a_cluster_shows_which_cpus_are_near(tmp_path: Path) -> None:
     files = machine(cpus=8)
     for cpu in range(8):
         files[f"{CPU}/cpu{cpu}/topology/cluster_cpus_list"] = "0-3" if cpu < 4 else "4-7"
@@ -72,8 +72,8 @@ def test_without_caches_a_cluster_tells_who_is_near(tmp_path: Path) -> None:
 
 def test_without_caches_and_clusters_nothing_is_guessed(tmp_path: Path) -> None:
     root = plant(tmp_path, machine(cpus=4))
-    assert "does not tell which CPUs share a cache" in str(found(root, 3)[CACHE])
-    assert "does not tell which CPUs share a cache" in str(found(root, 3)[FAR])
+    assert "does not report which CPUs share a cache" in str(found(root, 3)[CACHE])
+    assert "does not report which CPUs share a cache" in str(found(root, 3)[FAR])
 
 
 def test_a_lone_cpu_has_no_place_at_all(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_a_trial_that_only_the_trace_knows_of_is_polluted_too() -> None:
     assert trial.causes == (TICK,)
 
 
-def test_a_page_fault_has_the_counters_words_and_is_told_once() -> None:
+def test_a_page_fault_has_the_counters_words_and_is_reported_once() -> None:
     counted = TrialCause(FAULT, "1 minor, 0 major")
     trial = Trial(130, 1, (counted,), page_faults=1)
     assert merged(trial, (FAULTS,), Seen()).causes == (counted,)
@@ -279,5 +279,5 @@ def test_the_report_says_where_the_causes_come_from() -> None:
     (result,) = measured("hash")["results"]
     assert result["causes_from"]["source"] in ("kernel tracing", "counters")
     assert result["causes_from"]["note"]
-    told = cbench("run", "hash", "--quick", "--trials", "5", "--warmup", "0", "--no-trace").stdout
-    assert "causes from counters (--no-trace)" in told
+    output = cbench("run", "hash", "--quick", "--trials", "5", "--warmup", "0", "--no-trace").stdout
+    assert "causes from counters (--no-trace)" in output

@@ -85,7 +85,7 @@ def test_without_the_module_the_line_says_what_to_do() -> None:
         ({"proc/modules": "x", "sys/module/cbench/version": "1"}, r"is devtmpfs mounted"),
     ],
 )
-def test_why_there_is_no_module_is_told_apart(tmp_path: Path, files: dict[str, str], line: str) -> None:
+def test_reasons_for_a_missing_module_are_distinguished(tmp_path: Path, files: dict[str, str], line: str) -> None:
     for name, content in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
         (answer(Reason.BAD_VERSION, errno.EINVAL), Refused, "another version"),
         (answer(Reason.DONE, errno.EPERM), Refused, "needs root"),
         (answer(Reason.BAD_PARAM, errno.EINVAL), UsageError, "hash in the kernel does not take n=5"),
-        (answer(Reason.BUSY, errno.EBUSY), Refused, "somebody else is measuring"),
+        (answer(Reason.BUSY, errno.EBUSY), Refused, "another process is measuring"),
         (answer(Reason.NO_MEMORY, errno.ENOMEM), Refused, "memory to spare"),
         (answer(Reason.NO_CYCLES, errno.ENOENT, pmu_error=-errno.ENOENT), UsageError, r"\[ENOENT\]; use (tsc|cntvct)$"),
         (answer(Reason.TOO_LONG, errno.ETIME, region_ns=3 * 10**9, fitting_n=7), Refused, r"3,000 ms .* --param n=7$"),

@@ -215,12 +215,14 @@ def test_a_header_alone_has_no_trials(tmp_path: Path) -> None:
     refused(path, "no trials in it")
 
 
-def test_hosts_that_are_pooled_are_told(tmp_path: Path) -> None:
+def test_hosts_are_strata_and_pooled_only_as_published(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
     assert not read(path)[1]
     lines = path.read_text().splitlines()
     path.write_text("\n".join([line.replace("hp065", "hp066") if at > 9 else line for at, line in enumerate(lines)]))
-    assert read(path)[1] == ["trials of 2 hosts are pooled: hp065.utah, hp066.utah"]
+    found, warnings = read(path)
+    assert found.hosts == ("hp065.utah", "hp066.utah")
+    assert not warnings
 
 
 def test_a_trial_that_is_there_twice_is_refused_with_both_lines(tmp_path: Path) -> None:

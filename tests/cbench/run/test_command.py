@@ -29,7 +29,7 @@ def results(*arguments: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_until_clean_goes_on_until_there_are_so_many_and_tells_their_share() -> None:
+def test_until_clean_goes_on_until_there_are_so_many_and_reports_their_share() -> None:
     (result,) = results("hash", *QUICK, "--until-clean", "50", "--trials", "1000000")
     clean = result["clean_trials"]
     assert clean["reached"]
@@ -38,7 +38,7 @@ def test_until_clean_goes_on_until_there_are_so_many_and_tells_their_share() -> 
     assert clean["range"] <= 4 * result["counter"]["quantum"] or clean["rule"] in ("causes", "chains")
 
 
-def test_too_few_clean_trials_are_told_with_what_to_do_and_exit_code_1() -> None:
+def test_too_few_clean_trials_are_reported_with_what_to_do_and_exit_code_1() -> None:
     done = cbench("run", "hash", *QUICK, "--param", "n=1000000", "--until-clean", "20", "--trials", "20")
     lines = [line for line in done.stderr.splitlines() if "were clean" in line]
     if done.returncode == 0:  # a quiet machine, and lucky
@@ -128,7 +128,7 @@ def test_what_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> No
     assert f"{workload} does not run in the kernel; " in error_line(done)
 
 
-def test_without_the_module_the_way_to_it_is_told() -> None:
+def test_without_the_module_the_message_says_how_to_get_it() -> None:
     done = cbench("run", "hash", "--quick", "--in-kernel")
     assert done.returncode == 3
     assert error_line(done).startswith("--in-kernel")
@@ -190,7 +190,7 @@ def test_user_code_that_forks_is_measured_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_crash_is_told_at_once_with_what_is_kept_and_its_children_end(tmp_path: Path) -> None:
+def test_a_crash_is_reported_at_once_with_what_is_kept_and_its_children_end(tmp_path: Path) -> None:
     (tmp_path / "leaves.c").write_text(LEAVES)
     path = tmp_path / "kept.db"
     begun = time.monotonic()

@@ -44,7 +44,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
     ],
 )  # fmt: skip
-def test_a_table_that_cannot_be_used_is_told_with_its_line_and_column(tmp_path: Path, text: str, said: str) -> None:
+def test_a_table_that_cannot_be_used_is_reported_with_its_line_and_column(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError) as error:
@@ -61,7 +61,7 @@ def test_a_table_that_cannot_be_used_is_told_with_its_line_and_column(tmp_path: 
         (Chosen(hard=("x",)), "--hard x: no factor; the factors are a, b"),
     ],
 )
-def test_columns_that_do_not_exist_are_told(tmp_path: Path, chosen: Chosen, said: str) -> None:
+def test_columns_that_do_not_exist_are_reported(tmp_path: Path, chosen: Chosen, said: str) -> None:
     path = tmp_path / "data.csv"
     path.write_text(GOOD + "0,0,0,1\n")
     with pytest.raises(UsageError) as error:
@@ -176,7 +176,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path,
         (("--abridgment", "x"), "--abridgment x: the data have none"),
     ],
 )
-def test_options_that_mean_nothing_are_told(planted: Path, options: tuple[str, str], said: str) -> None:
+def test_options_that_mean_nothing_are_reported(planted: Path, options: tuple[str, str], said: str) -> None:
     done = cbench("analyze", planted, "--value", "wall", "--value", "other", *options)
     assert done.returncode == 2
     assert said in done.stderr
@@ -184,7 +184,7 @@ def test_options_that_mean_nothing_are_told(planted: Path, options: tuple[str, s
 
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path, name: str) -> None:
     done = cbench("analyze", tmp_path / name)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

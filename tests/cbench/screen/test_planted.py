@@ -1,4 +1,4 @@
-"""The planted experiment: the tool finds what is there, and nothing else, in 20 repetitions on fresh noise.
+"""The planted experiment: the tool finds the planted effects, and nothing else, in 20 repetitions on fresh noise.
 
 Each repetition is tested with a family-wise chance of a false alarm of 0.25 % (Holm), so that 20 of them have any with
 a chance below 5 %. With 60 blocks the effects, 0.6 to 0.8 standard deviations of the noise, are hardly ever missed:
@@ -27,7 +27,7 @@ PLANTED = {(ALIGN,): FULL[0], (CACHE,): FULL[1], (ALIGN, CACHE): FULL[2]}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1000 + REPETITIONS))
-def test_a_repetition_finds_what_is_there_and_nothing_else(seed: int, tmp_path: Path) -> None:
+def test_a_repetition_finds_the_planted_effects_and_nothing_else(seed: int, tmp_path: Path) -> None:
     """By the whole analysis of `cbench screen`, from a table of trials to what is significant."""
     names = ("align", "cache", "inert")
     rows = [

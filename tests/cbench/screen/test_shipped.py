@@ -140,7 +140,7 @@ def test_the_technical_notes_experiment_runs_here(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_planted_experiment_shows_what_was_planted_and_nothing_else(tmp_path: Path) -> None:
-    # twice as often as in the file, so that one false alarm in a thousand runs is enough to find what is there
+    # twice as often as in the file, so that one false alarm in a thousand runs is enough to find the effects
     done = screen("run", str(shortened("planted", tmp_path, 40)), "-o", "p.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = screen("analyze", "p.db", "--alpha", "0.001", "--json", folder=tmp_path)

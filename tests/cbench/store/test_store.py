@@ -255,7 +255,7 @@ def test_a_file_that_is_missing_or_empty_has_nothing_to_read(tmp_path: Path) -> 
     assert read(stored(tmp_path / "empty", [[1]]))[0].values == [1]
 
 
-def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_elses(
+def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "new.db"
@@ -268,10 +268,10 @@ def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_e
     def connected(path: Path, mode: str) -> sqlite3.Connection:
         connection = connect(path, mode)
         if threading.current_thread() is not other:
-            connection.set_trace_callback(meanwhile)
+            connection.set_trace_callback(interfere)
         return connection
 
-    def meanwhile(statement: str) -> None:
+    def interfere(statement: str) -> None:
         if "user_version" in statement:  # what is before it has been read
             other.start()
             other.join(0.5)

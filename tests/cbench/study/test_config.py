@@ -161,7 +161,7 @@ def test_what_is_wrong_is_one_line_with_the_files_line_and_the_key(old: str, new
     assert message in said(PLAIN.replace(old, new, 1))
 
 
-def test_a_tests_table_that_is_none_is_told_with_how_it_is_written() -> None:
+def test_a_tests_table_that_is_none_is_reported_with_how_it_is_written() -> None:
     assert said("test = [1]\n[study]\nrepetitions = 1\n") == "s.toml:1: test: 1: write it as a table, [[test]]"
     assert said("[study]\nrepetitions = 1\n[test]\nname = 'a'\n") == (
         "s.toml:3: test: there may be several: write [[test]]"

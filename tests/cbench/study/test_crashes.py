@@ -50,7 +50,7 @@ def forked(path: Path, data: Path) -> int:
 
 
 def planned(data: Path) -> bool:
-    """Whether there is a study in it; one that was killed while it made its store is begun anew."""
+    """Whether the store holds a study; one killed while creating its store is started again."""
     try:
         with StudyStore.open(data):
             return True

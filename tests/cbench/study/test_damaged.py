@@ -1,4 +1,4 @@
-"""A study's store that somebody or something has changed: one line that names it, from every command."""
+"""A study's store that another program or a fault has changed: one line that names it, from every command."""
 
 from __future__ import annotations
 

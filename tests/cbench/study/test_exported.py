@@ -87,7 +87,7 @@ def test_what_is_not_for_studies_says_so_in_one_line(data: Path) -> None:
     with pytest.raises(UsageError) as caught:
         export(ExportOptions(str(data), "pyperf", None))
     assert str(caught.value) == f"{data}: {wrong['pyperf']}"
-    with pytest.raises(UsageError, match=r"^--clean-only: a study's trials are not told apart so; leave it away$"):
+    with pytest.raises(UsageError, match=r"^--clean-only: a study's trials are not marked clean or polluted; omit it$"):
         export(ExportOptions(str(data), "csv", None, clean_only=True))
     with pytest.raises(UsageError) as caught:
         load(str(data))

@@ -155,7 +155,7 @@ def test_a_study_goes_on_as_it_was_begun_when_its_file_is_gone_or_changed(tmp_pa
     )
 
 
-def test_a_store_that_was_cut_short_while_it_was_made_is_made_anew(tmp_path: Path) -> None:
+def test_a_store_that_was_cut_short_during_its_creation_is_created_again(tmp_path: Path) -> None:
     written(tmp_path, study({"a": "echo 1"}, "repetitions = 1"))
     (tmp_path / "s.db").touch()
     done = order("resume", "s.db", folder=tmp_path)

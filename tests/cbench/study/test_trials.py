@@ -72,7 +72,7 @@ def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path:
     assert made.errors == b"17\n"
 
 
-def test_a_study_of_which_every_trial_failed_is_an_error_with_the_first_reason(tmp_path: Path) -> None:
+def test_a_study_whose_every_trial_failed_is_an_error_with_the_first_reason(tmp_path: Path) -> None:
     fails = {"a": "exit $((CBENCH_RUN + 3))", "b": "echo 1,5"}
     written(tmp_path, study(fails, "repetitions = 2"))
     done = order("run", "s.toml", folder=tmp_path)
@@ -83,7 +83,7 @@ def test_a_study_of_which_every_trial_failed_is_an_error_with_the_first_reason(t
     assert order("run", "s.toml", "-o", "t.db", folder=tmp_path).returncode == 0
 
 
-def test_a_trial_of_which_one_metric_cannot_be_read_has_failed(tmp_path: Path) -> None:
+def test_a_trial_with_one_unreadable_metric_has_failed(tmp_path: Path) -> None:
     made = one("echo a=1", tmp_path, Metric("a", "regex", "a=([0-9]+)"), Metric("b", "regex", "b=([0-9]+)"))
     assert made.values == {}
     assert "nothing in its output is like" in str(made.failure)
@@ -96,7 +96,7 @@ def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
     assert (len(much.output), much.facts["output_cut"]) == (MOST_OUTPUT, 2)
 
 
-def test_output_that_is_not_kept_whole_is_told_once_for_each_test(tmp_path: Path) -> None:
+def test_output_that_is_not_kept_whole_is_reported_once_for_each_test(tmp_path: Path) -> None:
     written(tmp_path, study({"wide": f"head -c {MOST_OUTPUT} /dev/zero >&2; echo 9 >&2; echo 1", "not": "echo 2"}))
     done = order("run", "s.toml", folder=tmp_path)
     assert done.stderr.count("wide: prints much: of each stream the last 1 MiB are kept\n") == 1
@@ -161,7 +161,7 @@ command = "echo 3"
 """
 
 
-def test_workloads_and_commands_are_in_one_study_and_hints_are_told_once(tmp_path: Path) -> None:
+def test_workloads_and_commands_are_in_one_study_and_hints_are_reported_once(tmp_path: Path) -> None:
     (tmp_path / "f.c").write_text("#include <stdint.h>\nuint64_t twice(void *s, uint64_t n) { return 2 * n; }\n")
     done = order("run", written(tmp_path, WORKLOADS), folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -203,7 +203,7 @@ def test_a_file_that_is_not_there_and_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("way")
-def test_where_runs_are_numbered_anew_for_each_order_they_are_two(path: Path) -> None:
+def test_where_runs_are_numbered_again_for_each_order_they_are_two(path: Path) -> None:
     rows = [f"a,{order},{run},0,{run}" for order in ("fixed", "random") for run in range(8)]
     made, _ = analyze(write(path, rows))
     assert made["design"]["runs_fixed"] == made["design"]["runs_random"] == 8

@@ -110,7 +110,7 @@ def test_a_trial_that_was_short_itself_is_not_the_instruments_fault() -> None:
     assert cpu_drop(cpu, elapsed).holds
 
 
-def test_cpu_readings_of_mostly_zero_tell_nothing() -> None:
+def test_cpu_readings_of_mostly_zero_are_undecided() -> None:
     assert cpu_drop([0, 0, 0, 5], [1, 1, 1, 1]).holds is None
 
 
@@ -149,7 +149,7 @@ def test_an_etalon_is_never_shorter_than_what_it_waits_for() -> None:
     assert found.words == "1 of 3 trials below 10 s, the shortest 9.95 s"
 
 
-def test_without_readings_no_rule_can_be_told() -> None:
+def test_without_readings_no_rule_can_be_judged() -> None:
     nan = [float("nan")]
     for found in (
         cpu_drop([], []),

@@ -59,7 +59,7 @@ def test_parallel_work_may_take_more_cpu_time_than_elapsed_time() -> None:
     assert "utilisation 2.0" in found[0]["words"]
 
 
-def test_a_first_run_that_is_unlike_the_others_is_told_and_is_no_fault() -> None:
+def test_a_first_run_that_is_unlike_the_others_is_reported_and_is_no_fault() -> None:
     """The Technical Note's lone outliers were the first of each series."""
     made = validation(scaled("etalon", "perf-elapsed", 1.001, range(1)))
     assert made["at_fault"] == []
@@ -144,7 +144,7 @@ def test_clocks_of_one_source_are_not_called_independent() -> None:
     assert any("tick by one source (tsc): that they agree says nothing of its rate" in line for line in made["verdict"])
 
 
-def test_lost_and_paused_samples_are_told() -> None:
+def test_lost_and_paused_samples_are_reported() -> None:
     def spoil(series: Made) -> None:
         series["copy", "samples:fp"] = replace(series["copy", "samples:fp"], lost=7, throttled=2)
 
@@ -159,7 +159,7 @@ def test_what_is_missing_has_its_reason_and_no_number() -> None:
     assert not any("cycles" in each["metrics"] for each in made["workloads"])
 
 
-def test_trials_that_failed_or_are_still_to_come_are_told() -> None:
+def test_trials_that_failed_or_are_still_to_come_are_reported() -> None:
     said = validation(failed=3, failures=(("aliquot", "ended with 1"),), done=100)["verdict"]
     assert "3 trials failed." in said
     assert "aliquot: ended with 1." in said

@@ -105,13 +105,16 @@ def test_a_process_that_ends_badly_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "which one? 0 to 4, or aliquot, competing, perfect, copy, etalon"),
+        ([], "missing program number: 0 to 4, or aliquot, competing, perfect, copy, etalon"),
         (["5"], "'5': 0 to 4, or aliquot, competing, perfect, copy, etalon"),
         (["0", "times=0"], "times=0: from 1 to 1,000,000"),
         (["0", "n=3"], "n: unknown; aliquot takes times, start"),
         (["1"], "load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`"),
         (["1", "load=no"], "no: No such file or directory; begin it: python -m cbench.workloads.competing begin no"),
-        (["2", "exponent=11"], "perfect: exponent=11: one of 2, 3, 5, 7, 13, 17, 19, 31, of which the numbers are"),
+        (
+            ["2", "exponent=11"],
+            "perfect: exponent=11: must be one of 2, 3, 5, 7, 13, 17, 19, 31, which give",
+        ),
     ],
 )
 def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:

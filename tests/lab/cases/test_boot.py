@@ -113,7 +113,7 @@ def test_with_both_verify_is_content(machine: Machine) -> None:
     assert set(found["short"]["json"]["noise"]["cpus"]) == {"2", "3"}
 
 
-def test_stopping_the_unit_puts_back_what_it_had_found(machine: Machine) -> None:
+def test_stopping_the_unit_restores_what_it_had_found(machine: Machine) -> None:
     found = seen(machine, 2)
     assert found["stop"]["code"] == 0, said(found["stop"])
     assert found["status_stopped"]["json"]["applied"] is None

@@ -29,5 +29,5 @@ def test_after_a_kill_at_any_moment_restore_leaves_nothing_changed(machine: Mach
         assert each["restore"] == 0
         assert each["left"] == [], f"{each['profile']}: killed after {each['after']} writes"
     assert len(report["rounds"]) == rounds
-    # The moments are worth something only if most of the kills hit while there was something to put back.
+    # The moments are worth something only if most of the kills hit while there was something to restore.
     assert len([each for each in report["rounds"] if each["cut"]]) > rounds / 2

@@ -29,7 +29,7 @@ def replace_link(top: Path) -> None:
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "another content": lambda top: (top / "etc/file").write_text("two\n"),
-    "a program written anew": lambda top: (top / "usr/bin/program").write_text("one\n"),
+    "a program written again": lambda top: (top / "usr/bin/program").write_text("one\n"),
     "another mode": lambda top: (top / "etc/file").chmod(0o600),
     "another folder's mode": lambda top: (top / "etc/folder").chmod(0o700),
     "a new file": lambda top: (top / "etc/new").touch(),

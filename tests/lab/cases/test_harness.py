@@ -95,7 +95,7 @@ def test_a_time_out_leaves_no_process_and_no_file_behind(machine: Machine, monke
 
 
 @BOTH
-def test_a_panic_is_told_with_the_end_of_the_console(machine: Machine) -> None:
+def test_a_panic_is_reported_with_the_end_of_the_console(machine: Machine) -> None:
     with pytest.raises(
         GuestError,
         match=rf"(?s){machine.name}: the guest's kernel panicked: sysrq triggered crash.*write_sysrq_trigger",

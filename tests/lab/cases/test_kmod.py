@@ -72,7 +72,7 @@ def test_without_a_pmu_the_clock_is_read_and_the_answer_says_so(machine: Machine
 
 
 @on_both_kernels
-def test_what_would_take_too_long_is_refused_soon_and_told_what_would_do(machine: Machine) -> None:
+def test_a_request_that_would_take_too_long_is_refused_soon_with_a_smaller_one(machine: Machine) -> None:
     found = report(machine)["too_long"]
     assert re.search(r"^Refused: hash n=.* at most 100 ms are allowed; try --param n=\d+$", found["said"])
     assert found["took_s"] < 20
@@ -102,9 +102,9 @@ def test_only_root_may_and_only_bound_to_the_cpu(machine: Machine) -> None:
 
 
 @on_both_kernels
-def test_one_measures_at_a_time_and_the_module_stays_meanwhile(machine: Machine) -> None:
+def test_one_process_measures_at_a_time_and_the_module_stays_loaded(machine: Machine) -> None:
     found = report(machine)["disturbed"]
-    assert found["busy"].startswith("Refused: somebody else is measuring")
+    assert found["busy"].startswith("Refused: another process is measuring")
     assert found["rmmod while used"] != 0
 
 

@@ -18,7 +18,7 @@ CALM_S = 600
 IPIS = ("IPI: reschedule", "IPI: function call")
 
 
-def told(machine: Machine, arguments: str, timeout: int) -> dict[str, Any]:
+def report_of(machine: Machine, arguments: str, timeout: int) -> dict[str, Any]:
     result = boot(machine, f"python -m tests.lab.guest.monitor {arguments}", timeout=timeout)
     found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))
     assert found, result.output
@@ -28,12 +28,12 @@ def told(machine: Machine, arguments: str, timeout: int) -> dict[str, Any]:
 
 @once
 def report(machine: Machine) -> dict[str, Any]:
-    return told(machine, f"{ROUNDS} {SECONDS}", 900)
+    return report_of(machine, f"{ROUNDS} {SECONDS}", 900)
 
 
 @once
 def calm(machine: Machine) -> dict[str, Any]:
-    return told(machine, f"--calm {CALM_S}", 3000)
+    return report_of(machine, f"--calm {CALM_S}", 3000)
 
 
 def causes(found: dict[str, Any]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A network device with several queues, in use: nothing of it reaches the isolated CPUs, and all is put back."""
+"""A network device with several queues, in use: none of its work reaches the isolated CPUs, and all is restored."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_applied_the_plan_is_empty_and_verify_is_content(machine: Machine) -> No
     assert len(report(machine)["changed"]) > 10
 
 
-def test_restore_puts_back_every_queue_that_had_gone(machine: Machine) -> None:
+def test_restore_brings_back_every_queue_that_had_gone(machine: Machine) -> None:
     assert report(machine)["restore"]["code"] == 0, said(report(machine)["restore"])
     assert report(machine)["left"] == []
 
@@ -93,7 +93,7 @@ def test_after_a_kill_at_any_moment_restore_leaves_nothing_changed(machine: Mach
     assert len([each for each in rounds if each["cut"]]) > ROUNDS / 3
 
 
-def test_queues_that_a_table_made_by_hand_needs_stay_and_it_is_told_why(machine: Machine) -> None:
+def test_queues_that_a_manual_table_needs_stay_with_the_reason(machine: Machine) -> None:
     assert report(machine)["refused"]["code"] == 0, said(report(machine)["refused"])
     reasons = {skip["target"]: skip["reason"] for skip in report(machine)["refused_plan"]["json"]["skips"]}
     assert [reason for target, reason in reasons.items() if target.endswith("/channels") and "ethtool -X" in reason]

@@ -32,7 +32,7 @@ def emulators() -> list[psutil.Process]:
 
 
 def stop_the_host(line: str) -> None:
-    """Stop the emulator and let it go on, as a host does that gives the processor to somebody else."""
+    """Stop the emulator and let it go on, as a host does that runs another guest on the processor."""
 
     def stop() -> None:
         for _ in range(STOPS):

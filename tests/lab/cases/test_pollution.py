@@ -1,4 +1,4 @@
-"""Somebody is planted on the CPU where `cbench run` measures: the trials' causes have the name."""
+"""A planted task on the CPU where `cbench run` measures appears by name among the trials' causes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_device_that_interrupted_is_named_with_its_line(machine: Machine) -> N
     assert max((named[cause] for cause in devices), default=0) >= TRIALS / 2, named
 
 
-def test_a_context_switch_is_told_by_whom_and_not_told_twice(machine: Machine) -> None:
+def test_a_context_switch_is_reported_once_with_the_task_that_ran(machine: Machine) -> None:
     assert result(machine)["with_context_switch"] >= TRIALS / 2
     named = result(machine)["causes"]
     assert not [row for row in named if row["cause"].startswith("context switch")], named

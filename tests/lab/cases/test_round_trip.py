@@ -1,4 +1,4 @@
-"""On every machine: quieting it does what was planned, and restoring leaves it byte for byte as it was found.
+"""On every machine: quieting it carries out the plan, and restoring brings back the original state byte for byte.
 
 The state that it is found in is a user's own, nowhere the default (see disturb.py).
 """

@@ -24,7 +24,7 @@ python -m tests.lab.guest.run_users $PARTS >$LAB_OUT/report.json
 """
 
 
-def told(machine: Machine, parts: str, timeout: int) -> dict[str, Any]:
+def report_of(machine: Machine, parts: str, timeout: int) -> dict[str, Any]:
     try:
         sudo = debian.programs("sudo", ["sudo"])
     except PackageError as error:
@@ -38,13 +38,13 @@ def told(machine: Machine, parts: str, timeout: int) -> dict[str, Any]:
 
 @once
 def basics(machine: Machine) -> dict[str, Any]:
-    return told(machine, "basics", 1200)
+    return report_of(machine, "basics", 1200)
 
 
 @once
 def report(machine: Machine) -> dict[str, Any]:
     """KILLS=30 in the environment kills at 30 random moments of each kind, not at one."""
-    return told(machine, "twenty kills hostile", 7200)
+    return report_of(machine, "twenty kills hostile", 7200)
 
 
 def test_a_command_runs_as_its_caller(machine: Machine) -> None:
@@ -54,7 +54,7 @@ def test_a_command_runs_as_its_caller(machine: Machine) -> None:
     assert basics(machine)["owner"] == 1000
 
 
-def test_a_user_without_a_rule_is_refused_and_told_about_it(machine: Machine) -> None:
+def test_a_user_without_a_rule_is_refused_with_the_reason(machine: Machine) -> None:
     step = basics(machine)["without_rule"]
     assert step["code"] == 3
     assert "nothing was changed" in step["err"]

@@ -1,4 +1,4 @@
-"""Levels that change the host, where there is one to change: governor, knob, profile. Killed or not, it is put back."""
+"""Levels that change the host, where there is one to change: governor, knob, profile. Killed or not, it is restored."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_governor_that_is_not_offered_is_refused_before_anything_runs(machine:
 def test_kill_9_leaves_its_level_and_a_resume_puts_it_back_first_and_goes_on(machine: Machine) -> None:
     made = report(machine)
     assert made["killed"]["code"] == -9
-    assert made["killed"]["left"] != []  # so there was something to put back
+    assert made["killed"]["left"] != []  # so there was something to restore
     assert made["resumed"]["code"] == 0, made["resumed"]["said"]
-    assert "put back what was left behind: what quiet had applied" in made["resumed"]["said"]
+    assert "restored the levels of an earlier, killed process: what quiet had applied" in made["resumed"]["said"]
     assert made["resumed"]["left"] == []
     trials = made["knobs"]["trials"]
     assert [(run, position) for run, position, *_ in trials] == [(run, place) for run in (0, 1) for place in range(4)]

@@ -1,4 +1,4 @@
-"""A study in a profile: its trials sit on the isolated CPUs, and the host is put back, also when it is interrupted."""
+"""A study in a profile: its trials sit on the isolated CPUs, and the host is restored, also when it is interrupted."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def report(values: list[int], polluted: dict[int, str]) -> dict[str, Any]:
 VALUES = [100] * 6 + [150, 160, 170, 100]
 
 
-def test_trials_that_differ_are_told_apart_by_whether_an_interrupt_explains_them() -> None:
+def test_trials_that_differ_are_distinguished_by_whether_an_interrupt_explains_them() -> None:
     found = table.line(ROW, report(VALUES, {6: TICK, 9: TICK}))
     assert (found.mode, found.p90, found.p100, found.range) == (100, 60, 70, 70)
     assert (found.explained, found.unexplained, found.their_most, found.for_nothing) == (1, 2, 70, 1)

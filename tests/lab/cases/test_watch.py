@@ -1,4 +1,4 @@
-"""`quiet watch` on a real kernel: what others do to a quiet machine is told within seconds, and repaired when asked."""
+"""`quiet watch` on a real kernel: drift on a quiet machine is reported within seconds, and repaired with --repair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IDLE_S = 60
 MOST_CPU = 0.001  # of one CPU, while nothing happens
 SOON_S = 2.0
 REST_S = 1.0  # news settle for 0.2 s, those of processes for 0.3 s
-TOLD = {
+KNOBS = {
     "governor": "cpufreq.governor",
     "interrupt": "irq",
     "rival": "irqbalance",
@@ -36,7 +36,7 @@ def report(machine: Machine) -> dict[str, Any]:
     assert found, result.output
     assert found["apply"]["code"] == 0, found["apply"]
     print(f"the first look: {found['first_look']:.2f} s of CPU time")
-    for done, line in found["told"].items():
+    for done, line in found["reported"].items():
         print(done, {name: line.get(name) for name in ("after", "awake", "cost", "by")})
     return found
 
@@ -51,22 +51,22 @@ def test_it_runs_on_the_housekeeping_cpus_only(machine: Machine) -> None:
     assert report(machine)["affinity"] == [0, 1]
 
 
-@pytest.mark.parametrize("done", TOLD)
-def test_it_is_told_soon_what_somebody_did(machine: Machine, done: str) -> None:
-    line = report(machine)["told"][done]
+@pytest.mark.parametrize("done", KNOBS)
+def test_a_disturbance_is_reported_soon(machine: Machine, done: str) -> None:
+    line = report(machine)["reported"][done]
     assert "missed" not in line, line
-    assert line["knob"] == TOLD[done]
+    assert line["knob"] == KNOBS[done]
     assert line["by"] != "a look at everything", line
     # A look takes as long as the emulator's machine lets it: it is compared with the first one, which is at everything.
     assert line["after"] - line["awake"] <= REST_S, line
     assert line["cost"] <= max(SOON_S, report(machine)["first_look"] / 2), line
 
 
-def test_drift_that_was_only_told_makes_the_code_1(machine: Machine) -> None:
+def test_drift_that_was_only_reported_makes_the_code_1(machine: Machine) -> None:
     ended = report(machine)["ended"]
     assert ended["code"] == 1
     assert ended["lines"][-1]["event"] == "ended"
-    assert ended["lines"][-1]["drifts"] >= len(TOLD) - 1
+    assert ended["lines"][-1]["drifts"] >= len(KNOBS) - 1
 
 
 @pytest.mark.parametrize("done", REPAIRED)

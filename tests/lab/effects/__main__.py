@@ -1,4 +1,4 @@
-"""`make effects`: what each knob removes from an isolated CPU, measured anew in the lab.
+"""`make effects`: what each knob removes from an isolated CPU, measured again in the lab.
 
 Boots machines in which everything that knobs are for is provoked at once (tests/lab/guest/provoke.py), measures with
 and without each knob, and writes quiet/knobs/effects.toml, from which `quiet explain`, `quiet plan` and the tables of
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.effects", description=__doc__)
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help="some of: " + ", ".join(WHERE))
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement (%(default)s)")
-    parser.add_argument("--raw", type=Path, metavar="DIR", help="keep what the guests measured, and take what is there")
+    parser.add_argument("--raw", type=Path, metavar="DIR", help="keep the guests' measurements, and reuse them")
     parser.add_argument("--write", action="store_true", help="write data and page, though of these machines alone")
     options = parser.parse_args(arguments)
     if wrong := [name for name in options.machines if name not in WHERE]:

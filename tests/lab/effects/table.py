@@ -86,7 +86,7 @@ def remaining(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Sequence[Effect]) -> str:
-    """The page with its measured part written anew."""
+    """The page with its measured part rewritten."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     rows = "\n".join(f"| {name} | {each['kernel']} | {seen_from(each):.2g}/s |" for name, each in reports.items())

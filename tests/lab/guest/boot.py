@@ -23,7 +23,7 @@ from tests.lab.guest.drive import quiet_json, trip
 OUT = Path(os.environ.get("LAB_OUT", "/tmp"))
 SITE = Path("/usr/lib/python3/dist-packages")
 UNITS = Path("/etc/systemd/system")
-# What others do meanwhile: groups of services come and go with these, and irqbalance places interrupts only after the
+# Changes by others: groups of services come and go with these, and irqbalance places interrupts only after the
 # look at the start of the boot. That ours come back is seen in the round trip of the last boot.
 OTHERS = re.compile(r"/sys/fs/cgroup/system\.slice/[^/]+\.(service|socket|mount)/.*absent|/proc/irq/\d+/smp_affinity")
 BEFORE = Path("/run/before.json")
@@ -42,7 +42,7 @@ SHORT = ("verify", "--duration", "3", "--max-lost", "100%", "--max-gap", "10s", 
 
 
 class Report(dict[str, Any]):
-    """What was seen, step by step; each is told when it is there, for whoever waits outside."""
+    """The observations, step by step; each is printed at once, for the process that waits outside."""
 
     def __setitem__(self, name: str, found: Any) -> None:
         super().__setitem__(name, found)

@@ -1,61 +1,63 @@
-"""Runs in the guest of `make demo`: measure an ordinary and an isolated CPU under load, and restore the host."""
+"""Runs in the guest of `make demo`: measure a CPU under load before and after `quiet apply`, and restore the host."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.lab.guest import snapshot
 from tests.lab.guest.observe import busy_loops
 
+NOISE = "quiet noise --cpus 2 --duration 3 --no-trace"
+MEASURE = "cbench run hash --trials 100 --cpu 2 --no-trace"
+MOST_LINES = 7
+NEXT = """\
+On your own machine:
+  quiet why -- ./mybench     report what interrupts your program (changes nothing, needs no root)
+  quiet run -- ./mybench     run it on quiet, isolated CPUs, then restore
+  cbench ab -- ./old ./new   compare two commands"""
+
 
 def main() -> int:
     before = snapshot.take()
-    say("This host, as quiet sees it")
-    run("quiet", "status")
-    say("What quieting it for benchmarks would change, and why (nothing is written yet)")
-    run("quiet", "plan", "--profile", "bench")
-    with busy_loops(4) as loops:
-        say("Somebody else's work: 4 busy loops, allowed on every CPU")
-        show_where(loops)
-        say("Now it is done: every setting is noted in a journal, written, and read back")
-        if code := run("quiet", "apply", "--profile", "bench"):
+    with busy_loops(4):
+        say("Before: CPU 2, with 4 busy loops that may run on every CPU")
+        run(NOISE, since="CPU 2:")
+        run(MEASURE, since="hash ")
+        say("Quiet the host: every setting is recorded in a journal, written, and read back")
+        if code := run("quiet apply", 15):
             return code
-        say("The same 4 busy loops have left the isolated CPUs to the one who measures")
-        show_where(loops)
-        say("An ordinary CPU and an isolated one, side by side: look at the polluted trials")
-        measure = "cbench run hash sieve memory --trials 100 --cpu 0,2 --no-trace"
-        measured = run("quiet", "run", "--profile", "bench", "--", *measure.split())
-        print("\nAn emulator shows who interrupts a CPU, not how fast it is: its own pauses stay unexplained.")
-        say("Do the settings still hold?")
-        verified = run("quiet", "verify", "--duration", "0")
-        say("Everything back as it was found")
-        restored = run("quiet", "restore")
-    say("Is it? Every setting and every task's CPUs, read without quiet and compared byte for byte")
+        say("After: the same CPU, with the same 4 busy loops")
+        run(NOISE, since="CPU 2:")
+        measured = run(f"quiet run -- {MEASURE}", since="hash ")
+        say("Restore, then compare every setting and task with the state before, without quiet")
+        restored = run("quiet restore")
     left = snapshot.compare(before, snapshot.take())
     for line in left:
         print(f"STILL CHANGED: {line}")
     if not left:
         print(f"nothing left changed ({len(before['files'])} settings, {len(before['tasks'])} tasks compared)")
-    # cbench ends with 1 when trials differ, which is what is to be seen here
-    return (measured if measured > 1 else 0) or verified or restored or bool(left)
+    print(f"\n{NEXT}", flush=True)
+    # cbench exits with 1 when trials differ, as they do in an emulator
+    return (measured if measured > 1 else 0) or restored or bool(left)
 
 
 def say(what: str) -> None:
-    print(f"\n--- {what}", flush=True)
+    print(f"--- {what}", flush=True)
 
 
-def run(*command: str) -> int:
-    print(f"$ {' '.join(command)}", flush=True)
-    return subprocess.run(command, check=False).returncode
-
-
-def show_where(loops: list[int]) -> None:
-    for pid in loops:
-        status = Path(f"/proc/{pid}/status").read_text().splitlines()
-        allowed = next(line.split()[1] for line in status if line.startswith("Cpus_allowed_list"))
-        print(f"busy loop {pid}: may run on CPUs {allowed}", flush=True)
+def run(command: str, most: int = MOST_LINES, since: str = "") -> int:
+    """Run a command and print the first lines of its output, from the one that begins with `since` on."""
+    print(f"$ {command}", flush=True)
+    done = subprocess.run(command.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    begin = next((number for number, line in enumerate(lines) if line.startswith(since)), 0)
+    lines = lines[begin:]
+    for line in lines[:most]:
+        print(line if len(line) <= 110 else f"{line[:107]}...", flush=True)
+    if len(lines) > most:
+        print(f"({len(lines) - most} more lines)", flush=True)
+    return done.returncode
 
 
 if __name__ == "__main__":

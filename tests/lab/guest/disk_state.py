@@ -2,7 +2,7 @@
 
 Mode, owner and content (of a link where it points to, of a folder that it is there), and the sectors ahead of the
 partition, where the boot loader lies. Left out is what a running system writes by itself. Times are not compared: the
-boot loader's menu is written anew by its own program. But where programs and modules lie, which takes an emulated
+boot loader's menu is rewritten by its own program. But where programs and modules lie, which takes an emulated
 processor minutes to read, nobody may write at all: there the time of the last change stands for the content.
 """
 

@@ -1,4 +1,4 @@
-"""Runs in the guest: bring the host into a state of somebody's own, so that putting back defaults would be noticed."""
+"""Runs in the guest: bring the host into an unusual state, so that restoring defaults would be noticed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 CPU = Path("/sys/devices/system/cpu")
-LIMIT_US = 200  # of the idle states, as somebody holds it
+LIMIT_US = 200  # of the idle states, as another program holds it
 SETTINGS = {
     "/proc/sys/kernel/perf_event_max_sample_rate": "70000",
     "/proc/sys/kernel/randomize_va_space": "1",
@@ -101,7 +101,7 @@ def disturb() -> dict[str, str]:
     write(f"/proc/irq/{second}/smp_affinity_list", f"0,{last}", done)
     for cpus in ({0, last}, {last}, {last - 1, last}, None):
         sleeper(cpus)
-    with open("/dev/cpu_dma_latency", "wb") as device:  # somebody's own limit, to stay as it is
+    with open("/dev/cpu_dma_latency", "wb") as device:  # another program's limit, which must stay unchanged
         device.write(LIMIT_US.to_bytes(4, sys.byteorder))
         device.flush()
         subprocess.Popen(["sleep", "100000"], stdout=device)

@@ -63,7 +63,7 @@ def differences(before: snapshot.Snapshot) -> list[str]:
 
 
 def trip(profile: str) -> Report:
-    """Plan, apply, look and put back, each step with what it changed or left."""
+    """Plan, apply, verify and restore, each step with the differences that it made or left."""
     options = ("--profile", profile)
     found: Report = {}
     before = snapshot.take()

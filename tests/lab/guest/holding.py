@@ -1,4 +1,4 @@
-"""Runs in the guest: a limit that the kernel keeps only while somebody has a device open, and who does."""
+"""Runs in the guest: a limit that the kernel keeps only while a process has a device open, and that process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs in a guest: `python -m tests.lab.guest.isolated CPU N TRIALS`, trials of hash on an isolated CPU.
 
 Prints an object: the CPU's counts of /proc/interrupts, line by line, before the first trial and after the last, and
-the trials' values. Nothing leaves the CPU meanwhile, and nothing else is done there.
+the trials' values. No task leaves the CPU in that time, and nothing else runs there.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Applied:
 
 
 def cases(journal: bytes, lines: bool, cuts: int, flips: int, draw: random.Random) -> Iterator[tuple[str, str, bytes]]:
-    """The kind of damage, which one it is, and the damaged journal."""
+    """The kind of damage, its number, and the damaged journal."""
     ends = [0, *(n + 1 for n, byte in enumerate(journal) if byte == ord("\n"))]
     for number, end in enumerate(ends[:-1] if lines else (), 1):
         yield "cut before a line", f"line {number}", journal[:end]

@@ -175,7 +175,7 @@ def busy() -> str:
 
 
 def disturbed(report: Report, device: int) -> None:
-    """Somebody else measures; is killed; the CPU is taken away; the module cannot go meanwhile."""
+    """Another process measures; is killed; the CPU goes offline; the module cannot be unloaded during this."""
     pid, _ = child(200_000)
     report["busy"] = busy()
     report["rmmod while used"] = subprocess.run(["rmmod", "cbench"], capture_output=True, check=False).returncode

@@ -63,13 +63,13 @@ class Sleeper:
 
     def __init__(self) -> None:
         hear, self._tell = os.pipe()
-        self.woken, told = os.pipe()
+        self.woken, woke = os.pipe()
         self.pid = os.fork()
         if not self.pid:
             os.sched_setaffinity(0, {CPU})
-            os.write(told, b"r")
+            os.write(woke, b"r")
             while os.read(hear, 1) != b"e":
-                os.write(told, b"w")
+                os.write(woke, b"w")
             os._exit(0)
         os.read(self.woken, 1)
         time.sleep(1)

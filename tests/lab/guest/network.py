@@ -1,4 +1,4 @@
-"""Runs in the guest: a network device with four queues is quieted under traffic and put back; $LAB_OUT/report.json.
+"""Runs in the guest: a network device with four queues is quieted under traffic and restored; $LAB_OUT/report.json.
 
 The device is found in a state of its own. What it is then is read by ethtool and from files, not by the tool under
 test.
@@ -202,7 +202,7 @@ def round_trip(report: Report, name: str) -> None:
 
 
 def unprivileged() -> list[str]:
-    """The plan of somebody who is not root, who need not be able to load anything: all is loaded by then."""
+    """The plan as an unprivileged user, who needs no right to load modules: all are loaded by then."""
     planned()
     read, write = os.pipe()
     pid = os.fork()
@@ -213,9 +213,9 @@ def unprivileged() -> list[str]:
         os._exit(0)
     os.close(write)
     with open(read) as pipe:
-        told: list[str] = json.loads(pipe.read() or "[]")
+        lines: list[str] = json.loads(pipe.read() or "[]")
     os.waitpid(pid, 0)
-    return told
+    return lines
 
 
 def planned() -> list[str]:

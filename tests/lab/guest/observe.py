@@ -53,7 +53,7 @@ def foreigners(trace: str, own: int) -> dict[str, int]:
 
 @contextlib.contextmanager
 def tracing(cpus: list[int]) -> Iterator[list[str]]:
-    """Every change of task on these CPUs meanwhile; the list has the trace's text afterwards."""
+    """Trace every task switch on these CPUs inside this context; the list has the trace's text afterwards."""
     trace: list[str] = []
     INSTANCE.mkdir()
     try:
@@ -68,7 +68,7 @@ def tracing(cpus: list[int]) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def going(loops: list[int]) -> Iterator[None]:
-    """These processes go on meanwhile; before and after they are stopped, for everything else would take long."""
+    """These processes run inside this context; before and after they are stopped, because all else would be slow."""
     for pid in loops:
         os.kill(pid, signal.SIGCONT)
     try:

@@ -40,7 +40,7 @@ def check(result: int) -> None:
 
 @contextlib.contextmanager
 def on_cpu(cpu: int) -> Iterator[None]:
-    """The calling thread runs there meanwhile."""
+    """The calling thread runs there inside this context."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
@@ -76,10 +76,10 @@ def samples(ring: mmap.mmap) -> int:
 
 
 class Task:
-    """A process pinned to the CPU that wakes a number of times, 100 ms apart, when told."""
+    """A process pinned to the CPU that wakes a number of times, 100 ms apart, on request."""
 
     def __init__(self, cpu: int, wakes: int) -> None:
-        self._told, tell = os.pipe()
+        self._done, done = os.pipe()
         hear, self._say = os.pipe()
         self.pid = os.fork()
         if not self.pid:
@@ -88,13 +88,13 @@ class Task:
             while os.read(hear, 1) == b"g":
                 for _ in range(wakes):
                     time.sleep(0.1)
-                os.write(tell, b"d")
+                os.write(done, b"d")
             os._exit(0)
         while Path(f"/proc/{self.pid}/comm").read_text().strip() != TASK:
             time.sleep(0.05)
 
     def _asleep(self) -> int:
-        """How often it has left the CPU so far, once it waits to be told."""
+        """How often it has left the CPU so far, once it waits for a request."""
         folder = Path(f"/proc/{self.pid}")
         # "running" until it has left the CPU; its state is that of a sleeper a little earlier
         while (folder / "syscall").read_text().split()[0] != str(SYS_READ):
@@ -106,7 +106,7 @@ class Task:
         """How often it had the CPU."""
         before = self._asleep()
         os.write(self._say, b"g")
-        os.read(self._told, 1)
+        os.read(self._done, 1)
         return self._asleep() - before
 
     def end(self) -> None:

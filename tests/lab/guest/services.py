@@ -174,7 +174,7 @@ def pull_triggers() -> None:
 
 
 def controllers(report: Report) -> None:
-    """Whether systemd takes the partition away, without its slices being told of it and with."""
+    """Whether systemd removes the partition, without a setting on its slices and with one."""
     for name, profile in (("without", NARROW), ("with", WHOLE)):
         report[f"partition_{name}"] = [quiet("apply", "-p", str(profile))["code"], partition()]
         provoke()
@@ -211,7 +211,7 @@ def whole(report: Report) -> None:
 
 
 def administrators(report: Report) -> None:
-    """CPUs that somebody has given a slice are kept within, and come back."""
+    """CPUs that an administrator has given a slice are respected, and restored."""
     systemctl("set-property", "--runtime", "user.slice", "AllowedCPUs=1-2")
     before = state()
     report["own_before"] = partition()

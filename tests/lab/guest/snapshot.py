@@ -248,7 +248,7 @@ def _cgroups(folders: Folders) -> dict[str, str]:
 
 
 def _directories(folders: Folders) -> dict[str, str]:
-    """Kernel objects that exist as directories: somebody's trace instances and resctrl groups."""
+    """Kernel objects that exist as directories: trace instances and resctrl groups of other programs."""
     found = [path for each in DIRECTORIES for path in folders.matching(each)]
     return {f"{path}/": "" for path in found if os.path.isdir(folders.here(path))}
 

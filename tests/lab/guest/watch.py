@@ -93,7 +93,7 @@ def pinned() -> Iterator[None]:
 
 
 def rebind() -> None:
-    """A device goes and comes, with an interrupt that is requested anew."""
+    """A device goes and comes, with an interrupt that is requested again."""
     (name,) = (path.name for path in DRIVER.glob("virtio*"))
     write(DRIVER / "unbind", name)
     time.sleep(0.3)
@@ -101,7 +101,7 @@ def rebind() -> None:
 
 
 def widen() -> None:
-    """What somebody else would do who wants interrupts everywhere."""
+    """The change of another program that spreads interrupts everywhere."""
     write("/proc/irq/default_smp_affinity", "f")
     rebind()
 
@@ -129,7 +129,7 @@ def rival() -> None:
     subprocess.Popen([program, "100"])
 
 
-# what is done, and the knob that is told of
+# the disturbance, and the knob that is reported
 DONE: dict[str, tuple[Callable[[], None], str]] = {
     "governor": (governor, "cpufreq.governor"),
     "interrupt": (widen, "irq"),
@@ -141,7 +141,7 @@ DONE: dict[str, tuple[Callable[[], None], str]] = {
 
 
 def plant(watch: Watch, event: str, names: tuple[str, ...]) -> Report:
-    """What was told of each, and how many seconds after it was done."""
+    """The line reported for each, and how many seconds after the disturbance."""
     found: Report = {}
     for name in names:
         doing, knob = DONE[name]
@@ -152,7 +152,7 @@ def plant(watch: Watch, event: str, names: tuple[str, ...]) -> Report:
 
 
 def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str, label: str = "") -> Report:
-    """The line that tells of it, with the seconds until it: how many the watch was awake, and how many it ran."""
+    """The line that reports it, with the seconds until it: how many the watch was awake, and how many it ran."""
     since = len(watch.lines())
     doing()
     began, awake, cost = time.time(), watch.awake(), watch.cost()
@@ -170,7 +170,7 @@ def _repaired(knob: str) -> Callable[[Report], bool]:
     return lambda line: line["event"] == "repaired" and line["knob"] == knob
 
 
-def told(report: Report, idle_s: float) -> None:
+def drifts(report: Report, idle_s: float) -> None:
     watch = Watch()
     report["first_look"] = watch.cost()
     watch.calm()
@@ -180,12 +180,12 @@ def told(report: Report, idle_s: float) -> None:
     report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": lines}
     print(f"idle: {report['idle']}", flush=True)
     report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
-    report["told"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))
-    report["told"]["online"] = heard(watch, online, "as wanted again", "cpus")
+    report["reported"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))
+    report["reported"]["online"] = heard(watch, online, "as wanted again", "cpus")
     watch.calm()
-    report["told"] |= plant(watch, "drift", ("partition",))
+    report["reported"] |= plant(watch, "drift", ("partition",))
     with pinned():
-        report["told"]["task"] = heard(watch, lambda: None, "drift", "tasks", "sh")
+        report["reported"]["task"] = heard(watch, lambda: None, "drift", "tasks", "sh")
     report["ended"] = watch.end(signal.SIGINT)
 
 
@@ -211,7 +211,7 @@ def main() -> int:
     try:
         before = snapshot.take()
         report["apply"] = drive.quiet("apply", *BENCH)
-        told(report, float(sys.argv[1]))
+        drifts(report, float(sys.argv[1]))
         report["apply_again"] = drive.quiet("apply", *BENCH)
         report["verify"] = drive.quiet("verify", "--duration", "0")
         repaired(report)

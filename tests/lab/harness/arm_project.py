@@ -1,6 +1,6 @@
 """What an arm64 guest has beside its root: the checkout as it is, the compiled C, /init, the modules for its files.
 
-A second cpio, unpacked by the kernel over the first one; it is packed anew whenever a file in it changes, which takes
+A second cpio, unpacked by the kernel over the first one; it is packed again whenever a file in it changes, which takes
 a second. The guest has the checkout at the same path as this machine, with the commands in .venv/bin.
 """
 

@@ -132,7 +132,7 @@ def _options(arch: str, suite: str = "") -> list[str]:
             _update(options, folder)
         except PackageError:
             if not there:
-                raise  # else what is there may do
+                raise  # an existing copy is good enough
     return options
 
 

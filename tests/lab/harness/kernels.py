@@ -114,7 +114,7 @@ def _fetch(series: str, arch: str) -> Kernel:
         try:
             root.rename(folder / version)
         except OSError:
-            if not (folder / version).is_dir():  # somebody else was faster: theirs is as good
+            if not (folder / version).is_dir():  # another process was faster: its folder is as good
                 raise
     return Kernel(version, folder / version)
 

@@ -42,8 +42,8 @@ USER_COUNTERS = "echo 1 >/proc/sys/kernel/perf_user_access"
 # As the profiles ask for it: no isolcpus=domain, so that the partition is made at run time.
 TICKLESS = Machine("tickless", "6.12", append=f"{fragments.command_line('isolated')} psi=1")
 # Exact: time is counted in instructions. With one CPU whatever is not interrupted takes the same number of cycles, to
-# the cycle; the other one is of the shape of the thesis's host, 16 Cortex-A72 in clusters of 4, of which the last three
-# clusters are isolated. There all CPUs share one clock: interrupts are counted exactly, cycles of one CPU are not.
+# the cycle; the other one is of the shape of the thesis's host, 16 Cortex-A72 in clusters of 4, with the last three
+# clusters isolated. There all CPUs share one clock: interrupts are counted exactly, cycles of one CPU are not.
 A72_ISOLATED = "isolcpus=managed_irq,domain,4-15 nohz_full=4-15 rcu_nocbs=4-15 irqaffinity=0"
 A72_SHAPE = ("-smp", "16,clusters=4,cores=4,threads=1")
 ARM = (
@@ -55,7 +55,7 @@ ARM = (
 # Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
 # parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
-# What `quiet watch` is shown: a governor that somebody may change, and a device that may come and go.
+# For `quiet watch`: a governor that the test changes, and a device that it removes and adds.
 WATCHED = Machine(
     "watched",
     "6.12",
@@ -73,7 +73,7 @@ HOST = Machine("host", "6.12", cpus=2, disk=True)
 HOSTS = (HOST, Machine("host-6.1", "6.1", disk=True), Machine("host-own", kernels.OWN, disk=True))
 # Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
 GRUB = Machine("grub", disk_grub.SERIES, grub=True)
-# The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
+# The lab's own kernel, with the tracers that Debian's leave out. It exists only after `make kernel`:
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
 MACHINES = {machine.name: machine for machine in (*ALL, TICKLESS, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, OWN)}

@@ -2,7 +2,7 @@
 
     make kernel
 
-By hand only: no test builds it, because it takes some minutes of all cores and 3 GB of disk meanwhile. Afterwards
+By hand only: no test builds it, because it takes some minutes of all cores and 3 GB of disk. Afterwards
 `python -m tests.lab own 'COMMAND'` boots it. Its name has a hash of what the fragments set, so that it is built again
 when that changes, and only then. A build that was interrupted goes on where it was when it is started again.
 """
@@ -82,7 +82,7 @@ def build() -> Kernel:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise KernelError("it is being built right now, by somebody else") from None
+            raise KernelError("another process is building it right now") from None
         return kernels.cached(kernels.OWN) or _build(folder)
 
 
@@ -156,13 +156,13 @@ def _keep(source: Path, version: str, work: Path, final: Path) -> Kernel:
     try:
         root.rename(final)
     except OSError:
-        if not final.is_dir():  # somebody else was faster: theirs is as good
+        if not final.is_dir():  # another process was faster: its folder is as good
             raise
     return Kernel(version, final)
 
 
 def _run(command: list[str], folder: Path) -> str:
-    """Run a command; its errors go to a file, the last lines of which are shown when it fails."""
+    """Run a command; its errors go to a file, whose last lines are shown when it fails."""
     env = {**os.environ, "PATH": debian.search_path(), "LC_ALL": "C"}
     with open(folder / "errors", "w+b") as errors:
         done = subprocess.run(

@@ -59,7 +59,7 @@ def slots() -> int:
 
 @contextlib.contextmanager
 def room_for_a_guest(folder: Path, *, whole: bool) -> Iterator[None]:
-    """Wait until a core is free of guests of whatever process (`whole`: all of them), and keep it meanwhile."""
+    """Wait until a core is free of every process's guests (`whole`: all cores), and reserve it in this context."""
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         locks = [stack.enter_context(open(folder / f"lock-{number}", "w")) for number in range(slots())]

@@ -1,4 +1,4 @@
-"""`make thesis`: the thesis's table of variability, measured anew where time is counted in instructions.
+"""`make thesis`: the thesis's table of variability, measured again where time is counted in instructions.
 
 Boots the exact machines (docs/exact-machine.md) with a kernel command line for each row, and prints each row beside
 what the thesis claims. Exit code 0: what must be exact is; 1: it is not; 3: a machine could not be booted.

@@ -21,7 +21,7 @@ memory; https://dspace.mit.edu/handle/1721.1/127419), "-" where the claim is not
 branch predictors nothing here is about memory."""
 SHARED_CLOCK = """\
 All 16 CPUs share one clock, which every instruction of any of them advances: a trial also gets longer by what other
-CPUs do meanwhile. Those trials have no interrupt of their own and are told apart below."""
+CPUs do during it. Those trials have no interrupt of their own and are listed separately below."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def debian(tmp_path: Path) -> Path:
     return root
 
 
-def test_grub_cfg_is_made_anew_and_comes_back_with_its_time(debian: Path, bench: Profile) -> None:
+def test_grub_cfg_is_regenerated_and_comes_back_with_its_time(debian: Path, bench: Profile) -> None:
     found = states(debian)
     host = Alive(debian)
     apply(host, bench, None)
@@ -70,7 +70,7 @@ def test_letters_that_sed_reads_otherwise_are_only_letters(debian: Path, word: s
     assert done.stdout == f"one two|{word}x new=1\n"
 
 
-def test_a_first_grub_cfg_that_its_inputs_would_not_make_is_put_back_too(debian: Path, bench: Profile) -> None:
+def test_a_first_grub_cfg_that_its_inputs_would_not_make_is_restored_too(debian: Path, bench: Profile) -> None:
     (debian / CONFIG).write_text("menuentry 'by hand' { }\n")
     found = states(debian)
     apply(Alive(debian), bench, None)
@@ -78,7 +78,7 @@ def test_a_first_grub_cfg_that_its_inputs_would_not_make_is_put_back_too(debian:
     assert states(debian) == found
 
 
-def test_a_kernel_that_came_meanwhile_stays_in_grub_cfg(debian: Path, bench: Profile) -> None:
+def test_a_kernel_installed_since_stays_in_grub_cfg(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / "etc/default/grub").write_text('GRUB_CMDLINE_LINUX_DEFAULT="newer"\n')
     Alive(debian).run("update-grub")
@@ -91,12 +91,12 @@ def test_a_kernel_that_came_meanwhile_stays_in_grub_cfg(debian: Path, bench: Pro
 
 def test_a_command_that_fails_leaves_everything_as_it_was(debian: Path, bench: Profile) -> None:
     found = states(debian)
-    with pytest.raises(Refused, match="update-grub: it is broken; everything was put back"):
+    with pytest.raises(Refused, match="update-grub: it is broken; every file was restored"):
         apply(Alive(debian, broken=("update-grub",)), bench, None)
     assert states(debian) == found
 
 
-def test_a_remove_whose_command_fails_still_puts_back_what_nobody_else_changed(debian: Path, bench: Profile) -> None:
+def test_a_remove_whose_command_fails_still_restores_what_nobody_else_changed(debian: Path, bench: Profile) -> None:
     found = states(debian)
     apply(Alive(debian), bench, None)
     remove(Alive(debian, broken=("update-grub",)))
@@ -113,16 +113,16 @@ def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: 
     assert "isolcpus" not in (debian / CONFIG).read_text()
 
 
-def test_what_somebody_wrote_into_our_file_stays(debian: Path, bench: Profile) -> None:
+def test_what_another_program_wrote_into_our_file_stays(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     with (debian / DROP_IN).open("a") as file:
         file.write('GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n')
     done = remove(Alive(debian))
-    assert done.conflicts[0] == (f"/{DROP_IN}", "somebody else had changed it; only our part was taken out")
+    assert done.conflicts[0] == (f"/{DROP_IN}", "it was changed after the apply; only our part was removed")
     assert (debian / DROP_IN).read_text() == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n'
 
 
-def test_what_somebody_wrote_beside_our_block_stays(tmp_path: Path, bench: Profile) -> None:
+def test_what_another_program_wrote_beside_our_block_stays(tmp_path: Path, bench: Profile) -> None:
     root = grow("opensuse", tmp_path)
     path = root / "etc/default/grub"
     before = path.read_text()
@@ -133,7 +133,7 @@ def test_what_somebody_wrote_beside_our_block_stays(tmp_path: Path, bench: Profi
     assert path.read_text() == before.replace("mitigations=auto", "mitigations=auto,nosmt")
 
 
-def test_of_a_line_that_somebody_changed_only_our_words_go_and_the_old_ones_return(
+def test_of_a_line_that_another_program_changed_only_our_words_go_and_the_old_ones_return(
     tmp_path: Path, bench: Profile
 ) -> None:
     root = grow("raspberry", tmp_path)
@@ -158,7 +158,7 @@ def test_a_changed_file_is_the_first_state_of_a_second_apply(tmp_path: Path, ben
     assert 'parameters = "root=UUID=0b0b crashkernel=1G"\n' in path.read_text()
 
 
-def test_our_file_removed_by_somebody_is_no_reason_to_stop(debian: Path, bench: Profile) -> None:
+def test_our_file_deleted_by_another_program_is_no_reason_to_stop(debian: Path, bench: Profile) -> None:
     found = states(debian)
     apply(Alive(debian), bench, None)
     (debian / DROP_IN).unlink()
@@ -194,7 +194,7 @@ def test_an_entry_whose_tries_were_counted_in_its_name_is_still_known(
     assert (entries / later).read_bytes() == before
 
 
-def test_an_entry_that_came_meanwhile_loses_only_our_words(tmp_path: Path, bench: Profile) -> None:
+def test_an_entry_added_since_loses_only_our_words(tmp_path: Path, bench: Profile) -> None:
     root = grow("fedora", tmp_path)
     apply(Alive(root), bench, None)
     old = next((root / "boot/loader/entries").iterdir())
@@ -269,7 +269,7 @@ def test_another_choice_killed_at_any_step_is_taken_back_whole(tmp_path: Path, b
     assert step > 8
 
 
-def test_the_record_tells_no_secret_that_the_files_did_not(debian: Path, bench: Profile) -> None:
+def test_the_record_reveals_no_secret_that_the_files_did_not(debian: Path, bench: Profile) -> None:
     (debian / CONFIG).chmod(0o600)
     apply(Alive(debian), bench, None)
     assert (debian / "var/lib/quiet/boot.json").stat().st_mode & 0o777 == 0o600
@@ -289,7 +289,7 @@ def test_without_its_record_what_stands_between_the_marks_still_goes(tmp_path: P
     assert remove(host).files == ()
 
 
-def test_the_status_tells_what_is_in_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:
+def test_the_status_shows_the_content_of_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:
     assert quiet("status", "--root", debian, "--json").json["boot"] is None
     apply(Alive(debian), bench, None)
     assert "boot configuration: bench on CPUs 2-3, by grub\n" in quiet("status", "--root", debian).out

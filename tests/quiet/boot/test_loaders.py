@@ -1,4 +1,4 @@
-"""Each boot loader, on machines made of its files: recognised, planned, applied and put back byte for byte."""
+"""Each boot loader, on machines made of its files: recognised, planned, applied and restored byte for byte."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_plan_says_loader_files_and_commands_and_writes_nothing(quiet: Quiet
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_applied_is_put_back_with_bytes_modes_and_times(quiet: Quiet, tmp_path: Path, name: str) -> None:
+def test_what_was_applied_is_restored_with_bytes_modes_and_times(quiet: Quiet, tmp_path: Path, name: str) -> None:
     root = grow(name, tmp_path)
     found = states(root)
     done = quiet("boot", "apply", "--root", root, "--json").json
@@ -172,7 +172,9 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
         ({"proc/version": "Linux version 5.15 (Microsoft@Microsoft.com)"}, "WSL has no boot loader here"),
     ],
 )
-def test_where_there_is_none_the_reason_is_told(quiet: Quiet, tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_where_there_is_none_the_reason_is_reported(
+    quiet: Quiet, tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     done = quiet("boot", "plan", "--root", plant(tmp_path, machine(4) | files))
     assert done.code == 3
     assert said in done.err

@@ -45,7 +45,7 @@ def test_a_parameter_says_why_and_where_it_is_documented(quiet: Quiet, item: obj
     assert shape.get("boot", shape)["doc"] == parameter.document  # some are knobs too, by the same name
 
 
-def test_a_parameter_tells_the_interruptions_that_it_stops(quiet: Quiet) -> None:
+def test_a_parameter_reports_the_interruptions_that_it_stops(quiet: Quiet) -> None:
     assert "\n  stops " in quiet("explain", "nohz-full").out
     assert quiet("explain", "rcu_nocbs", "--json").json["stops"]
 

@@ -102,7 +102,7 @@ def test_u_boot_menu_gets_a_line_that_the_shell_reads_as_it_is(tmp_path: Path, b
     assert done.stdout == f"ro {word} {WANTED}"
 
 
-def test_an_entry_that_a_new_kernel_got_meanwhile_loses_our_words_at_remove(tmp_path: Path, bench: Profile) -> None:
+def test_an_entry_that_a_new_kernel_got_since_loses_our_words_at_remove(tmp_path: Path, bench: Profile) -> None:
     root = grow("arch", tmp_path)
     plant(root, {"etc/kernel/cmdline": "root=PARTUUID=0b0b rw skew_tick=0"})
     apply(Host(str(root)), bench, None)
@@ -252,10 +252,10 @@ def test_labels_for_repairs_keep_their_line(quiet: Quiet, tmp_path: Path, label:
         ("opensuse", "etc/sysconfig/bootloader", 'LOADER_TYPE="grub2-bls"', "sdbootutil update-all-entries"),
         ("extlinux", "etc/update-extlinux.conf", "default_kernel_opts=x", "update-extlinux"),
         ("raspberry", "boot/firmware/config.txt", "cmdline=other.txt", "cmdline=other.txt"),
-        ("unified", "etc/kernel/cmdline", "root=x", "holds the line sealed"),
+        ("unified", "etc/kernel/cmdline", "root=x", "contains a sealed command line"),
     ],
 )
-def test_what_another_tool_makes_anew_is_refused_with_its_own_way(
+def test_what_another_tool_regenerates_is_refused_with_its_own_way(
     quiet: Quiet, tmp_path: Path, name: str, path: str, text: str, said: str
 ) -> None:
     root = plant(grow(name, tmp_path), {path: text})
@@ -267,13 +267,13 @@ def test_what_another_tool_makes_anew_is_refused_with_its_own_way(
     assert ("nohz_full=3" if name == "raspberry" else "nohz_full=2-3") in done.err
 
 
-def test_images_of_mkinitcpio_are_made_anew_by_it(quiet: Quiet, tmp_path: Path) -> None:
+def test_images_of_mkinitcpio_are_regenerated_by_it(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("unified", tmp_path)
     (root / "efi/EFI/Linux/0b0b-6.12.3.efi").rename(root / "efi/EFI/Linux/arch-linux.efi")
     preset = 'default_uki="/efi/EFI/Linux/arch-linux.efi"'
     plant(root, {"etc/mkinitcpio.d/linux.preset": preset, "usr/bin/mkinitcpio": ""})
     assert quiet("boot", "apply", "--root", root, "--json").json["not_run"] == ["mkinitcpio -P"]
-    assert "anew and not compared" in quiet("boot", "remove", "--root", root).out
+    assert "quiet does not compare those" in quiet("boot", "remove", "--root", root).out
 
 
 def test_a_grub_cfg_on_the_efi_partition_without_a_menu_is_none(quiet: Quiet, tmp_path: Path) -> None:

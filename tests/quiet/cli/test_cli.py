@@ -159,7 +159,7 @@ def test_a_conflict_is_named_with_both_ways_out(quiet: Quiet, root: Path, mine: 
     (root / "proc/sys/vm/stat_interval").write_text("5\n")
     done = quiet("restore", "--root", root)
     assert done.code == 4
-    assert "/proc/sys/vm/stat_interval: somebody else made it '5' (found '1', applied '60')" in done.out
+    assert "/proc/sys/vm/stat_interval: changed to '5' after the apply (original '1', applied '60')" in done.out
     assert "--force" in done.out
     assert "--keep" in done.out
     assert "nothing left changed" not in done.out

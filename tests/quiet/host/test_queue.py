@@ -1,4 +1,4 @@
-"""The queue for the isolated CPUs: in order, one at a time, never stale, and nobody's claims are believed."""
+"""The queue for the isolated CPUs: in order, one at a time, never stale, and no user's claim is trusted."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def now(turn: Turn) -> bool:
 @contextmanager
 def another_process(host: Host, share: bool = False) -> Iterator[int]:
     """A process that has its turn, until it is killed."""
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         turn = take(host, "another", share)
         now(turn)
-        os.write(tell, b"x")
+        os.write(write_end, b"x")
         time.sleep(600)
-    os.close(tell)
-    os.read(told, 1)
-    os.close(told)
+    os.close(write_end)
+    os.read(read_end, 1)
+    os.close(read_end)
     try:
         yield pid
     finally:
@@ -64,7 +64,7 @@ def test_the_turn_goes_from_one_to_the_next_in_the_order_of_arrival(host: Host) 
     assert queue(host) == []
 
 
-def test_who_waits_is_told_who_has_the_cpus_and_how_many_are_ahead(host: Host) -> None:
+def test_a_waiting_run_sees_who_has_the_cpus_and_how_many_are_ahead(host: Host) -> None:
     first, second, third = (take(host, name) for name in ("first", "second", "third"))
     assert now(first)
     seen: list[Position] = []
@@ -142,7 +142,7 @@ def test_what_a_strange_ticket_says_is_not_believed(host: Host, text: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "fifo", "unlocked", "name"])
-def test_what_is_no_ticket_is_in_nobodys_way(host: Host, kind: str) -> None:
+def test_a_file_that_is_no_ticket_blocks_no_run(host: Host, kind: str) -> None:
     name = f"{1:020}-1"
     with host.place(QUEUE) as place:
         path = Path(place, name)

@@ -1,4 +1,4 @@
-"""What a kernel has is told by its configuration, else by what the options bring; what is missing has its price."""
+"""A kernel's options come from its configuration, else from their visible effects; each missing one states its cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host(folder: Path, files: dict[str, str] | None = None) -> Path:
     return plant(folder, machine(cpus=2) | asked | (files or {}))
 
 
-def test_a_kernel_with_everything_is_told_so(tmp_path: Path, quiet: Quiet) -> None:
+def test_a_complete_kernel_is_reported_as_complete(tmp_path: Path, quiet: Quiet) -> None:
     done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole()}))
     assert done.code == 0
     assert "**" not in done.out
@@ -123,7 +123,7 @@ def test_an_option_of_another_architecture_is_not_missed() -> None:
     assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.MISSING
 
 
-def test_without_a_configuration_what_an_option_brings_tells(tmp_path: Path) -> None:
+def test_without_a_configuration_an_options_effects_show_it(tmp_path: Path) -> None:
     tree = host(tmp_path, {NOHZ: "", "proc/filesystems": "nodev\tresctrl", "proc/cpuinfo": "vendor_id\t: x"})
     reader = Reader(str(tree))
     states = {a.option: a.state for a in check.check(fragments.load(), config.running(reader), reader)}

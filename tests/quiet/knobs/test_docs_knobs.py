@@ -51,11 +51,11 @@ def test_what_a_knob_writes_is_a_file_a_call_or_a_unit() -> None:
 
 
 @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
-def test_explain_tells_order_entanglement_targets_and_risk(knob: Knob, capsys: pytest.CaptureFixture[str]) -> None:
-    told = json_output.knob(knob)
-    assert (told["after"], told["targets"], told["why"]) == (list(knob.after), knob.targets, knob.why)
-    assert (told["risk"], told["entangled"]) == (knob.risk or None, knob.moves or None)
-    assert (told["paths"], told["kernels"], told["effect"]) == (
+def test_explain_reports_order_entanglement_targets_and_risk(knob: Knob, capsys: pytest.CaptureFixture[str]) -> None:
+    output = json_output.knob(knob)
+    assert (output["after"], output["targets"], output["why"]) == (list(knob.after), knob.targets, knob.why)
+    assert (output["risk"], output["entangled"]) == (knob.risk or None, knob.moves or None)
+    assert (output["paths"], output["kernels"], output["effect"]) == (
         knob.paths,
         knob.kernels or None,
         effect_seen(knob) or None,

@@ -64,7 +64,7 @@ def test_a_timer_without_processes_is_presumed_active_when_it_is_enabled(tmp_pat
     assert registry.get(Reader(str(tmp_path)), "unit:one.timer") == "active enabled"
 
 
-def test_a_second_name_of_a_unit_is_told_by_its_link(tmp_path: Path) -> None:
+def test_a_second_name_of_a_unit_is_recognized_by_its_link(tmp_path: Path) -> None:
     plant(tmp_path, {"run/systemd/system/": "", "lib/systemd/system/smartmontools.service": "[Service]"})
     (tmp_path / "lib/systemd/system/smartd.service").symlink_to("smartmontools.service")
     profile = check({"cpus": {"isolated": "1"}, "knobs": {"services": "all"}}, "profile", "own")
@@ -75,7 +75,7 @@ def test_a_second_name_of_a_unit_is_told_by_its_link(tmp_path: Path) -> None:
     assert [change.target for change in made.changes] == ["unit:smartmontools.service"]
 
 
-def test_how_a_unit_is_enabled_is_told_and_never_compared() -> None:
+def test_whether_a_unit_is_enabled_is_reported_and_never_compared() -> None:
     assert value_types.same(value_types.UNIT, "inactive static masked", "inactive masked")
     assert value_types.same(value_types.UNIT, "failed enabled", "inactive")
     assert not value_types.same(value_types.UNIT, "active enabled", "inactive enabled")

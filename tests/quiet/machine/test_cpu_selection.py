@@ -101,7 +101,7 @@ def test_of_a_hybrid_processor_the_fast_cores_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cpu_capacity", "cpufreq/cpuinfo_max_freq"])
-def test_cores_of_different_size_are_told_apart_without_core_types(tmp_path: Path, name: str) -> None:
+def test_cores_of_different_size_are_distinguished_without_core_types(tmp_path: Path, name: str) -> None:
     sizes = {f"{CPU}/cpu{cpu}/{name}": "1000000" if cpu in (2, 3) else "400000" for cpu in range(6)}
     found = pick(tmp_path, machine(cpus=6) | sizes)
     assert found.isolated == {2, 3}

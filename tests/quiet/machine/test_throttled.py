@@ -27,5 +27,5 @@ def test_a_cpu_that_does_not_count_is_left_out_and_not_called_cool(tmp_path: Pat
     assert throttled(Reader(str(tmp_path)), frozenset({2, 3})) == {2: 3}
 
 
-def test_a_cpu_that_went_offline_meanwhile_is_not_compared() -> None:
+def test_a_cpu_that_went_offline_is_not_compared() -> None:
     assert slowed({2: 1, 3: 1}, {2: 1}) == {2: 0}

@@ -46,7 +46,7 @@ def known(root: Path, files: dict[str, str]) -> Facts:
         ({"proc/version": "Linux version 4.19.0-gvisor #1 SMP"}, "gVisor"),
     ],
 )
-def test_a_machine_is_known_by_what_is_there(tmp_path: Path, files: dict[str, str], kind: str) -> None:
+def test_a_machine_is_recognized_by_its_files(tmp_path: Path, files: dict[str, str], kind: str) -> None:
     assert virtualization.virtual(known(tmp_path, files)) == kind
 
 
@@ -129,9 +129,9 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (FLAGS, "may take a CPU away at any time; it tells of no stolen time"),
+        (FLAGS, "may take a CPU away at any time; it reports no stolen time"),
         (FLAGS | {"proc/stat": "cpu  10 0 10 70 0 0 0 10 0 0"}, "10.00% of the time since boot was stolen"),
-        (FLAGS | {"proc/stat": "cpu  1 2"}, "it tells of no stolen time"),
+        (FLAGS | {"proc/stat": "cpu  1 2"}, "it reports no stolen time"),
         (FLAGS, "shows no performance counters"),
         (FLAGS, "frequency, turbo and C-states are the host's"),
         (FLAGS, "whether a CPU shares its core with another one"),

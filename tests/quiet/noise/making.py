@@ -1,4 +1,4 @@
-"""Measurements made up in the tests: a tick is a nanosecond."""
+"""Synthetic measurements for the tests: a tick is a nanosecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The merge of gaps and frames: every gap's time is somebody's, the host's too, or is said to be nobody's."""
+"""The merge of gaps and frames: every gap's time has a cause, the host included, or is reported as unexplained."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_without_a_hypervisor_a_slow_handler_is_a_slow_handler(kind: str) -> Non
     assert not any(cause.kind == HOST for cause in done.totals)
 
 
-def test_too_few_others_do_not_tell() -> None:
+def test_too_few_others_decide_nothing() -> None:
     done = ran([(DISK, 2_000)] * (OTHERS - 1) + [(DISK, STOP)])
     assert done.explained[-1].parts == [(Cause(*DISK), STOP + 400)]
 
@@ -102,7 +102,7 @@ def test_where_all_interrupts_are_slow_one_that_came_seldom_stays_what_it_is() -
     assert done.explained[-1].parts == [(Cause(*DISK), STOP + 400)]
 
 
-def test_where_handlers_take_milliseconds_a_pause_of_half_a_second_is_told_all_the_same() -> None:
+def test_where_handlers_take_milliseconds_a_pause_of_half_a_second_is_reported_all_the_same() -> None:
     """An emulator's interrupts take so long; PAUSE_FAR times as much is more than the pause."""
     done = ran([(TIMER_TICK, 5_500_000)] * 30 + [(TIMER_TICK, STOP)])
     assert dict(done.explained[-1].parts) == {host(TIMER_TICK): STOP - 5_500_000, Cause(*TIMER_TICK): 5_500_400}
@@ -127,7 +127,7 @@ def test_how_long_a_task_runs_is_its_own_affair(kind: str) -> None:
     assert done.explained[-1].parts == [(Cause(kind, "bash"), STOP + 400)]
 
 
-def test_several_pauses_in_one_run_are_each_told() -> None:
+def test_several_pauses_in_one_run_are_each_reported() -> None:
     pauses = [STOP, STOP + 7, 3 * FLOOR_NS]
     done = ran([(TIMER_TICK, 2_000)] * 50 + [(TIMER_TICK, took) for took in pauses])
     assert [dict(each.parts)[host(TIMER_TICK)] for each in done.explained[-3:]] == [took - 2_000 for took in pauses]
@@ -156,7 +156,7 @@ def test_who_sent_an_interrupt_makes_no_other_of_it() -> None:
     assert dict(done.explained[-1].parts) == {host((CALL, "f")): STOP - 2_000, Cause(CALL, "f", "CPU 30"): 2_000}
 
 
-def test_what_was_too_short_for_a_gap_tells_what_is_usual_too() -> None:
+def test_frames_too_short_for_a_gap_also_show_what_is_usual() -> None:
     done = ran([(DISK, 2_000)] * 50 + [(DISK, STOP)], threshold=10_000)
     assert [dict(each.parts) for each in done.explained] == [{host(DISK): STOP - 1_600, Cause(*DISK): 2_000}]
     assert done.totals[Cause(*DISK)].count == 51
@@ -203,7 +203,7 @@ def test_a_pause_before_the_timers_function_is_found_as_one_in_the_timer() -> No
     assert dict(done.explained[-1].parts) == {host(TIMER_TICK): STOP, Cause(*TIMER_TICK): 2_000}
 
 
-def test_people_and_programs_are_told_what_it_was_inside_of() -> None:
+def test_text_and_json_name_the_enclosing_frame() -> None:
     made = measured({1: on_cpu([(host(DISK), STOP), (Cause(HOST, HYPERVISOR), 5_000), (Cause(*DISK), 2_000)])})
     causes = shape(made)["cpus"]["1"]["causes"]
     assert [each["cause"] for each in causes] == [

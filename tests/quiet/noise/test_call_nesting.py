@@ -71,7 +71,7 @@ def test_an_interrupt_with_its_timer_and_its_softirq() -> None:
     assert [each.net for each in (frames[0], *frames[0].inner)] == [8, 8, 4]
 
 
-def test_two_of_one_kind_are_told_apart_by_their_keys() -> None:
+def test_two_of_one_kind_are_distinguished_by_their_keys() -> None:
     frames = built(begin(10, IRQ, "27 a", 27), begin(12, IRQ, "28 b", 28), end(14, IRQ, 28), end(20, IRQ, 27))
     assert spans(frames) == [(IRQ, "27 a", 10, 20, (IRQ, "28 b", 12, 14))]
 
@@ -138,7 +138,7 @@ def test_a_work_that_has_ended_does_not_go_on() -> None:
     assert spans(frames)[1] == (THREAD, "kworker/1:1", 20, 25)
 
 
-def test_a_point_has_the_length_that_it_tells() -> None:
+def test_a_point_has_the_length_that_it_states() -> None:
     frames = built(
         TraceEvent(50, POINT, NMI, "perf_event_nmi_handler", DETECTOR, key=20), TraceEvent(70, POINT, FAULT, "", 10)
     )
@@ -179,7 +179,7 @@ def test_a_note_is_no_frame_and_ends_none() -> None:
     assert spans(frames) == [(IRQ, "27 a", 10, 20)]
 
 
-def told(frame: Frame) -> list[tuple[str, str, int, int]]:
+def rows_of(frame: Frame) -> list[tuple[str, str, int, int]]:
     return [(part.kind, part.name, part.net, part.count) for part in shares(frame)]
 
 
@@ -187,7 +187,7 @@ def test_what_carries_a_timer_is_called_by_it() -> None:
     (frame,) = built(
         begin(10, VECTOR, "local_timer"), begin(12, HRTIMER, "tick", 1), end(20, HRTIMER, 1), end(30, VECTOR)
     )
-    assert told(frame) == [(HRTIMER, "tick", 20, 1)]
+    assert rows_of(frame) == [(HRTIMER, "tick", 20, 1)]
 
 
 def test_what_carries_two_is_the_first_ones() -> None:
@@ -199,14 +199,14 @@ def test_what_carries_two_is_the_first_ones() -> None:
         end(25, HRTIMER, 2),
         end(30, VECTOR),
     )
-    assert told(frame) == [(HRTIMER, "first", 16, 1), (HRTIMER, "second", 4, 1)]
+    assert rows_of(frame) == [(HRTIMER, "first", 16, 1), (HRTIMER, "second", 4, 1)]
 
 
 def test_a_softirq_at_an_interrupts_end_keeps_its_own_time() -> None:
     (frame,) = built(
         begin(10, IRQ, "27 eth0", 27), begin(15, SOFTIRQ, "NET_RX", 3), end(25, SOFTIRQ, 3), end(30, IRQ, 27)
     )
-    assert told(frame) == [(IRQ, "27 eth0", 10, 1), (SOFTIRQ, "NET_RX", 10, 1)]
+    assert rows_of(frame) == [(IRQ, "27 eth0", 10, 1), (SOFTIRQ, "NET_RX", 10, 1)]
 
 
 def test_a_call_that_says_what_it_was_while_it_ran() -> None:
@@ -217,20 +217,20 @@ def test_a_call_that_says_what_it_was_while_it_ran() -> None:
         end(20, CALL, 1),
         end(30, VECTOR),
     )
-    assert sum(net for _, _, net, _ in told(frame)) == 20
-    assert {kind for kind, _, _, _ in told(frame)} == {CALL}
-    assert sum(count for _, _, _, count in told(frame)) == 1
+    assert sum(net for _, _, net, _ in rows_of(frame)) == 20
+    assert {kind for kind, _, _, _ in rows_of(frame)} == {CALL}
+    assert sum(count for _, _, _, count in rows_of(frame)) == 1
 
 
 @pytest.mark.parametrize("kind", [WORK, HRTIMER, TIMER, THREAD])
 def test_what_calls_a_function_on_its_own_cpu_keeps_its_own_time(kind: str) -> None:
     outer = Frame(kind, "its own", 10, 100, inner=[Frame(CALL, "remote_function", 20, 25)])
-    assert told(outer) == [(kind, "its own", 85, 1), (CALL, "remote_function", 5, 1)]
+    assert rows_of(outer) == [(kind, "its own", 85, 1), (CALL, "remote_function", 5, 1)]
 
 
 def test_a_worker_whose_work_calls_a_function_is_called_by_the_work() -> None:
     work = Frame(WORK, "vmstat_update", 20, 80, inner=[Frame(CALL, "remote_function", 30, 40)])
-    assert told(Frame(THREAD, "kworker/1:1", 10, 100, inner=[work])) == [
+    assert rows_of(Frame(THREAD, "kworker/1:1", 10, 100, inner=[work])) == [
         (WORK, "vmstat_update", 80, 1),
         (CALL, "remote_function", 10, 1),
     ]

@@ -226,7 +226,7 @@ def test_a_shootdown_where_the_kernel_names_no_function(older: Kernel) -> None:
 @pytest.mark.parametrize("reason", [0, 2, 3, 4, 5])
 def test_a_flush_for_another_reason_is_no_shootdown_from_elsewhere(kernel: Kernel, reason: int) -> None:
     assert decoded(kernel, traced(1_500, "tlb/tlb_flush", reason=reason)) == []
-    # it has no target: where the kernel tells of the sending itself, it adds nothing
+    # it has no target: where the kernel reports the sending itself, it adds nothing
     assert senders(kernel, traced(1_500, "tlb/tlb_flush", BASH, reason=reason)) == []
 
 
@@ -273,7 +273,7 @@ def test_a_devices_interrupt_has_its_number_and_its_name(kernel: Kernel) -> None
     assert explained(kernel, Gap(1_000, 1_200), here) == {Cause(IRQ, "27 virtio0-input.0"): 1_200}
 
 
-def test_an_nmis_length_is_told_in_nanoseconds_and_wanted_in_ticks(kernel: Kernel) -> None:
+def test_an_nmis_length_arrives_in_nanoseconds_and_is_converted_to_ticks(kernel: Kernel) -> None:
     handler = FUNCTIONS["perf_event_nmi_handler"]
     found = decoded(kernel, traced(9_000, "nmi/nmi_handler", handler=handler, delta_ns=700, handled=1), per_ns=3)
     assert found == [TraceEvent(9_000, POINT, NMI, "perf_event_nmi_handler", DETECTOR, 2_100)]

@@ -79,7 +79,7 @@ def test_a_full_ring_keeps_the_first_and_counts_all(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_keeping_a_gap_takes_is_told_and_is_in_no_gap(cpu: int) -> None:
+def test_what_keeping_a_gap_takes_is_reported_and_is_in_no_gap(cpu: int) -> None:
     seen = watch(cpu, DetectorRequest(ticks(0.05), EVERYTHING, capacity=1_000))
     assert seen.count
     assert seen.looking > 0
@@ -153,7 +153,7 @@ def test_interruptions_of_its_own_each_have_a_length_and_leave_the_signals_as_th
 
 
 @pytest.mark.slow
-def test_it_ends_early_when_told(cpu: int) -> None:
+def test_it_ends_early_on_request(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         made[0].ready()
         made[0].go()
@@ -185,19 +185,19 @@ def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
-    told: list[float] = []
+def test_the_waiting_process_gets_the_elapsed_time(cpu: int) -> None:
+    reported: list[float] = []
 
     def note(passed: float) -> bool:
-        told.append(passed)
+        reported.append(passed)
         return False
 
     with detector.detectors([cpu], DetectorRequest(ticks(0.2))) as made:
         made[0].ready()
         detector.wait(made, 0.2, note)
-    assert told
-    assert told == sorted(told)
-    assert all(0 <= passed <= 0.2 for passed in told)
+    assert reported
+    assert reported == sorted(reported)
+    assert all(0 <= passed <= 0.2 for passed in reported)
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_none_is_left_when_one_cannot_be_placed(cpu: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["placed", "ready", "running"])
-def test_one_that_somebody_kills_is_an_error_that_says_which(cpu: int, when: str) -> None:
+def test_a_killed_detector_is_an_error_that_names_it(cpu: int, when: str) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         (one,) = made
         if when != "placed":

@@ -57,7 +57,7 @@ def test_what_begins_ends_with_the_same_key(first: str, last: str, value: int) -
     assert end.key == value
 
 
-def test_a_pair_is_told_from_others_by_what_does_not_change_meanwhile() -> None:
+def test_a_pair_is_distinguished_by_what_does_not_change() -> None:
     for first, last in PAIRS:
         key = BY_NAME[last].fields[0]
         assert key in BY_NAME[first].fields

@@ -132,8 +132,8 @@ MISSED, STORED = 1 << 31, 1 << 30
 TOP = 0xF8 << 56
 
 
-def told(stamp: int, items: list[Item]) -> list[tuple[int, bytes]]:
-    """What the kernel's own reader would tell: each event's time and data."""
+def expected(stamp: int, items: list[Item]) -> list[tuple[int, bytes]]:
+    """The output of the kernel's own reader: each event's time and data."""
     found, base = [], stamp & TOP
     for item in items:
         if item.what == "stamp":
@@ -170,17 +170,17 @@ STAMP = st.one_of(st.integers(0, 1 << 50), st.integers(0, 3).map(lambda n: (n <<
 @given(STAMP, ITEMS, st.sampled_from([0, MISSED, STORED, MISSED | STORED]))
 def test_every_event_comes_out_with_its_time_and_its_data(stamp: int, items: list[Item], flags: int) -> None:
     raw = page(stamp, items, flags)
-    assert read(raw) == told(stamp, items)
+    assert read(raw) == expected(stamp, items)
 
 
 @given(STAMP, ITEMS)
 def test_nothing_comes_out_behind_the_padding_that_fills_a_page(stamp: int, items: list[Item]) -> None:
     rest = word(PADDING, 0) + struct.pack("=I", 4) + written(Item("data", 5, b"left from before"))
-    assert read(page(stamp, items, rest=rest)) == told(stamp, items)
+    assert read(page(stamp, items, rest=rest)) == expected(stamp, items)
 
 
 @pytest.mark.parametrize("flags", [0, MISSED])
-def test_a_page_without_events_tells_none(flags: int) -> None:
+def test_a_page_without_events_yields_none(flags: int) -> None:
     assert read(page(77, [], flags)) == []
 
 

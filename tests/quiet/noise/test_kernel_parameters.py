@@ -30,7 +30,7 @@ def test_a_kernel_with_nohz_full_lacks_nothing(tmp_path: Path) -> None:
     assert absent_parameters(facts(tmp_path, {f"{CPU}/nohz_full": "(null)"})) == {}
 
 
-def test_a_clock_that_is_told_to_be_reliable_is_not_checked_either(tmp_path: Path) -> None:
+def test_a_clock_that_is_declared_reliable_is_not_checked_either(tmp_path: Path) -> None:
     assert "tsc" in boot_parameters(facts(tmp_path, {"proc/cmdline": "tsc=reliable"}), 0)
 
 

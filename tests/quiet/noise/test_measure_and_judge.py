@@ -279,7 +279,7 @@ def test_a_command_that_is_killed_takes_its_detector_along(cpu: int) -> None:
     command, child = started(cpu)
     limit = time.monotonic() + 60
     while child.cpu_times().user < 0.2 and time.monotonic() < limit:
-        time.sleep(0.02)  # until it watches, and no longer waits for being told to
+        time.sleep(0.02)  # until it watches, and no longer waits for the start signal
     command.kill()
     command.communicate(timeout=60)
     assert gone(child)

@@ -57,7 +57,7 @@ def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_one_of_the_purposes_
         and time - reach <= each.time <= time
         and each.only in ("", *purposes)
     ]
-    if len({each.task for each in mine if each.only == SHOOTDOWN}) > 1:  # which of them it was is not told
+    if len({each.task for each in mine if each.only == SHOOTDOWN}) > 1:  # it is unknown which of them it was
         mine = [each for each in mine if each.only != SHOOTDOWN]
     last = max((each.time for each in mine), default=None)
     if last is None:
@@ -89,7 +89,7 @@ def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
 
 
 @pytest.mark.parametrize("vector", FUNCTION_CALLS)
-def test_a_call_of_which_only_the_queueing_is_known_is_named_by_what_was_queued(vector: str) -> None:
+def test_a_call_without_a_known_function_is_named_by_the_queued_work(vector: str) -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
     assert named(share(VECTOR, vector), sent) == Cause(CALL, "rcu_barrier_handler", "CPU 0, bash (12)")
     woken = [sent[0]._replace(why="sched_ttwu_pending")]

@@ -121,7 +121,7 @@ CASES = (
     (VECTOR, "call_function", NONE, "", "function"),
     (VECTOR, "call_function_single", NONE, "", "function"),
     (VECTOR, "irq_work", NONE, "", "deferred"),
-    (VECTOR, "tick", BOOT, "nohz_full=3", "tick"),  # told by its phase
+    (VECTOR, "tick", BOOT, "nohz_full=3", "tick"),  # recognized by its phase
     (VECTOR, "local_timer", BOOT, "nohz_full=3", "timer"),
     (VECTOR, "thermal_apic", USER, "", "heat"),
     (VECTOR, "threshold_apic", USER, "", "corrected"),
@@ -281,7 +281,7 @@ def test_what_is_found_by_counting_has_a_remedy(cause: Cause) -> None:
     assert remedy(cause, CPU).text
 
 
-def test_a_knob_tells_what_it_stops() -> None:
+def test_a_knob_reports_what_it_stops() -> None:
     assert {item.pattern for item in stopped_by("watchdog.cpus")} >= {"watchdog_timer_fn"}
     assert stopped_by("aslr") == []
     for item in REMEDIES:
@@ -291,7 +291,7 @@ def test_a_knob_tells_what_it_stops() -> None:
 
 
 @pytest.mark.parametrize("knob", BY_NAME)
-def test_what_a_knob_stops_is_told_without_a_certain_cpu(knob: str) -> None:
+def test_what_a_knob_stops_is_reported_without_a_certain_cpu(knob: str) -> None:
     for item in stopped_by(knob):
         assert item.what == knob
         assert not re.search(r"[{}]", item.text)

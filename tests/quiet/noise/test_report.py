@@ -55,7 +55,7 @@ def test_a_cause_of_any_kind_is_reported_with_its_remedy(kind: str) -> None:
     assert not (cause["knob"] and cause["boot"])
 
 
-def test_a_full_ring_is_told_by_how_many_were_kept() -> None:
+def test_a_full_ring_is_recognized_by_how_many_were_kept() -> None:
     one = cpu_shape(measured({1: on_cpu([(TICK, 4_000)], more=90)}), 1)
     assert (one["gaps"], one["kept"]) == (91, 1)
 

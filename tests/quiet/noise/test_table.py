@@ -66,10 +66,10 @@ def test_a_full_ring_is_said_with_how_many_the_causes_are_of() -> None:
 
 def test_in_a_virtual_machine_the_hosts_share_is_said() -> None:
     on = on_cpu([(Cause(HOST, HYPERVISOR), 3_000_000), (TICK, 1_000_000)])
-    text = said(measured({1: on}, virtual="hypervisor (made up)"))
+    text = said(measured({1: on}, virtual="hypervisor (of the test)"))
     assert "0.3000 %" in text
     assert "0.1000 %" in text
-    assert "in a virtual machine: made up" in text
+    assert "in a virtual machine: of the test" in text
 
 
 def test_gaps_without_a_cause_are_said() -> None:
@@ -91,7 +91,7 @@ def test_what_the_tracing_cost_is_said() -> None:
     on.events = 20_000
     assert "20,000 events, their cost was not measured" in said(measured({1: on}))
     on.event_cost = 0
-    assert "20,000 events, too cheap to tell" in said(measured({1: on}))
+    assert "20,000 events, too cheap to measure" in said(measured({1: on}))
     on.event_cost = 150
     assert "20,000 events, at 150 ns each, 0.3000 % of the time" in said(measured({1: on}))
 

@@ -120,7 +120,7 @@ def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not file.exists()
 
 
-def test_what_only_root_may_read_is_named_and_not_made_up(quiet: Quiet, tmp_path: Path) -> None:
+def test_what_only_root_may_read_is_named_and_not_invented(quiet: Quiet, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         os.seteuid(65534)
     try:

@@ -1,4 +1,4 @@
-"""A recording tells nothing that is nobody's business, and still plans as the machine does."""
+"""A recording contains no private data, and still plans as the machine does."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def secretive(root: Path, loader: str) -> tuple[Path, list[str]]:
     return plant(tree(root), files), secrets
 
 
-def told(archive: Path) -> str:
+def content(archive: Path) -> str:
     """All that an archive says."""
     parts = []
     with tarfile.open(archive) as tar:
@@ -152,13 +152,13 @@ def told(archive: Path) -> str:
 def test_no_secret_of_a_machine_is_in_its_recording_and_it_plans_alike(tmp_path: Path, loader: str) -> None:
     root, secrets = secretive(tmp_path / "machine", loader)
     reader = Recording(str(root))
-    for path in (path for path in root.rglob("*") if path.is_file()):  # even if somebody asked for everything
+    for path in (path for path in root.rglob("*") if path.is_file()):  # even if a caller requests everything
         name = f"/{path.relative_to(root)}"
         if not name.startswith("/proc/20"):
             reader.text(name)
             reader.names(name.rpartition("/")[0])
     record(reader, str(tmp_path / "a.tar.gz"))
-    shown = told(tmp_path / "a.tar.gz").lower()
+    shown = content(tmp_path / "a.tar.gz").lower()
     leaks = [line for line in shown.splitlines() for secret in secrets if secret.lower() in line]
     assert leaks == []
     assert not [line for line in shown.splitlines() if base64.b64encode(b"rd.luks").decode().lower()[:8] in line]

@@ -99,7 +99,7 @@ def test_installing_again_replaces_it_with_what_belonged_to_it(quiet: Quiet, roo
     assert listing(root) == before
 
 
-def test_what_somebody_put_into_a_folder_of_ours_stays(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_what_another_program_put_into_a_folder_of_ours_stays(quiet: Quiet, root: Path, mine: Path) -> None:
     quiet("install-service", "--profile", mine, "--root", root)
     plant(root, {"etc/quiet/theirs.toml": "name = 'theirs'"})
     assert quiet("remove-service", "--root", root).code == 0

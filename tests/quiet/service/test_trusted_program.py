@@ -20,7 +20,7 @@ def test_a_program_that_only_root_can_change_is_one_for_root(quiet: Quiet, root:
 
 @pytest.mark.parametrize("path", [".", "..", "bin", "bin/python3.11", "lib/quiet", "lib/quiet/__init__.py", "lib/site"])
 @pytest.mark.parametrize("way", ["owner", "everybody", "group"])
-def test_one_that_somebody_else_can_change_is_not_what_root_runs_at_each_boot(
+def test_a_program_that_another_user_can_change_is_not_run_by_root_at_boot(
     quiet: Quiet, root: Path, program: Path, path: str, way: str
 ) -> None:
     place = program / path

@@ -97,14 +97,14 @@ def test_other_cpus_are_refused_with_the_way_out_and_the_same_are_not(root: Path
     assert apply(Host(str(root)), profile(), "3").changes == ()
 
 
-def test_what_somebody_else_changed_is_named_and_left_alone(root: Path) -> None:
+def test_what_another_program_changed_is_named_and_left_alone(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
     outcome = restore(Host(str(root)))
     assert not outcome.complete
     assert [(skip.target, skip.reason) for skip in outcome.conflicts] == [
-        (STAT, "somebody else made it '30' (found '1', applied '120')")
+        (STAT, "changed to '30' after the apply (original '1', applied '120')")
     ]
     assert contents(root) == found | {"proc/sys/vm/stat_interval": b"30\n"}
     assert journal.load(Host(str(root))) is not None
@@ -128,7 +128,7 @@ def test_keep_accepts_others_changes(root: Path) -> None:
     assert journal.load(Host(str(root))) is None
 
 
-def test_a_setting_that_somebody_else_already_put_back_is_no_conflict(root: Path) -> None:
+def test_a_setting_that_another_program_already_restored_is_no_conflict(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("1\n")
@@ -144,7 +144,7 @@ def test_a_setting_that_the_kernel_lowers_by_itself_is_no_conflict(root: Path) -
     assert contents(root) == found
 
 
-def test_a_neighbour_that_we_never_wrote_keeps_what_somebody_else_made_of_it(root: Path) -> None:
+def test_a_neighbor_that_we_never_wrote_keeps_another_programs_value(root: Path) -> None:
     quieted(root)
     other = root / f"{POLICY.lstrip('/')}0/scaling_min_freq"
     other.write_text("900000\n")
@@ -170,7 +170,7 @@ def made_anew(root: Path) -> None:
     folder.with_name("new").rename(folder)
 
 
-def test_what_a_driver_gives_an_interrupt_that_it_makes_anew_is_no_conflict(root: Path) -> None:
+def test_what_a_driver_gives_an_interrupt_that_it_regenerates_is_no_conflict(root: Path) -> None:
     quieted(root)
     made_anew(root)
     (root / "proc/irq/0/smp_affinity_list").write_text("1\n")
@@ -180,7 +180,7 @@ def test_what_a_driver_gives_an_interrupt_that_it_makes_anew_is_no_conflict(root
     assert (root / "proc/irq/0/smp_affinity_list").read_text() == "1\n"
 
 
-def test_an_interrupt_that_was_made_anew_and_has_our_value_is_put_back(root: Path) -> None:
+def test_an_interrupt_that_was_requested_again_and_has_our_value_is_restored(root: Path) -> None:
     found = contents(root)
     quieted(root)
     made_anew(root)
@@ -272,7 +272,7 @@ def test_what_a_change_touches_in_passing_is_recorded_before_it(root: Path) -> N
     assert touched[f"file:{POLICY}0/scaling_max_freq"] == "3000000"
 
 
-def test_what_the_kernel_changes_in_passing_is_put_back(root: Path) -> None:
+def test_what_the_kernel_changes_in_passing_is_restored(root: Path) -> None:
     found = contents(root)
 
     class Turbo(Host):
@@ -315,7 +315,7 @@ def test_a_conflict_that_is_settled_by_hand_is_none_any_more(root: Path, value: 
     assert contents(root) == found
 
 
-def test_a_second_apply_does_not_forget_what_somebody_else_changed(root: Path) -> None:
+def test_a_second_apply_does_not_forget_what_another_program_changed(root: Path) -> None:
     quieted(root)
     pages, other = root / "sys/kernel/mm/transparent_hugepage/enabled", root / f"{POLICY[1:]}0/scaling_min_freq"
     pages.write_text("never\n")

@@ -1,4 +1,4 @@
-"""Settings of which the kernel changes others in passing: one write where one is enough, and everything back."""
+"""Settings whose write makes the kernel change others: one write where one is enough, and everything is restored."""
 
 from __future__ import annotations
 

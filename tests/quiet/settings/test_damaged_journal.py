@@ -208,7 +208,7 @@ def fifo(path: Path) -> None:
 
 def folder(path: Path) -> None:
     path.mkdir()
-    (path / "file").write_text("somebody's")
+    (path / "file").write_text("another program's")
 
 
 def link(path: Path) -> None:

@@ -36,7 +36,7 @@ def test_what_is_as_wanted_is_not_written(root: Path) -> None:
     assert host.written == []
 
 
-def test_before_each_write_the_intent_and_after_it_what_is_there(root: Path) -> None:
+def test_before_each_write_the_intent_is_logged_and_after_it_the_value(root: Path) -> None:
     left, steps = run(Kernel(root), Write("file:/a", "2", NUMBER), Write("file:/b", "3", NUMBER))
     assert left == []
     assert steps == ["before file:/a 2", "after file:/a 2", "before file:/b 3", "after file:/b 3"]

@@ -55,7 +55,7 @@ def test_the_numbers_of_printk_that_are_not_ours_stay_and_all_four_come_back(tmp
     assert contents(tmp_path) == before
 
 
-def test_a_number_of_printk_that_somebody_else_changes_is_a_conflict(tmp_path: Path) -> None:
+def test_a_number_of_printk_that_another_program_changes_is_a_conflict(tmp_path: Path) -> None:
     plant(tmp_path, machine(cgroup=0) | {SYS + "printk": "7\t5\t2\t6"})
     kernel = Kernel(tmp_path)
     apply(kernel, profile("console.loglevel"))
@@ -91,7 +91,7 @@ class Detectors(Kernel):
             self.on = wanted if self.asked["watchdog"] else set()
 
 
-def test_a_detector_comes_back_also_when_somebody_has_read_the_common_switch(tmp_path: Path) -> None:
+def test_a_detector_comes_back_also_after_a_read_of_the_common_switch(tmp_path: Path) -> None:
     kernel = Detectors(plant(tmp_path, machine(cgroup=0) | {SYS + "watchdog": "1"}))
     assert apply(kernel, profile("watchdog.soft")).failures == ()
     assert kernel.text(SYS + "watchdog") == "0"  # as `sysctl -a` does

@@ -97,7 +97,7 @@ def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str
 
 @QUICK
 @given(machines(), profiles(), st.data())
-def test_a_change_by_somebody_else_is_named_or_untouched(
+def test_a_change_by_another_program_is_named_or_untouched(
     files: dict[str, str], wanted: Profile, data: st.DataObject
 ) -> None:
     with planted(files) as root:
@@ -148,7 +148,7 @@ SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 @QUICK
 @given(st.randoms(use_true_random=False))
-def test_a_made_up_machine_lives_by_the_laws(random: Random) -> None:
+def test_a_generated_machine_obeys_the_laws(random: Random) -> None:
     with tempfile.TemporaryDirectory(dir=SHARED) as folder:
         Life(random, Path(folder), {}).live()
 
@@ -162,19 +162,19 @@ def test_machines_of_known_seeds_live_by_the_laws(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_ten_thousand_machines_live_by_the_laws(part: int) -> None:
-    told: dict[str, int] = {}
+    counts: dict[str, int] = {}
     with tempfile.TemporaryDirectory(dir=SHARED) as folder:
         for seed in range(100_000 + part * 1000, 100_000 + part * 1000 + 1000):
             try:
-                Life(Random(seed), Path(folder), told).live()
+                Life(Random(seed), Path(folder), counts).live()
             except Exception as error:
                 raise AssertionError(f"the machine of seed {seed}: {error}") from error
     # every way through a life is walked, and most machines go all of it
-    assert told["hosts"] == 1000
-    assert told["applied"] > 300
-    assert told["killed while applying"] > 30
-    assert told["killed while restoring"] > 10
-    assert told["restored"] > 400
-    assert told["restored but for what is named"] > 5
-    assert told["confined"] > 10
-    assert told["no CPUs to isolate"] > 100
+    assert counts["hosts"] == 1000
+    assert counts["applied"] > 300
+    assert counts["killed while applying"] > 30
+    assert counts["killed while restoring"] > 10
+    assert counts["restored"] > 400
+    assert counts["restored but for what is named"] > 5
+    assert counts["confined"] > 10
+    assert counts["no CPUs to isolate"] > 100

@@ -22,7 +22,7 @@ class Turbo(Host):
             super().write("/" + PERCENT, "40")
 
 
-def test_a_killed_second_applys_side_effects_are_not_somebody_elses(tmp_path: Path) -> None:
+def test_side_effects_of_a_killed_second_apply_are_ours(tmp_path: Path) -> None:
     for step in range(1, 30):
         root = tree(tmp_path / str(step), settings() | {f"{CPU}/intel_pstate/no_turbo": "1"})
         found = contents(root)

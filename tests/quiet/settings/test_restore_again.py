@@ -1,4 +1,4 @@
-"""A restore that could not put back everything, and what happens on the host before the next one."""
+"""An incomplete restore, changes on the host after it, and the next restore."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KSM = "sys/kernel/mm/ksm/run"
 
 
 @pytest.mark.parametrize("option", ["", "force", "keep"])
-def test_what_was_put_back_and_then_changed_by_somebody_is_theirs(tmp_path: Path, option: str) -> None:
+def test_a_restored_setting_that_another_program_changes_is_theirs(tmp_path: Path, option: str) -> None:
     root = tree(tmp_path / "m", settings())
     host = Host(str(root))
     apply(host, profile("vm.stat_interval", "ksm"))
@@ -27,7 +27,7 @@ def test_what_was_put_back_and_then_changed_by_somebody_is_theirs(tmp_path: Path
     assert (root / KSM).read_text() == "2\n"
 
 
-def test_keep_also_accepts_what_cannot_be_put_back(tmp_path: Path) -> None:
+def test_keep_also_accepts_what_cannot_be_restored(tmp_path: Path) -> None:
     class Stuck(Host):
         stuck = False
 

@@ -1,6 +1,6 @@
 """A device that forgets when it is closed: held by a process of its own, which lives exactly as long as the profile.
 
-The device is a pipe here: it tells who writes to it, and whether anybody still has it open.
+The device is a pipe here: it shows who writes to it, and whether any process still has it open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Network interfaces as targets: what the driver tells, on recorded trees, and the order of what hangs together."""
+"""Network interfaces as targets: the driver's answers on recorded trees, and the order of dependent settings."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CLASS = "/sys/class/net"
 
 
 def device(**answers: str) -> dict[str, str]:
-    """A device with four queues of which nothing is as the driver leaves it."""
-    told = {"channels": "combined 4", "rss": "8: 3 2 1 0", "adaptive": "rx 1 tx 1"} | answers
-    files = machine(cpus=4) | nic(**told)
+    """A device with four queues whose every setting differs from the driver's default."""
+    replies = {"channels": "combined 4", "rss": "8: 3 2 1 0", "adaptive": "rx 1 tx 1"} | answers
+    files = machine(cpus=4) | nic(**replies)
     for queue in range(4):
         files[f"sys/class/net/eth0/queues/rx-{queue}/rps_cpus"] = "0c"
         files[f"sys/class/net/eth0/queues/tx-{queue}/xps_cpus"] = f"{1 << queue:02x}"
@@ -148,7 +148,7 @@ def test_a_mask_of_cpus_that_are_all_kept_free_is_refused_with_the_reason(tmp_pa
         ("requested channel counts are too low for existing zerocopy AF_XDP sockets", "AF_XDP"),
     ],
 )
-def test_queues_that_somebody_uses_stay_and_it_is_told_who(words: str, reason: str, tmp_path: Path) -> None:
+def test_queues_in_use_stay_and_the_user_is_reported(words: str, reason: str, tmp_path: Path) -> None:
     def in_use(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("/channels"):
             raise OSError(22, words)
@@ -162,8 +162,8 @@ def test_queues_that_somebody_uses_stay_and_it_is_told_who(words: str, reason: s
 @st.composite
 def devices(draw: st.DrawFn) -> tuple[dict[str, str], frozenset[int]]:
     """A device with any masks, and the interrupts of it that nobody can move."""
-    told = {"rss": f"8: {' '.join(str(draw(st.integers(0, 3))) for _ in range(3))} 0"}
-    files = device(**told, adaptive=f"rx {draw(st.integers(0, 1))} tx {draw(st.integers(0, 1))}")
+    replies = {"rss": f"8: {' '.join(str(draw(st.integers(0, 3))) for _ in range(3))} 0"}
+    files = device(**replies, adaptive=f"rx {draw(st.integers(0, 1))} tx {draw(st.integers(0, 1))}")
     for name in (name for name in files if name.endswith("ps_cpus")):
         files[name] = f"{draw(st.integers(0, 15)):02x}"
     return files, draw(st.frozensets(st.integers(40, 43), max_size=3))
@@ -214,7 +214,7 @@ def test_what_is_only_read_is_not_written(host: Host) -> None:
             registry.put(host, f"net:eth0/{name}", "1")
 
 
-def test_a_device_without_a_driver_that_tells_is_absent_not_zero() -> None:
+def test_a_device_whose_driver_does_not_report_is_absent_not_zero() -> None:
     here = Reader("/")
     for name in ("channels", "rss", "adaptive", "rules"):
         assert registry.get(here, f"net:no-such-one/{name}") is None

@@ -65,7 +65,7 @@ def test_a_processor_without_a_free_class_is_left_as_it_was(tmp_path: Path) -> N
     assert contents(tmp_path) == before
 
 
-def test_with_somebody_elses_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
+def test_with_another_programs_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
     host = Resctrl(tmp_path)
     apply(host, wanted())
     host.mkdir(f"{ROOT}/theirs")
@@ -79,7 +79,7 @@ def test_with_somebody_elses_group_in_it_our_mount_stays_and_that_is_said(tmp_pa
 
 def test_a_refusal_has_the_kernels_own_reason(tmp_path: Path) -> None:
     host = Resctrl(tmp_path)
-    host.fewest = 12  # a rule that info does not tell
+    host.fewest = 12  # a rule that info does not report
     host.mount("resctrl", ROOT)
     (host.file("/info/L3/min_cbm_bits")).write_text("2\n")
     done = apply(host, wanted())
@@ -128,7 +128,7 @@ def test_a_split_is_lawful_for_both_sides_or_there_is_none(
 def test_whatever_there_is_the_second_plan_is_empty_and_all_comes_back(
     cdp: bool, closids: int, ways: int, cpus: set[int], theirs: int
 ) -> None:
-    """`theirs`: so many ways belong to somebody else's group in both caches; 0 is without one, and not mounted."""
+    """`theirs`: so many ways belong to another program's group in both caches; 0 is without one, and not mounted."""
     with tempfile.TemporaryDirectory() as folder:
         host = Resctrl(Path(folder), cdp=cdp, closids=closids, ways=ways)
         if theirs and closids > 1:

@@ -50,10 +50,10 @@ class Machine:
 
     def __init__(self, folder: Path, clock: Clock, nohz_full: str = "2-3", **parts: object) -> None:
         self.root = tree(folder / "tree", nohz_full, softirqs=softirqs({"SCHED": (0,) * 4}))
-        self.clock, self.told = clock, list[WatchEvent]()
+        self.clock, self.reported = clock, list[WatchEvent]()
         self.rows = {"131": [0] * 4, "LOC": [0] * 4}
         self._write()
-        self.monitor = Monitor(Reader(str(self.root)), INTERVAL_S, self.told.append, **parts)  # type: ignore[arg-type]
+        self.monitor = Monitor(Reader(str(self.root)), INTERVAL_S, self.reported.append, **parts)  # type: ignore[arg-type]
         self.monitor.start(CPUS)
 
     def _write(self) -> None:
@@ -69,14 +69,14 @@ class Machine:
 
     @property
     def texts(self) -> list[str]:
-        return [event.text for event in self.told]
+        return [event.text for event in self.reported]
 
 
 def test_an_interrupt_is_reported_with_its_device_its_cpu_and_its_number(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     machine.look(nvme=4)
     assert machine.texts == ["IRQ 131 nvme0q7 fired 4 times on CPU 3 in 10 s"]
-    detail = machine.told[0].interruption
+    detail = machine.reported[0].interruption
     assert detail
     assert (detail.cause, detail.kind, dict(detail.counts), detail.seconds) == ("IRQ 131 nvme0q7", "irq", {3: 4}, 10)
 
@@ -86,7 +86,7 @@ def test_an_interval_in_which_nothing_came_is_no_line(tmp_path: Path, clock: Clo
     for _ in range(20):
         machine.look()
     machine.monitor.end()
-    assert machine.told == []
+    assert machine.reported == []
 
 
 def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path, clock: Clock) -> None:
@@ -94,11 +94,11 @@ def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path
     for _ in range(500):
         machine.look(nvme=1)
     machine.monitor.end()
-    counts = [event.interruption.counts[3] for event in machine.told if event.interruption]
+    counts = [event.interruption.counts[3] for event in machine.reported if event.interruption]
     assert counts[:5] == [1, 1, 2, 4, 8]
     assert sum(counts) == 500
     assert len(counts) <= 12
-    assert all(event.interruption.seconds <= monitor.HOUR_S for event in machine.told if event.interruption)
+    assert all(event.interruption.seconds <= monitor.HOUR_S for event in machine.reported if event.interruption)
 
 
 def test_after_a_rest_it_is_reported_at_once_again(tmp_path: Path, clock: Clock) -> None:
@@ -107,7 +107,7 @@ def test_after_a_rest_it_is_reported_at_once_again(tmp_path: Path, clock: Clock)
         machine.look(nvme=1)
     for _ in range(50):
         machine.look()
-    before = len(machine.told)
+    before = len(machine.reported)
     machine.look(nvme=3)
     assert machine.texts[before:] == ["IRQ 131 nvme0q7 fired 3 times on CPU 3 in 10 s"]
 
@@ -125,8 +125,8 @@ def test_the_tick_of_a_cpu_that_has_one_is_a_line_an_hour(tmp_path: Path, clock:
         machine.look(timer=2500)
     machine.monitor.end()
     assert machine.monitor.total == 0
-    assert [event.event for event in machine.told] == [events.NOTE] * len(machine.told)
-    assert len(machine.told) <= 4
+    assert [event.event for event in machine.reported] == [events.NOTE] * len(machine.reported)
+    assert len(machine.reported) <= 4
     assert machine.texts[1] == (
         "the tick and its softirqs ran 900000 times in 3600 s on CPU 3, as expected without nohz_full"
     )
@@ -140,13 +140,13 @@ def test_a_tick_on_a_tickless_cpu_is_an_interruption(tmp_path: Path, clock: Cloc
 
 def test_steal_time_is_reported_as_time(tmp_path: Path, clock: Clock) -> None:
     root = tree(tmp_path, "2-3", stat=stat((0, 0, 0, 0)))
-    told: list[WatchEvent] = []
-    watching = Monitor(Reader(str(root)), INTERVAL_S, told.append)
+    reported: list[WatchEvent] = []
+    watching = Monitor(Reader(str(root)), INTERVAL_S, reported.append)
     watching.start(CPUS)
     put(root, stat=stat((9, 9, 9, 3)))
     clock.now += INTERVAL_S
     watching.end()
-    assert [event.text for event in told] == ["host took 120 ms of CPUs 2-3 in 10 s"]
+    assert [event.text for event in reported] == ["host took 120 ms of CPUs 2-3 in 10 s"]
 
 
 def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
@@ -171,7 +171,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     monkeypatch.setattr(os, "write", full)
     for _ in range(30):
         machine.look(nvme=1)
-    notes = [event.text for event in machine.told if event.event == events.NOTE]
+    notes = [event.text for event in machine.reported if event.event == events.NOTE]
     assert notes == [f"history: {tmp_path}/store: No space left on device; it is written when it can be"]
     monkeypatch.setattr(os, "write", write)
     machine.look(nvme=1)
@@ -217,7 +217,7 @@ def test_metrics_that_cannot_be_written_are_one_line(tmp_path: Path, clock: Cloc
     (tmp_path / "folder").rmdir()
     for _ in range(10):
         machine.look(nvme=1)
-    assert sum(event.event == events.NOTE for event in machine.told) == 1
+    assert sum(event.event == events.NOTE for event in machine.reported) == 1
     (tmp_path / "folder").mkdir()
     machine.look(nvme=1)
     assert machine.texts[-1].endswith("it is written again")

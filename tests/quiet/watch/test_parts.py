@@ -1,4 +1,4 @@
-"""The parts of watching: what the kernel's messages mean, how often is looked, which files tell."""
+"""The parts of watching: the meaning of the kernel's messages, how often to check, which files to watch."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
     assert kept.repair_at - (now + 1000) == rate_limit.FEWEST_S
 
 
-def test_a_file_tells_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:
+def test_a_file_notifies_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, {"proc/a": "1", "sys/b": "1"})))
     files = inotify.Inotify(reader)
     for path in ("/proc/a", "/sys/b", "/sys/absent", "/proc/a"):
@@ -153,7 +153,7 @@ def test_watching_leaves_no_file_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_every_file_of_the_profile_tells(tmp_path: Path) -> None:
+def test_every_file_of_the_profile_notifies(tmp_path: Path) -> None:
     from quiet.settings import apply
 
     host, wanted = Host(str(kernels.tree(tmp_path / "tree"))), kernels.profile()

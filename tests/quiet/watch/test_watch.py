@@ -1,6 +1,6 @@
-"""Watching on a tree of files: a write is told at once, and repaired where that is asked for.
+"""Watching on a tree of files: a write is reported at once, and repaired with --repair.
 
-What only a kernel tells (devices, processes, CPUs) is in tests/lab/cases/test_watch.py.
+Events that only a kernel sends (devices, processes, CPUs) are in tests/lab/cases/test_watch.py.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def host(tmp_path: Path) -> Host:
 def watch(
     host: Host, *doings: Callable[[], object], repair: bool = False, seconds: float = 20, until: str = ""
 ) -> tuple[int, list[WatchEvent]]:
-    """Watch while things happen, each when the one before was told (or repaired); it ends when the last one was.
+    """Watch while things happen, each after the previous one was reported (or repaired); ends after the last one.
 
     `until`: it ends a little after such an event.
     """
@@ -71,7 +71,7 @@ def watch(
     )
     waiting = iter(doings)
 
-    def tell(event: WatchEvent) -> None:
+    def report(event: WatchEvent) -> None:
         heard.append(event)
         if event.event in answers and any(each.event == events.WATCHING for each in heard):
             if doing := next(waiting, None):
@@ -81,7 +81,7 @@ def watch(
         elif event.event == until:
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    return Watcher(host, WatchOptions(repair, 60.0, seconds), tell).run(), heard
+    return Watcher(host, WatchOptions(repair, 60.0, seconds), report).run(), heard
 
 
 def put(host: Host, path: str, value: str) -> Callable[[], object]:
@@ -92,7 +92,7 @@ def said(heard: list[WatchEvent]) -> list[tuple[str, str]]:
     return [(event.event, event.change.knob) for event in heard if event.change]
 
 
-def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
+def test_a_quiet_host_has_nothing_to_report(host: Host) -> None:
     code, heard = watch(host)
     assert code == 0
     assert [event.event for event in heard] == [events.WATCHING, events.ENDED]
@@ -100,7 +100,7 @@ def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
     assert heard[-1].summary.drifts == 0
 
 
-def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
+def test_a_setting_that_another_program_changes_is_reported(host: Host) -> None:
     code, heard = watch(host, put(host, STAT, "1"))
     assert code == 1
     (drift,) = [event for event in heard if event.change]
@@ -111,7 +111,7 @@ def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
     assert Path(host.root, STAT).read_text() == "1\n"
 
 
-def test_what_somebody_puts_right_again_was_still_seen(host: Host) -> None:
+def test_what_another_program_puts_right_again_was_still_seen(host: Host) -> None:
     code, heard = watch(host, put(host, KSM, "1"), put(host, KSM, "0"))
     assert said(heard) == [(events.DRIFT, "ksm"), (events.MENDED, "ksm")]
     assert code == 1
@@ -122,7 +122,7 @@ def test_the_same_value_written_again_is_no_drift(host: Host) -> None:
     assert (code, said(heard)) == (0, [])
 
 
-def test_a_drift_is_told_once(host: Host) -> None:
+def test_a_drift_is_reported_once(host: Host) -> None:
     def both() -> None:
         put(host, STAT, "1")()
         put(host, KSM, "1")()
@@ -141,7 +141,7 @@ def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) 
     assert {path: Path(host.root, path).read_text().strip() for path in before} == before
 
 
-def test_what_had_drifted_before_is_told_at_the_start(host: Host) -> None:
+def test_earlier_drift_is_reported_at_the_start(host: Host) -> None:
     put(host, KSM, "1")()
     code, heard = watch(host)
     assert heard[0].event == events.DRIFT
@@ -195,7 +195,7 @@ def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     assert any("another quiet is at work" in event.text for event in heard)
 
 
-def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
+def test_a_refused_repair_is_reported_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
     stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
     code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
     assert (events.REFUSED, "vm.stat_interval") in said(heard)
@@ -239,12 +239,12 @@ def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet)
 def test_a_signal_ends_it_with_a_summary(host: Host, name: str) -> None:
     heard: list[WatchEvent] = []
 
-    def tell(event: WatchEvent) -> None:
+    def report(event: WatchEvent) -> None:
         heard.append(event)
         if event.event == events.WATCHING:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.Signals[name])).start()
 
-    assert Watcher(host, WatchOptions(seconds=20), tell).run() == 0
+    assert Watcher(host, WatchOptions(seconds=20), report).run() == 0
     assert re.match(rf"{name} after \d+ s: 0 drifts", heard[-1].text)
 
 
@@ -255,7 +255,7 @@ def test_beside_drift_the_interruptions_of_the_isolated_cpus_are_reported(host: 
     heard: list[WatchEvent] = []
     path = tmp_path / "quiet.prom"
 
-    def tell(event: WatchEvent) -> None:
+    def report(event: WatchEvent) -> None:
         heard.append(event)
         if event.event == events.WATCHING:
             rows["131"][3] += 4
@@ -268,8 +268,8 @@ def test_beside_drift_the_interruptions_of_the_isolated_cpus_are_reported(host: 
         ):
             os.kill(os.getpid(), signal.SIGINT)
 
-    watching = Watcher(host, WatchOptions(seconds=20), tell)
-    watching.monitor = Monitor(host, 0.05, tell, textfile=Textfile(str(path)))
+    watching = Watcher(host, WatchOptions(seconds=20), report)
+    watching.monitor = Monitor(host, 0.05, report, textfile=Textfile(str(path)))
     assert watching.run() == 1
     (interrupted,) = [event.interruption for event in heard if event.interruption]
     assert (interrupted.cause, dict(interrupted.counts)) == ("IRQ 131 nvme0q7", {3: 4})
@@ -283,12 +283,12 @@ def test_after_a_restore_the_metrics_say_so(host: Host, tmp_path: Path) -> None:
     put(host, "proc/interrupts", snapshots.interrupts({"131": [5] * 4}))()
     path = tmp_path / "quiet.prom"
 
-    def tell(event: WatchEvent) -> None:
+    def report(event: WatchEvent) -> None:
         if event.event == events.WATCHING:
             restore.restore(host)
 
-    watching = Watcher(host, WatchOptions(seconds=20), tell)
-    watching.monitor = Monitor(host, 0.05, tell, textfile=Textfile(str(path)))
+    watching = Watcher(host, WatchOptions(seconds=20), report)
+    watching.monitor = Monitor(host, 0.05, report, textfile=Textfile(str(path)))
     assert watching.run() == 0
     assert "quiet_applied 0\n" in path.read_text()
 

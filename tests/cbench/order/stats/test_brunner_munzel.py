@@ -63,3 +63,11 @@ def test_the_spread_of_few_different_values_has_the_p_of_all_permutations(
     sums = np.array([scores[list(each)].sum() for each in combinations(range(away.size), len(first))])
     seen = abs(scores[: len(first)].sum() - middle)
     assert spread_p(*samples) == pytest.approx((abs(sums - middle) >= seen - 1e-9).mean())
+
+
+def test_a_median_between_two_steps_of_a_coarse_clock_is_no_difference_of_spread() -> None:
+    """With distances to 0.5 in the one and 0 or 1 in the other, p was 0.08."""
+    half, whole = np.repeat([0.0, 1], 5), np.repeat([0.0, 1, 2], [1, 8, 1])
+    p = spread_p(half, whole)
+    assert p is not None
+    assert p > 0.3

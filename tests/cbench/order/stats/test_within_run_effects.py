@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from math import isclose
+from itertools import permutations
+from math import factorial, isclose
 
 import numpy as np
+import pytest
 import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cbench.order.stats.within_run_effects import (
+    COUNTED,
     WORTH,
     Ordered,
     against_others,
@@ -99,13 +102,25 @@ def test_drift_is_spearmans_correlation(pairs: list[tuple[int, int]]) -> None:
     wanted = scipy.stats.spearmanr(values, times)
     assert isclose(found.rho, wanted.statistic, rel_tol=1e-9, abs_tol=1e-12)
     assume(abs(found.rho) < 0.999999)
+    assume(found.n > COUNTED and wanted.pvalue > 1e-5)  # else not by Student's t alone
     assert isclose(found.p, wanted.pvalue, rel_tol=1e-6)
 
 
-def test_a_perfect_drift_has_p_0_and_too_few_values_have_none() -> None:
-    found = drift(np.array([1.0, 2, 4, 8]), np.arange(4, dtype=np.int32))
+@pytest.mark.parametrize("values", [(1, 2, 4), (4, 1, 2, 8), (0, 0, 1, 3, 2), (3, 1, 4, 1, 5, 9)])
+def test_drift_of_few_values_has_the_p_of_all_permutations(values: tuple[int, ...]) -> None:
+    times = np.arange(len(values), dtype=np.int32)
+    found = drift(np.array(values, dtype=float), times)
     assert found is not None
-    assert (found.rho, found.p, found.n) == (1, 0, 4)
+    every = np.array([abs(scipy.stats.spearmanr(each, times).statistic) for each in permutations(values)])
+    assert found.p == pytest.approx((every >= abs(found.rho) - 1e-9).mean())
+
+
+def test_a_perfect_drift_has_the_chance_of_two_permutations_and_too_few_values_have_none() -> None:
+    for n in (3, 4, 8, 9, 12):
+        found = drift(np.arange(n, dtype=float), np.arange(n, dtype=np.int32))
+        assert found is not None
+        assert (found.rho, found.n) == (1, n)
+        assert found.p == pytest.approx(2 / factorial(n))
     assert drift(np.array([1.0, 2]), np.arange(2, dtype=np.int32)) is None
 
 

@@ -56,7 +56,7 @@ def test_the_pilot_plants_block_plots_agree_as_published(pilot: dict[str, Any]) 
     assert not blocks["T"]["able"]
 
 
-def test_one_iteration_of_two_levels_is_told_by_lenths_method(pilot: dict[str, Any]) -> None:
+def test_one_iteration_of_two_levels_is_reported_by_lenths_method(pilot: dict[str, Any]) -> None:
     row = only(pilot)
     assert pilot["tests"] == 7
     assert pilot["verdict"][0].startswith("what matters: T (+23, +35.8 %, ")
@@ -122,7 +122,7 @@ def test_factors_that_go_together_are_named(tmp_path: Path) -> None:
         "fp": ["prf"],
         "prf": ["fp"],
     }
-    assert any("fp cannot be told from prf" in line for line in made["verdict"])
+    assert any("fp cannot be separated from prf" in line for line in made["verdict"])
     assert only(made)["blocks"]["fp"]["together"] == ["prf"]
     assert only(made)["blocks"]["fp"]["chance"] == 0.5
 
@@ -207,11 +207,11 @@ def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path
 def test_aliased_interactions_are_one_line(tmp_path: Path) -> None:
     half = [row for row in screens.planted(10) if (row["a"] + row["b"] + row["c"]) % 2]
     made, _ = analysed(table(tmp_path / "half.csv", half), chosen=WALL_ONLY)
-    mains = [line for line in made["verdict"] if "cannot be told from" in line]
+    mains = [line for line in made["verdict"] if "cannot be separated from" in line]
     assert mains[0] == made["verdict"][1]
     assert made["verdict"][0].startswith("what matters, or interactions seen as it: ")
     assert f"a from {cross('b', 'c')}" in mains[0] or f"c from {cross('a', 'b')}" in mains[0]
-    assert "are interactions that cannot be told from other effects" in mains[-1]
+    assert "are interactions that cannot be separated from other effects" in mains[-1]
 
 
 def test_practice_says_from_which_size_on_samples_show_the_effects(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_the_same_seed_gives_the_same_analysis(tmp_path: Path) -> None:
     assert first == second != other
 
 
-def test_failures_and_missing_cells_are_told(tmp_path: Path) -> None:
+def test_failures_and_missing_cells_are_reported(tmp_path: Path) -> None:
     rows = screens.planted(12)
     for row in rows:
         row["other"] = "" if (row["a"], row["b"], row["c"]) == (0, 0, 0) else row["other"]
@@ -324,7 +324,7 @@ def test_values_that_are_all_alike_have_no_effect(tmp_path: Path, value: float) 
         [{"a": i % 2, "iteration": i // 2, "value": "" if i else 3} for i in range(8)],
     ],
 )
-def test_too_little_for_a_test_is_a_told_reason(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+def test_too_little_for_a_test_is_a_reported_reason(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     made, _ = analysed(table(tmp_path / "few.csv", rows))
     assert made["verdict"][0].startswith("nothing could be tested: ")
     json.dumps(made, allow_nan=False)

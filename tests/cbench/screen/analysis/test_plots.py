@@ -103,7 +103,7 @@ def coarse() -> list[dict[str, Any]]:
     ]
 
 
-def test_batches_that_are_exactly_alike_tell_nothing_of_a_hard_factor(tmp_path: Path) -> None:
+def test_batches_that_are_exactly_alike_show_nothing_of_a_hard_factor(tmp_path: Path) -> None:
     made, row = of(tmp_path / "t.csv", coarse())
     assert not made["factors_matter"]
     assert (row["effects"]["os"]["p"], row["interactions"][0]["p"]) == (None, None)

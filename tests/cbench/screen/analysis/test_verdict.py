@@ -64,7 +64,7 @@ def test_nothing_found_is_an_answer(tmp_path: Path, iterations: int) -> None:
     end("data.csv", made)
 
 
-def test_batches_can_tell_what_their_few_iterations_cannot(tmp_path: Path) -> None:
+def test_batches_can_test_what_their_few_iterations_cannot(tmp_path: Path) -> None:
     values = (10, 12, 11, 14, 13, 10, 11, 10, 9, 13, 12, 11)
     rows = [row | {"value": value} for row, value in zip(screens.split_plot(), values, strict=True)]
     made = made_of(tmp_path, rows)
@@ -96,7 +96,7 @@ def test_an_inert_factor_has_no_adjusted_effect_of_rounding(tmp_path: Path) -> N
     assert effects["y"].effect == 0
 
 
-def test_what_cannot_be_told_is_not_counted_among_the_effects_that_samples_show(tmp_path: Path) -> None:
+def test_what_cannot_be_judged_is_not_counted_among_the_effects_that_samples_show(tmp_path: Path) -> None:
     path = table(tmp_path / "data.csv", screens.two_by_three(8))
     made = screened(path, replace(QUICK, only=("fp=0 prf=1", "fp=1 prf=2")))[0]
     row = made.responses["value"]
@@ -106,12 +106,12 @@ def test_what_cannot_be_told_is_not_counted_among_the_effects_that_samples_show(
     assert material_of(alone.responses["value"]).effects.keys() == {"prf"}
 
 
-def test_no_effect_that_can_be_told_is_a_reason_in_place_of_sizes(tmp_path: Path) -> None:
+def test_without_a_separate_effect_a_reason_replaces_the_sizes(tmp_path: Path) -> None:
     rows = [{"x": x, "y": x, "iteration": at, "value": x + at} for at in range(6) for x in (0, 1)]
     made = made_of(tmp_path, rows)
-    assert made.responses["value"].material == NoMateriality("no main effect that can be told")
+    assert made.responses["value"].material == NoMateriality("no main effect that can be estimated")
     assert not practice(made)
-    assert page_tables.material(made.responses["value"]) == ("no main effect that can be told", None)
+    assert page_tables.material(made.responses["value"]) == ("no main effect that can be estimated", None)
 
 
 def test_the_terminals_sizes_are_the_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +145,7 @@ def test_one_interaction_seen_as_many_main_effects_is_not_called_what_matters(tm
     ]
     made = made_of(tmp_path, rows)
     assert made.verdict[0].startswith("what matters, or interactions seen as it: ")
-    assert "cannot be told from interactions of other factors, which the test takes for none" in made.verdict[1]
+    assert "cannot be separated from interactions of other factors, which the test takes for none" in made.verdict[1]
     assert f"A from B{TIMES}C" in made.verdict[1]
     significant = {effect for *_, effect, each in made.every_effect if each.significant}
     assert not significant & {"B", "C"}

@@ -67,7 +67,7 @@ def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> No
 
 
 @pytest.mark.parametrize("reset", [REBOOT, REBOOT.replace("reboot", "command")])
-def test_factors_whose_levels_a_reset_could_not_tell_apart_are_refused(reset: str) -> None:
+def test_factors_whose_levels_a_reset_could_not_distinguish_are_refused(reset: str) -> None:
     where = "[reset] has a command, which finds its level in $CBENCH_LEVEL_"
     text = experiment(held("a"), held("A"), more=reset)
     assert f"factor[2].name: 'A': {where}A, as that of 'a': another name" in said(text)

@@ -34,7 +34,7 @@ def test_compare_says_which_command_reads_an_experiment(tmp_path: Path) -> None:
     assert str(caught.value) == said
 
 
-def test_a_workload_on_cpus_that_are_not_isolated_is_told_the_table_of_its_own_file(tmp_path: Path) -> None:
+def test_a_workload_on_cpus_that_are_not_isolated_is_pointed_to_the_table_of_its_own_file(tmp_path: Path) -> None:
     text = experiment(ENV, head="iterations = 1").replace("command = '''echo 1'''", QUICK)
     written(tmp_path, text)
     done = screen("run", "e.toml", folder=tmp_path)
@@ -72,7 +72,7 @@ def test_a_workload_without_a_command_is_not_called_a_test() -> None:
         parse(text, "e.toml", "/")
 
 
-def test_what_a_profiler_may_be_is_told_as_a_level_has_it() -> None:
+def test_what_a_profiler_may_be_is_reported_as_a_level_has_it() -> None:
     level = factor("p", {"0": "profiler = 'none'", "1": "profiler = 'frames'"})
     with pytest.raises(UsageError, match=r"such as fp,event=cycles,period=1000000$") as caught:
         parse(experiment(level), "e.toml", "/")

@@ -100,14 +100,14 @@ def test_an_experiment_that_can_test_nothing_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "e.db").exists()
 
 
-def test_what_cannot_be_tested_is_told_before_it_runs(tmp_path: Path) -> None:
+def test_what_cannot_be_tested_is_reported_before_it_runs(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("h", "hard = true"), head="iterations = 1"))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 0
     assert "cannot be tested: one batch per level of h" in done.stderr.splitlines()[0]
 
 
-def test_the_time_it_takes_is_told_where_an_earlier_run_knows_it(tmp_path: Path) -> None:
+def test_the_time_it_takes_is_reported_where_an_earlier_run_knows_it(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1"))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1", head="iterations = 100"))
@@ -174,11 +174,11 @@ def said(text: str) -> tuple[str, ...]:
 MANY = "iterations = 20"
 
 
-def test_factors_that_are_aliased_where_a_response_can_be_had_are_told_and_every_other_response_is_not() -> None:
+def test_factors_that_are_aliased_where_a_response_can_be_had_are_reported_and_every_other_response_is_not() -> None:
     made = checked(experiment(*map(two, "abc"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
     words = made.words()
     assert words[0] == "y is had of 4 of 8 treatments"
-    assert "y: a, b are fully aliased: none can be told from another" in words
+    assert "y: a, b are fully aliased: none can be separated from another" in words
     plan = made.result()
     able = {name: {each.name for each in row.effects if each.testable} for name, row in plan.responses.items()}
     assert "c" in able["y"]
@@ -186,7 +186,7 @@ def test_factors_that_are_aliased_where_a_response_can_be_had_are_told_and_every
     assert able["z"] == {"a", "b", "c", f"a{X}b", f"a{X}c", f"b{X}c"}
 
 
-def test_a_level_that_a_response_never_has_is_told() -> None:
+def test_a_level_that_a_response_never_has_is_reported() -> None:
     words = said(experiment(*map(two, "ab"), head=MANY, more=without("a=1")))
     assert words == (
         "y is had of 2 of 4 treatments",
@@ -203,13 +203,13 @@ def test_a_response_that_can_test_nothing_is_refused() -> None:
         checked(experiment(*map(two, "ab"), head=MANY, more=without("a=0", "a=1")))
 
 
-def test_samples_without_a_profiler_at_one_of_two_levels_are_told_and_run() -> None:
+def test_samples_without_a_profiler_at_one_of_two_levels_are_reported_and_run() -> None:
     more = "read = 'wall'\n[[response]]\nname = 's'\nread = 'samples'\n"
     profilers = factor("p", {"off": "profiler = 'none'", "fp": "profiler = 'fp'"})
     assert "s: p cannot be tested: every treatment has p=fp" in said(experiment(profilers, head=MANY, more=more))
 
 
-def test_missing_responses_of_a_plackett_burman_design_are_told() -> None:
+def test_missing_responses_of_a_plackett_burman_design_are_reported() -> None:
     head = f"{MANY}\ndesign = 'plackett-burman'\nruns = 8"
     words = said(experiment(*map(two, "abcde"), head=head, more=without("a=1")))
     assert "y is had of 4 of 8 treatments" in words
@@ -217,7 +217,7 @@ def test_missing_responses_of_a_plackett_burman_design_are_told() -> None:
 
 
 @pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (3, False), (7, False), (8, True)])
-def test_iterations_that_are_too_few_for_ranks_are_told(iterations: int, enough_of_them: bool) -> None:
+def test_iterations_that_are_too_few_for_ranks_are_reported(iterations: int, enough_of_them: bool) -> None:
     words = said(experiment(*map(two, "abc"), head=f"iterations = {iterations}"))
     few = "few iterations: signed ranks, which take nothing for normal, need 8 for 6 effects that are tested, y has"
     assert [each.startswith(f"{few} {iterations};") for each in words if "few" in each] == [True] * (not enough_of_them)

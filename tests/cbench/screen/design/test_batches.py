@@ -103,7 +103,7 @@ def test_the_sequence_of_the_technical_note_is_neither_alternating_nor_blocked()
         ([0] * 9 + [1] * 3, "not balanced and nearly in blocks"),
     ],
 )
-def test_a_bad_sequence_of_boots_is_told(sequence: list[int], wrong: str) -> None:
+def test_a_bad_sequence_of_boots_is_reported(sequence: list[int], wrong: str) -> None:
     assert sequence_words(sequence, "01").endswith(f": {wrong}")
 
 

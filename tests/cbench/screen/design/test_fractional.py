@@ -57,7 +57,7 @@ def test_half_a_fraction_of_four_factors_has_the_words_of_the_book() -> None:
     assert found.defining == (Word((0, 1, 2, 3), 1),)
     assert found.words() == (
         "8 of 16 treatments (2^(4-1)), resolution IV: main effects are clear of two-factor interactions, "
-        "some of which cannot be told from each other",
+        "some of these are aliased with each other",
         "generators: d=a*b*c; defining relation: I = a*b*c*d",
         f"only this sum can be seen: a{TIMES}b + c{TIMES}d",
         f"only this sum can be seen: a{TIMES}c + b{TIMES}d",
@@ -79,7 +79,7 @@ def test_the_saturated_design_of_seven_factors_has_the_aliases_of_the_book() -> 
     aliases = {effect: [word.factors for word in others] for effect, others in found.aliases()}
     assert aliases[0,] == [(1, 3), (2, 4), (5, 6)]
     assert set(aliases) == {(each,) for each in range(7)}  # every interaction is in the set of a main effect
-    assert "main effects cannot be told from two-factor interactions" in found.words()[0]
+    assert "main effects cannot be separated from two-factor interactions" in found.words()[0]
 
 
 def test_generators_may_have_the_factors_names() -> None:
@@ -111,7 +111,7 @@ def test_what_is_no_generator_is_refused_in_one_line(generators: list[str], word
 def test_without_generators_all_treatments_are_run() -> None:
     found = fraction("abc", [])
     assert (len(found.treatments), found.resolution, found.aliases()) == (8, None, ())
-    assert "every effect can be told" in found.words()[0]
+    assert "every effect is separate" in found.words()[0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -130,14 +130,14 @@ def test_defining_words_hold_in_every_run_and_columns_are_balanced(data: st.Data
     assert all(sum(column) == 0 for column in signs(found))
     assert all(sum(a * b for a, b in zip(one, two, strict=True)) == 0 for one, two in combinations(signs(found), 2))
     longer = [effect for size in (1, 2) for effect in combinations(range(len(found.names)), size)]
-    told = {effect for effect, others in found.aliases() for effect in (effect, *(word.factors for word in others))}
-    for effect in longer:  # an effect is told of exactly where its column is another one's
+    reported = {effect for effect, others in found.aliases() for effect in (effect, *(word.factors for word in others))}
+    for effect in longer:  # an effect is reported exactly where its column is another one's
         same = any(
             holds(found, Word(tuple(sorted(set(effect) ^ set(other))), sign))
             for other, sign in product(longer, (1, -1))
             if other != effect
         )
-        assert same == (effect in told)
+        assert same == (effect in reported)
 
 
 @pytest.mark.parametrize(

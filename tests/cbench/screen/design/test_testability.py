@@ -68,7 +68,7 @@ def test_a_second_batch_of_one_level_is_enough_to_test() -> None:
     assert assess(FACTORS, COMPLETE, plots={(0,): 1, (1,): 1}).effect(OS).why == NO_PLOTS
 
 
-def test_the_first_abridgment_is_told_to_be_unbalanced_and_skew() -> None:
+def test_the_first_abridgment_is_reported_as_unbalanced_and_skew() -> None:
     found = assess(FACTORS, WITHOUT_QUESTIONABLE, plots=2)
     assert (found.orthogonal, dict(found.empty)) == (False, {(FP, PRF): ((0, 2),)})
     assert found.words == (
@@ -96,7 +96,7 @@ def test_the_third_abridgment_aliases_both_factors_fully() -> None:
         (ALIASED, (f"os{TIMES}fp",)),
         (EMPTY, ()),
     ]
-    assert "fp, prf are fully aliased: none can be told from another" in found.words
+    assert "fp, prf are fully aliased: none can be separated from another" in found.words
     assert found.effect(FP).words == "fp cannot be tested: it is fully aliased with prf"
 
 
@@ -112,7 +112,7 @@ def test_a_fraction_of_resolution_four_aliases_its_interactions_in_pairs() -> No
     assert [each.why for each in found.effects] == [OK] * 4 + [ALIASED] * 6
     aliases = {each.name: each.aliases for each in found.effects if each.why == ALIASED}
     assert aliases[f"a{TIMES}b"] == (f"c{TIMES}d",)
-    assert f"a{TIMES}b, c{TIMES}d are fully aliased: none can be told from another" in found.words
+    assert f"a{TIMES}b, c{TIMES}d are fully aliased: none can be separated from another" in found.words
 
 
 def test_a_fraction_of_resolution_three_says_what_is_seen_as_a_main_effect() -> None:

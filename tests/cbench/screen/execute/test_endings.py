@@ -1,4 +1,4 @@
-"""An experiment that is cut short, or whose levels cannot be set or put back: the host restored, the data kept."""
+"""An experiment that is cut short, or whose levels cannot be set or restored: the host is restored, the data kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLD = factor(
 )
 ENV = factor("e", {"0": "environment = { V = '10' }", "1": "environment = { V = '20' }"})
 WAITS = "echo $$ >>pids; until test -e go || rm once 2>/dev/null; do sleep 0.02; done; test -e set && echo 1 || echo 0"
-"""A trial that ends when it is told to: this one alone (`once`), or all from now on (`go`)."""
+"""A trial that ends on request: this one alone (`once`), or all from now on (`go`)."""
 LONG_S = 30.0
 
 
@@ -68,7 +68,7 @@ def test_after_a_kill_9_in_a_trial_the_next_start_puts_its_level_back_and_goes_o
     (tmp_path / "go").touch()
     done = screen("resume", "e.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "put back what was left behind: c=on" in done.stderr
+    assert "restored the levels of an earlier, killed process: c=on" in done.stderr
     assert not (tmp_path / "set").exists()
     assert not alive(left)
     assert trials(tmp_path)[: len(done_before)] == done_before
@@ -80,7 +80,7 @@ def test_after_a_kill_9_in_a_trial_the_next_start_puts_its_level_back_and_goes_o
     assert not (tmp_path / "e.db.set").exists()
 
 
-def test_after_a_kill_9_between_iterations_of_a_batch_its_level_is_set_anew(tmp_path: Path) -> None:
+def test_after_a_kill_9_between_iterations_of_a_batch_its_level_is_set_again(tmp_path: Path) -> None:
     hard = HOLD.replace("name = 'c'\n", "name = 'c'\nhard = true\n", 1)
     text = experiment(hard, ENV, command=WAITS, head="iterations = 2\nsequence = ['on', 'off']")
     begun(tmp_path, text)
@@ -127,7 +127,7 @@ def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_a
     assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
 
 
-def test_a_level_that_cannot_be_put_back_ends_it_with_4_and_the_next_start_tries_again(tmp_path: Path) -> None:
+def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries_again(tmp_path: Path) -> None:
     way = "command = 'touch set'\nrestore = 'test -e may && rm -f set'"
     written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 2"))
     done = screen("run", "e.toml", folder=tmp_path)
@@ -144,7 +144,7 @@ def test_a_level_that_cannot_be_put_back_ends_it_with_4_and_the_next_start_tries
     assert not (tmp_path / "set").exists()
 
 
-def test_a_restore_that_never_succeeds_is_told_with_its_file_and_the_way_out_which_leads_out(tmp_path: Path) -> None:
+def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_that_works(tmp_path: Path) -> None:
     way = "command = 'true'\nrestore = 'false'"
     head = "iterations = 1\nsequence = ['off', 'on']"
     written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}, "hard = true"), ENV, head=head))
@@ -192,14 +192,14 @@ def test_a_folder_with_other_things_in_it_is_not_taken_for_what_was_built(tmp_pa
     assert (tmp_path / "e.db.builds" / "letter").exists()
 
 
-def test_what_an_experiment_that_is_gone_has_left_set_is_put_back_by_the_next_of_its_name(tmp_path: Path) -> None:
+def test_what_an_experiment_that_is_gone_has_left_set_is_restored_by_the_next_of_its_name(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1"))
     (tmp_path / "go").touch()  # its trial ends: nobody knows it any more
     (tmp_path / "e.db").unlink()
     written(tmp_path, experiment(ENV))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "put back what was left behind: c=on" in done.stderr
+    assert "restored the levels of an earlier, killed process: c=on" in done.stderr
     assert not (tmp_path / "set").exists()
 
 

@@ -1,4 +1,4 @@
-"""Levels that quiet sets, on machines made of files: applied, read back and put back through its journal."""
+"""Levels that quiet sets, on machines made of files: applied, read back and restored through its journal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def text(root: Path, path: str) -> str:
     return (root / path.lstrip("/")).read_text().strip()
 
 
-def test_a_knob_and_a_governor_are_applied_together_read_back_and_put_back(root: Path) -> None:
+def test_a_knob_and_a_governor_are_applied_together_read_back_and_restored(root: Path) -> None:
     before = contents(root)
     host = levels(root, KNOB, GOVERNED)
     kept = host.mark
@@ -50,7 +50,7 @@ def test_a_knob_and_a_governor_are_applied_together_read_back_and_put_back(root:
     assert journal.load(Host(str(root))) is None
 
 
-def test_a_governor_alone_is_put_back(root: Path) -> None:
+def test_a_governor_alone_is_restored(root: Path) -> None:
     before = contents(root)
     host = levels(root, GOVERNED)
     host.set({"governor": "save"})
@@ -66,26 +66,26 @@ def test_a_level_as_found_touches_nothing(root: Path) -> None:
     assert contents(root) == before
 
 
-def test_what_a_killed_process_had_applied_is_put_back_by_who_goes_on_and_by_no_other_experiment(root: Path) -> None:
+def test_what_a_killed_process_had_applied_is_restored_by_who_goes_on_and_by_no_other_experiment(root: Path) -> None:
     before = contents(root)
     levels(root, KNOB).set({"timers": "quiet"})  # and then it is killed
     other = HostLevels(parse(experiment(KNOB), "e.toml", "/"), root.parent / "o.db", "another", {}, Host(str(root)))
     assert other.left_behind() == []
     with pytest.raises(Refused, match=r"timers=quiet cannot be set: .* is applied to this host; run `quiet restore`"):
         other.set({"timers": "quiet"})
-    assert text(root, TIMERS) == "1"  # not ours to put back
+    assert text(root, TIMERS) == "1"  # not ours to restore
     assert levels(root, KNOB).left_behind() == ["what quiet had applied"]
     assert contents(root) == before
 
 
-def test_settings_that_somebody_changes_meanwhile_are_noticed_at_the_next_look_and_left_alone(root: Path) -> None:
+def test_settings_that_another_program_changes_are_noticed_at_the_next_check_and_left_alone(root: Path) -> None:
     host = levels(root, KNOB)
     host.set({"timers": "quiet"})
     assert host.confirm({"timers": "quiet"}).texts
     (root / TIMERS.lstrip("/")).write_text("7\n")
-    with pytest.raises(Refused, match="timer_migration is '7', and '1' was applied: somebody has changed it"):
+    with pytest.raises(Refused, match="timer_migration is '7', and '1' was applied: another program has changed it"):
         host.confirm({"timers": "quiet"})
-    with pytest.raises(Incomplete, match=r"not restored: .*timer_migration: somebody else made it '7'"):
+    with pytest.raises(Incomplete, match=r"not restored: .*timer_migration: changed to '7' after the apply"):
         host.restore()
     assert text(root, TIMERS) == "7"
 
@@ -112,7 +112,7 @@ def test_what_can_never_be_set_is_said_before_anything_is(root: Path) -> None:
     assert contents(root) == before
 
 
-def test_a_batchs_settings_stay_while_a_trials_are_put_back(root: Path) -> None:
+def test_a_batchs_settings_stay_while_a_trials_are_restored(root: Path) -> None:
     hard = KNOB.replace("name = 'timers'\n", "name = 'timers'\nhard = true\n", 1)
     easy = factor("c", {"off": "found = true", "on": "command = 'touch set'\nrestore = 'rm set'"})
     host = levels(root, hard, easy)

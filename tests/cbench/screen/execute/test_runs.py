@@ -1,4 +1,4 @@
-"""Experiments that run for real: levels are set around each trial, confirmed and put back; every trial is stored."""
+"""Experiments that run for real: levels are set around each trial, confirmed and restored; every trial is stored."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_hard_factor_is_set_once_a_batch_and_the_host_is_reset_between_batches
     assert len(found.facts[0].boot_ids) == 1
 
 
-def test_what_is_no_experiment_is_told_from_one(tmp_path: Path) -> None:
+def test_a_store_that_holds_no_experiment_is_recognized(tmp_path: Path) -> None:
     data = run(tmp_path, experiment(ENV, command="echo $V"))
     assert study_kind(data) == "screen"
     done = screen("analyze", data, folder=tmp_path, group="order")

@@ -65,7 +65,7 @@ def test_tiny_values_have_a_deviation_in_the_table(tmp_path: Path) -> None:
         assert row["t"][0] < row["mean"] < row["t"][1]
 
 
-def test_values_too_large_to_be_squared_are_told(tmp_path: Path) -> None:
+def test_values_too_large_to_be_squared_are_reported(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "t.csv", planted(1e200)), chosen=BOTH, options=QUICK)
     said = "beware: wall: there are no intervals by Student's t: the values are too large to be squared"
     assert said in made["verdict"]

@@ -36,7 +36,7 @@ def test_the_smallest_n_is_the_one_whose_median_width_is_below_the_median_effect
     assert found.enough == {T: 320, BCA: 640}
 
 
-def test_each_effect_is_told_beside_range_and_width() -> None:
+def test_each_effect_is_reported_beside_range_and_width() -> None:
     found = material(EFFECTS, [2.0], [study(WIDTHS)])
     assert {name: each.magnitude for name, each in found.effects.items()} == {"os": 0.05, "fp": 0.053, "prf": 0.19}
     assert [each.of_range for each in found.effects.values()] == pytest.approx([0.025, 0.0265, 0.095])

@@ -85,7 +85,7 @@ def test_several_values_of_a_treatment_count_as_their_mean(table: SplitPlot) -> 
     assert [row.p for row in found.rows] == pytest.approx([row.p for row in table.rows], nan_ok=True)
 
 
-def test_a_batch_that_lacks_a_treatment_is_left_out_and_told() -> None:
+def test_a_batch_that_lacks_a_treatment_is_left_out_and_reported() -> None:
     found = split_plot(("os", "B"), LEVELS[1:], PLOTS[1:], VALUES[1:], hard=[0])
     assert (found.dropped, found.batches, line(found, WHOLE_ERROR).df) == ((1,), 5, 3)
 

@@ -129,7 +129,7 @@ def test_a_command_has_its_folder_its_environment_and_its_times(tmp_path: Path) 
     assert done.ended_ns > done.begun_ns
 
 
-def test_a_signal_is_told_as_a_shell_tells_it() -> None:
+def test_a_signal_is_reported_as_a_shell_reports_it() -> None:
     assert execute("kill -TERM $$", "/", {}, 60).code == 128 + 15
 
 

@@ -21,11 +21,11 @@ def test_records_of_samples_are_counted_and_others_are_not(tmp_path: Path, order
     assert count(file(tmp_path / "p", *records, order=order)) == Samples(5, 0, 0, (1, 0), False)
 
 
-def test_what_the_kernel_has_lost_and_paused_is_told(tmp_path: Path) -> None:
+def test_what_the_kernel_has_lost_and_paused_is_reported(tmp_path: Path) -> None:
     lost = record(LOST, struct.pack("<QQ", 77, 3))
     pauses = record(THROTTLE, bytes(24))
     made = count(file(tmp_path / "p", record(SAMPLE), lost, lost, pauses, record(LOST_SAMPLES, struct.pack("<Q", 4))))
-    assert made == Samples(1, 6, 1, (1, 0), False)  # both tell the same loss
+    assert made == Samples(1, 6, 1, (1, 0), False)  # both report the same loss
 
 
 def test_what_follows_a_record_of_a_trace_is_no_record(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_without_perf_a_study_that_samples_is_refused_in_one_line() -> None:
 
 
 @NEEDS_PERF
-def test_what_perf_refuses_is_told_in_its_words() -> None:
+def test_what_perf_refuses_is_reported_in_its_words() -> None:
     assert "'nonsense'" in perf_record.obstacle(Sampling(event="nonsense"))
     most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
     if most < perf_record.MOST_HZ:
@@ -201,7 +201,7 @@ def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
     assert theirs < ours < theirs + 0.2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody who may less")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to drop to a user with fewer rights")
 def test_clocks_are_had_by_who_may_not_look_into_the_kernel() -> None:
     limit = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if limit > 2:

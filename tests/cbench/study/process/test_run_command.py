@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cbench.study.process.run_command import CommandError, execute, run_checked
-from tests.cbench.running import comes
+from tests.cbench.running import alive, comes
 
 
 def test_a_bound_command_is_killed_with_the_process_that_waits_for_it(tmp_path: Path) -> None:
@@ -24,12 +24,16 @@ def test_a_bound_command_is_killed_with_the_process_that_waits_for_it(tmp_path: 
     assert comes(lambda: not alive(int(mark.read_text())))
 
 
-def alive(pid: int) -> bool:
-    """Whether it is there, and no zombie that nobody waits for."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
+def test_what_a_bound_command_has_started_is_killed_too(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    pid = os.fork()
+    if pid == 0:
+        execute(f"sleep 600 & echo $! > {mark}.new; mv {mark}.new {mark}; wait", "/", os.environ, 600, bound=True)
+        os._exit(0)
+    assert comes(mark.exists)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert comes(lambda: not alive(int(mark.read_text())))
 
 
 @pytest.mark.parametrize(

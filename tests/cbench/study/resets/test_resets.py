@@ -98,7 +98,7 @@ UP = "ActiveState=active\\nMainPID=%d\\nActiveEnterTimestampMonotonic=%d\\nInvoc
         (UP % (8, 200, "bb"), None),
     ],
 )
-def test_a_service_must_have_begun_anew_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
+def test_a_service_must_have_begun_again_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
     """A stand-in says what systemd hardly ever says; the real one restarts real units in the lab."""
     (tmp_path / "systemctl").write_text(CTL)
     (tmp_path / "systemctl").chmod(0o755)
@@ -165,9 +165,9 @@ def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
 
 
 def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ResetError, match="this host tells no temperature"):
+    with pytest.raises(ResetError, match="this host reports no temperature"):
         on(tree(tmp_path, {}), CoolDownReset(celsius=50))
-    with pytest.raises(ResetError, match="this host tells no frequency"):
+    with pytest.raises(ResetError, match="this host reports no frequency"):
         on(tree(tmp_path, {}), CoolDownReset(khz=1))
 
 
@@ -222,7 +222,7 @@ def test_a_run_that_cannot_be_reset_is_left_out_with_its_reason_and_later_ones_g
     assert reason in order("status", "s.db", folder=tmp_path).stdout
 
 
-def test_a_study_of_which_no_run_could_be_reset_is_an_error(tmp_path: Path) -> None:
+def test_a_study_whose_every_reset_failed_is_an_error(tmp_path: Path) -> None:
     written(tmp_path, study({"a": "echo 1"}, "repetitions = 1", "kind = 'command'\ncommand = 'false'"))
     finished = order("run", "s.toml", folder=tmp_path)
     assert finished.returncode == 2
@@ -234,8 +234,8 @@ def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -
     (tmp_path / "bare").mkdir()
     bare, whole = tree(tmp_path / "bare", {}), tree(tmp_path / "whole", {**HOT, "proc/sys/vm/drop_caches": ""})
     never = {
-        CoolDownReset(celsius=50): "this host tells no temperature (/sys/class/thermal, /sys/class/hwmon)",
-        CoolDownReset(khz=1): "this host tells no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
+        CoolDownReset(celsius=50): "this host reports no temperature (/sys/class/thermal, /sys/class/hwmon)",
+        CoolDownReset(khz=1): "this host reports no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
         CachesReset(): "this kernel has no /proc/sys/vm/drop_caches",
     }
     for wanted, why in never.items():

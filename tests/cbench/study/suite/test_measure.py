@@ -15,8 +15,7 @@ import pytest
 
 from cbench.study.store import StudyStore
 from cbench.study.suite.measure import measure
-from tests.cbench.running import comes
-from tests.cbench.study.process.test_run_command import alive
+from tests.cbench.running import alive, comes
 from tests.cbench.study.running import Command, order, rows
 from tests.cbench.study.running import written as study_written
 from tests.cbench.study.suite.harness import NAMES, study, written
@@ -36,7 +35,7 @@ def analyzed(data: Path) -> Any:
 
 
 def processes(data: Path) -> list[tuple[int, int]]:
-    """Run and number of processes, told apart by when they began."""
+    """Run and number of processes, distinguished by their start times."""
     with sqlite3.connect(data) as connection:
         return connection.execute(
             "SELECT run, count(DISTINCT begun_ns) FROM study_trial GROUP BY run ORDER BY run"

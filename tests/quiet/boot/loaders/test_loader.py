@@ -1,4 +1,4 @@
-"""Words put into other files' lines, and taken out again after somebody else has changed the line."""
+"""Words are added to lines of other programs' files, and removed even after another program has changed the line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_other_words_stay_whatever_is_put_in_and_taken_out(
     )
 
 
-def test_what_somebody_has_changed_in_our_word_is_theirs() -> None:
+def test_what_another_program_has_changed_in_our_word_is_theirs() -> None:
     assert cleaned("ro isolcpus=1-2 skew_tick=1\n", ["isolcpus=1", "skew_tick=1"], []) == "ro isolcpus=1-2\n"
 
 

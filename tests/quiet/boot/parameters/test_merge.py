@@ -30,7 +30,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     [
         pytest.param("ro quiet", "skew_tick=1", "ro quiet skew_tick=1", id="a new word comes at the end"),
         pytest.param("ro -- single", "skew_tick=1", "ro skew_tick=1 -- single", id="and ahead of init's"),
-        pytest.param("skew_tick=1 ro", "skew_tick=1", "skew_tick=1 ro", id="what is there stays where it is"),
+        pytest.param("skew_tick=1 ro", "skew_tick=1", "skew_tick=1 ro", id="a present parameter keeps its position"),
         pytest.param("skew-tick=1", "skew_tick=1", "skew-tick=1", id="in whichever spelling"),
         pytest.param("skew_tick=0 ro skew_tick=1", "skew_tick=1", "ro skew_tick=1", id="two of a name become one"),
         pytest.param('x="a b" ro', "skew_tick=1", 'x="a b" ro skew_tick=1', id="quoted values stay whole"),

@@ -1,4 +1,4 @@
-"""Wake-ups made up in the tests: a tick is a nanosecond."""
+"""Synthetic wake-ups for the tests: a tick is a nanosecond."""
 
 from __future__ import annotations
 

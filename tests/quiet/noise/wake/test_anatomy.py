@@ -129,7 +129,7 @@ def test_a_task_that_keeps_the_cpu_after_the_wake_up_is_named_as_itself() -> Non
     assert took > 85_000
 
 
-def test_a_timer_on_another_cpu_is_told_apart() -> None:
+def test_a_timer_on_another_cpu_is_distinguished() -> None:
     call = [at(30_000, BEGIN, VECTOR, "reschedule", key=253), at(30_500, END, VECTOR, "reschedule", key=253)]
     events = [*sleeps(-900_000), at(29_900, NOTE, IDLE_NOTE, key=NOT_IDLE), *call, *runs(31_000)]
     found = taken_apart(events, wakings(25_000, cpu=0), 31_400)
@@ -171,7 +171,7 @@ def test_clocks_that_differ_by_a_little_change_nothing_much(clock_slip: int) -> 
 
 
 def test_a_kernel_that_does_not_trace_its_idle_task_still_shows_who_ran() -> None:
-    """No switch from idle, no idle state: the tasks of the other events tell."""
+    """Without a switch from idle or an idle state, the tasks of the other events show it."""
     other = [at(-400_000, BEGIN, IRQ, "1 x", HOG, 1), at(-399_000, END, IRQ, "", HOG, 1)]
     slept = [*sleeps(-900_000)[:1], *other, at(-300_000, SWITCH, THREAD, "swapper", HOG, other=0)]
     found = taken_apart([*slept, *timer(40_000)], wakings(40_300), 44_000)

@@ -60,7 +60,7 @@ def test_cpus_that_cannot_be_measured_are_one_line(quiet: Quiet, cpus: str, said
 
 
 def checked(shape: dict[str, Any], cpu: int) -> dict[str, Any]:
-    """One CPU of a report, whose numbers agree with each other whatever the machine did meanwhile."""
+    """One CPU of a report, whose numbers agree with each other whatever else the machine did."""
     seen: dict[str, Any] = shape["cpus"][str(cpu)]
     assert seen["wakes"] + seen["missed"] <= WAKES
     assert seen["wakes"] == sum(count for _, count in seen["histogram_us"]) + seen["beyond"] > 0

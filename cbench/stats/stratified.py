@@ -1,0 +1,179 @@
+"""Two samples compared within strata, such as hosts: ranks never cross from one stratum to another.
+
+Ph. van Elteren, "On the combination of independent two-sample tests of Wilcoxon", Bull. Int. Statist. Inst. 37 (1960)
+351-361; E. L. Lehmann, "Nonparametrics: Statistical methods based on ranks", 1975, section 3.3: the sum over strata of
+the rank sums, each divided by its stratum's size + 1. The same weights combine Wilcoxon's signed ranks of pairs.
+
+p is by permutation within strata: counted, ties included, where that takes at most WORK additions on a grid that holds
+every weighted sum. Else the square of the sum is taken for a beta variable with its exact variance and kurtosis, as in
+cbench/order/stats/permutation.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.distributions import beta_sf, chi2_sf
+from cbench.stats.trials import Codes, Flags, Values
+
+WORK = 4_000_000
+"""Additions that counting may take for one test."""
+
+
+@dataclass(frozen=True, slots=True)
+class StratifiedTest:
+    """`z`: the weighted sum in its standard deviations; two-sided `p`; `strata`: how many have a part in it."""
+
+    z: float
+    p: float
+    strata: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stratum:
+    """`doubled`: twice its sum less what is expected. `scores`, `size`: whose sums, of subsets of this size or (None)
+    with all signs, are its distribution; `weight`: 1 over this."""
+
+    doubled: int
+    scores: tuple[int, ...]
+    size: int | None
+    weight: int
+
+
+def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest | None:
+    """Whether the values that are `second` are larger or smaller than the others of their stratum.
+
+    Three arrays of one length. A stratum without values on either side has no part in it; None where none has.
+    """
+    parts = []
+    for number in np.unique(stratum).tolist():
+        inside = stratum == number
+        marked = second[inside]
+        if marked.all() or not marked.any():
+            continue
+        ranks = _doubled(value[inside])
+        n, k = ranks.size, int(marked.sum())
+        parts.append(_Stratum(int(ranks[marked].sum()) - k * (n + 1), tuple(sorted(ranks.tolist())), k, n + 1))
+    return _combined(parts)
+
+
+def signed_ranks(away: Values, stratum: Codes) -> StratifiedTest | None:
+    """Whether differences of pairs, within strata, lie to one side of 0; None of no pair."""
+    parts = []
+    for number in np.unique(stratum).tolist():
+        inside = away[stratum == number]
+        ranks = _doubled(np.abs(inside))
+        signs = np.sign(inside).astype(np.int64)
+        scores = tuple(sorted(ranks[signs != 0].tolist()))  # Pratt: zeros have ranks, and no sign
+        parts.append(_Stratum(int((signs * ranks).sum()), scores, None, inside.size + 1))
+    return _combined(parts)
+
+
+def _combined(parts: Sequence[_Stratum]) -> StratifiedTest | None:
+    if not parts:
+        return None
+    total = sum(part.doubled / part.weight for part in parts)
+    moments = [_cumulants(part.scores, part.size) for part in parts]
+    variance = sum(second / part.weight**2 for part, (second, _) in zip(parts, moments, strict=True))
+    if variance <= 0:
+        return StratifiedTest(0.0, 1.0, len(parts))
+    z = total / variance**0.5
+    p = _counted(parts)
+    if p is None:
+        excess = sum(fourth / part.weight**4 for part, (_, fourth) in zip(parts, moments, strict=True)) / variance**2
+        freedom = -6 / excess - 3 if excess < 0 else 0.0
+        p = beta_sf(z * z / (freedom + 1), 0.5, freedom / 2) if freedom > 0 else chi2_sf(z * z, 1)
+    return StratifiedTest(z, p, len(parts))
+
+
+def _doubled(value: Values) -> NDArray[np.int64]:
+    """Twice the average ranks: whole numbers."""
+    ordered = np.sort(value)
+    return np.asarray(ordered.searchsorted(value) + ordered.searchsorted(value, side="right") + 1, dtype=np.int64)
+
+
+@lru_cache(maxsize=4096)
+def _cumulants(scores: tuple[int, ...], size: int | None) -> tuple[float, float]:
+    """The second and fourth cumulant of the sum of a random subset of `size`, or of the sum with random signs."""
+    a = np.array(scores, dtype=np.float64)
+    n = a.size
+    if size is None:
+        return float((a**2).sum()), -2 * float((a**4).sum())
+    a -= a.mean()
+    square, fourth = float((a**2).sum()), float((a**4).sum())
+    variance = size * (n - size) / (n * (n - 1)) * square
+    share = [1.0]
+    for at in range(4):  # P(so many given values are in the subset)
+        share.append(share[-1] * (size - at) / (n - at) if n > at else 0.0)
+    pairs = square * square - fourth
+    moment = share[1] * fourth + share[2] * (3 * pairs - 4 * fourth) + share[3] * 6 * (2 * fourth - square * square)
+    moment += share[4] * (3 * square * square - 6 * fourth)
+    return variance, moment - 3 * variance * variance
+
+
+def _counted(parts: Sequence[_Stratum]) -> float | None:
+    """The share of all permutations within strata with a sum at least so far from 0; None where that is too much."""
+    common = lcm(*(part.weight for part in parts))
+    spans = [_span(part) * (common // part.weight) for part in parts]
+    cost = sum(len(part.scores) * (part.size or 1) * (_span(part) + 1) for part in parts)
+    reached = 1
+    for part, span in zip(parts, spans, strict=True):
+        reached += span
+        cost += (_span(part) + 1) * reached
+        if cost > WORK:
+            return None
+    chances, seen = np.ones(1), 0
+    for part in parts:
+        step = common // part.weight
+        of_part = _distribution(part.scores, part.size)
+        wide = np.zeros((of_part.size - 1) * step + 1)
+        wide[::step] = of_part
+        chances = np.convolve(chances, wide)
+        seen += part.doubled * step
+    middle = sum(_centre(part) * (common // part.weight) for part in parts)  # in doubled sums
+    sums = 2 * np.arange(chances.size) if all(part.size is None for part in parts) else np.arange(chances.size)
+    far = np.abs(sums - middle) >= abs(seen)
+    return min(1.0, float(chances[far].sum()))
+
+
+def _least(part: _Stratum) -> int:
+    return -sum(part.scores) if part.size is None else sum(part.scores[: part.size])
+
+
+def _span(part: _Stratum) -> int:
+    """Cells of its distribution, less one: with signs its sums are 2 apart."""
+    return sum(part.scores) if part.size is None else sum(part.scores[-part.size :]) - _least(part)
+
+
+def _centre(part: _Stratum) -> int:
+    """What is expected of its sum, above the least one: twice the mean rank is the stratum's size + 1."""
+    return sum(part.scores) if part.size is None else part.size * part.weight - _least(part)
+
+
+@lru_cache(maxsize=256)
+def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
+    """The chance of each sum, from the least one on."""
+    if size is None:
+        signed = np.zeros(sum(scores) + 1)
+        signed[0] = 1.0
+        for score in scores:
+            signed *= 0.5
+            signed[score:] += signed[: signed.size - score].copy()
+        return signed
+    base, n = scores[0], len(scores)
+    most = sum(scores[-size:]) - size * base
+    ways = np.zeros((size + 1, most + 1))
+    ways[0, 0] = 1.0
+    for score in scores:
+        by = score - base
+        ways[1:, by:] += ways[:-1, : most + 1 - by].copy()
+        if n > 500:  # else the number of subsets is a finite float
+            ways /= ways.max()
+    found = ways[size, sum(scores[:size]) - size * base :]
+    return np.asarray(found / found.sum())

@@ -1,0 +1,278 @@
+"""Trials that do not fit in memory: grouped by series in a memory-mapped temporary file.
+
+Two scans of the Parquet files: the first counts the rows of each series and numbers the runs, the second writes each
+row to its place. All later steps use one series at a time, so only a part of the file has to be in memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.trials import Codes, Flags, Trials, Values
+from cbench.tables import read
+from cbench.tables.columns import UNTIMED, ColumnError, coded, named, numbers_of, orders_of, unique
+from cbench.tables.parquet_set import BATCH, ParquetSet
+from quiet import UsageError
+
+IN_MEMORY = 15_000_000
+"""Tables with more rows are analyzed out of core: with run and position 15 million rows take about 2 GB in memory."""
+RELEASE = 4 * BATCH
+"""After so many rows the memory of the file's pages is released."""
+NO_POSITIONS = (
+    "{rows:,} rows are analyzed out of core, without the column position: positions, first trials and predecessors are "
+    "not analyzed; give fewer rows to analyze them"
+)
+Progress = Callable[[str, int, int], None]
+"""What is done, and how much of it out of how much."""
+WIDTH = 1 << 20
+"""Above the number of metrics."""
+
+
+@dataclass(slots=True)
+class MappedTrials:
+    """Trials whose columns are in a temporary file. `ordered`: room in it for all values once more."""
+
+    trials: Trials
+    warnings: list[str]
+    file: mmap.mmap
+    ordered: Values
+    used: int = 0
+    since: int = 0
+
+    def keep(self, values: Values) -> Values:
+        """The same values, moved to the file; at most as many as there are trials in all."""
+        begin, self.used = self.used, self.used + values.size
+        self.ordered[begin : self.used] = values
+        self.since += values.size
+        if self.since > RELEASE:
+            self.since = 0
+            self.file.madvise(mmap.MADV_DONTNEED)
+        return self.ordered[begin : self.used]
+
+
+@dataclass(slots=True)
+class _Names:
+    """Numbers of names in the order of their first appearance, over all batches."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def codes(self, name: str, column: Any, blank: bool = False) -> Codes:
+        batch = coded(name, column, blank)
+        found = [self.numbers.setdefault(each, len(self.numbers)) for each in batch.names]
+        return np.array(found, dtype=np.int32)[batch.codes]
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Runs by name and order, with the first row of each; `changes`: how often the run changes from row to row."""
+
+    first: dict[tuple[float | str, bool], int] = field(default_factory=dict)
+    changes: int = 0
+    last: tuple[float | str, bool] | None = None
+    rank: dict[tuple[float | str, bool], int] = field(default_factory=dict)
+
+    def add(self, column: Any, random: Flags, begin: int) -> None:
+        keys, first, codes = self._keys(column, random)
+        for key, row in zip(keys, first.tolist(), strict=True):
+            self.first.setdefault(key, begin + row)
+        self.changes += int((codes[1:] != codes[:-1]).sum()) + (self.last is not None and self.last != keys[codes[0]])
+        self.last = keys[codes[-1]]
+
+    def number(self) -> bool:
+        """Number the runs as columns.trials does; whether this is their order in time."""
+        numbers: list[float] | None
+        try:
+            numbers = [float(name) for name, _ in self.first]
+        except ValueError:
+            numbers = None
+        timed = True
+        if numbers is not None and len({name for name, _ in self.first}) == len(self.first):
+            in_time = [key for _, _, key in sorted(zip(numbers, self.first.values(), self.first, strict=True))]
+        else:
+            in_time = list(self.first)
+            in_time.sort(key=self.first.__getitem__)
+            timed = self.changes + 1 == len(in_time)
+        self.rank = {key: number for number, key in enumerate(in_time)}
+        return timed
+
+    def codes(self, column: Any, random: Flags) -> Codes:
+        keys, _, codes = self._keys(column, random)
+        return np.array([self.rank[key] for key in keys], dtype=np.int32)[codes]
+
+    def _keys(
+        self, column: Any, random: Flags
+    ) -> tuple[list[tuple[float | str, bool]], NDArray[np.intp], NDArray[Any]]:
+        names: Sequence[float | str]
+        if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
+            if column.dtype.kind == "f" and np.isnan(column).any():
+                raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
+            found, _, codes = unique(column)
+            names = [float(each) for each in found.tolist()]
+        else:
+            run = coded("run", column)
+            names, codes = run.names, run.codes
+        keys, first, codes = unique(codes.astype(np.int64) * 2 + random)
+        return [(names[key // 2], bool(key % 2)) for key in keys.tolist()], first, codes
+
+
+def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
+    """Whether a table is analyzed out of core. Tables of several hosts and of --value columns never are."""
+    return sum(table.rows) > IN_MEMORY and not metrics and "host" not in table.names
+
+
+def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
+    """The trials, grouped by series. Raises UsageError, also where the temporary file has no room."""
+    wanted = [name for name in read.present(table.files[0], table.names, ("value",)) if name != "position"]
+    rows = sum(table.rows)
+    count = _Count("run" in wanted)
+    _scan(
+        table, [name for name in wanted if name != "value"], count.add, lambda done: progress("reading", done, 2 * rows)
+    )
+    timed = count.runs.number()
+    room = _Room.of(rows, "run" in wanted)
+    fill = _Fill.of(count, room)
+    _scan(table, wanted, fill.add, lambda done: progress("reading", rows + done, 2 * rows))
+    room.file.madvise(mmap.MADV_DONTNEED)
+    kinds, test_names = tuple(count.metrics.numbers) or ("",), tuple(count.tests.numbers)
+    of_series = tuple(kinds[key % WIDTH] for key in fill.series.tolist())
+    tests = (fill.series // WIDTH).astype(np.int32)
+    trials = Trials(
+        names=tuple(named(test_names[at], kind) for at, kind in zip(tests.tolist(), of_series, strict=True)),
+        tests=tests,
+        test_names=test_names,
+        series=room.series,
+        random=room.random,
+        value=room.value,
+        run=room.run,
+        timed=timed if room.run is not None else False,
+        metrics=of_series if "metric" in wanted else (),
+    )
+    warnings = [] if timed or room.run is None else [UNTIMED]
+    if "position" in table.names:
+        warnings.append(NO_POSITIONS.format(rows=rows))
+    return MappedTrials(trials, warnings + read.missing(fill.failed, rows, trials.metrics), room.file, room.ordered)
+
+
+def _scan(
+    table: ParquetSet,
+    columns: Sequence[str],
+    add: Callable[[dict[str, Any], int], int],
+    progress: Callable[[int], None],
+) -> None:
+    """Every batch of rows. `add`: gets a batch and its first row, and returns how many rows it has."""
+    begin = 0
+    for batch in table.batches(columns):
+        try:
+            begin += add(batch, begin)
+        except ColumnError as error:
+            row = None if error.row is None else error.row + begin
+            raise table.placed(ColumnError(error.column, row, error.why)) from None
+        progress(begin)
+
+
+@dataclass(slots=True)
+class _Count:
+    """What the first scan finds: names, runs, and the rows of each series by its number of test and metric."""
+
+    with_runs: bool
+    tests: _Names = field(default_factory=_Names)
+    metrics: _Names = field(default_factory=_Names)
+    runs: _Runs = field(default_factory=_Runs)
+    rows: dict[int, int] = field(default_factory=dict)
+
+    def series(self, batch: dict[str, Any]) -> NDArray[np.int64]:
+        codes = self.tests.codes("test", batch["test"]).astype(np.int64) * WIDTH
+        return codes + self.metrics.codes("metric", batch["metric"], blank=True) if "metric" in batch else codes
+
+    def add(self, batch: dict[str, Any], begin: int) -> int:
+        series, random = self.series(batch), orders_of(batch["order"])
+        keys, numbers = np.unique(series, return_counts=True)
+        for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
+            self.rows[key] = self.rows.get(key, 0) + number
+        if self.with_runs:
+            self.runs.add(batch["run"], random, begin)
+        return series.size
+
+
+@dataclass(slots=True)
+class _Fill:
+    """The second scan: `place` is the next free row of each series."""
+
+    count: _Count
+    room: _Room
+    series: NDArray[np.int64]
+    place: NDArray[np.int64]
+    failed: int = 0
+    since: int = 0
+
+    @classmethod
+    def of(cls, count: _Count, room: _Room) -> _Fill:
+        series = np.array(sorted(count.rows), dtype=np.int64)
+        sizes = np.array([count.rows[key] for key in series.tolist()], dtype=np.int64)
+        ends = np.cumsum(sizes)
+        for number, (start, end) in enumerate(zip((ends - sizes).tolist(), ends.tolist(), strict=True)):
+            room.series[start:end] = number
+        room.file.madvise(mmap.MADV_DONTNEED)
+        return cls(count, room, series, ends - sizes)
+
+    def add(self, batch: dict[str, Any], _begin: int) -> int:
+        number = np.searchsorted(self.series, self.count.series(batch)).astype(np.int32)
+        order = np.argsort(number.astype(np.uint16) if self.series.size <= 2**16 else number, kind="stable")
+        here = np.bincount(number, minlength=self.series.size)
+        ordered = number[order]
+        to = (self.place - np.cumsum(here) + here)[ordered] + np.arange(order.size)
+        self.place += here
+        value, random = numbers_of("value", batch["value"]), orders_of(batch["order"])
+        self.failed += int(np.isnan(value).sum())
+        self.room.value[to], self.room.random[to] = value[order], random[order]
+        if self.room.run is not None:
+            self.room.run[to] = self.count.runs.codes(batch["run"], random)[order]
+        self.since += order.size
+        if self.since > RELEASE:
+            self.since = 0
+            self.room.file.madvise(mmap.MADV_DONTNEED)
+        return order.size
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The columns in the temporary file."""
+
+    file: mmap.mmap
+    value: Values
+    ordered: Values
+    series: Codes
+    run: Codes | None
+    random: Flags
+
+    @classmethod
+    def of(cls, rows: int, with_runs: bool) -> _Room:
+        """Raises UsageError where the file system has no room; /var/tmp, because /tmp may be in memory."""
+        folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
+        size = rows * (8 + 8 + 4 + (4 if with_runs else 0) + 1)
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+                mapped = mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            why = f"no room for {size / 1e9:.1f} GB of temporary data: {error.strerror}; set TMPDIR to another folder"
+            raise UsageError(f"{folder}: {why}") from None
+
+        at = 0
+
+        def column(kind: type[np.generic]) -> NDArray[Any]:
+            nonlocal at
+            found = np.frombuffer(mapped, kind, rows, at)
+            at += found.nbytes
+            return found
+
+        value, ordered, series = column(np.float64), column(np.float64), column(np.int32)
+        return cls(mapped, value, ordered, series, column(np.int32) if with_runs else None, column(np.bool_))
