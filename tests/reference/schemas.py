@@ -151,9 +151,8 @@ def _of_quiet() -> dict[str, Schema]:
     flag = {"type": "boolean"}
     planned = {"profile": TEXT, "cpus": results.of(CpuPartition)}
     labels = {"label": {"type": ["string", "null"]}}
-    changes = {"type": "array", "items": table(results.properties(Change) | labels, None)}
-    del changes["items"]["properties"]["kind"]
-    changes["items"]["required"].remove("kind")
+    change = {key: each for key, each in results.properties(Change).items() if key != "kind"}
+    changes = {"type": "array", "items": table(change | labels)}
     skips = {"type": "array", "items": table(results.properties(Skipped) | labels)}
     boot = table({"missing": LIST})
     made["plan"] = table({**planned, "changes": changes, "skips": skips, "boot": boot, "applied": flag}) | {

@@ -22,7 +22,8 @@ def written() -> str:
     )
     return (
         "# Keys of TOML files\n\nWritten by `python -m tests.reference.toml_files`. "
-        f"[gate](gate.md) lists the keys of `gate.toml`.\n{sections}"
+        f"[gate](gate.md) lists the keys of `gate.toml`; "
+        f"editors complete and check keys by [schemas](schemas/README.md).\n{sections}"
     )
 
 
