@@ -78,19 +78,19 @@ def test_a_task_that_competes_is_named_with_its_number() -> None:
 
 
 def test_the_commands_own_children_are_not_named() -> None:
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
 
     def with_child() -> None:
         child = os.fork()
         if not child:
-            os.write(tell, str(os.getpid()).encode())
+            os.write(write_end, str(os.getpid()).encode())
             spin(0.1)
             os._exit(0)
         spin(0.1)
         os.waitpid(child, 0)
 
     result = observed(with_child)
-    child = os.read(told, 20).decode()
+    child = os.read(read_end, 20).decode()
     assert not [cause for cause in result.causes if cause.cause.endswith(f"({child})")]
 
 
@@ -129,9 +129,7 @@ def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
         observer = Observer(Host(), frozenset({CPU}), CommandTasks(Host(), pid), trace=False)
         observer.start()
         result = observer.finish()
-        after = task_times(Host(), pid)
-    assert after
-    assert (result.total_ns or 0) <= after.wait_ns - times.wait_ns
+    assert (result.total_ns or 0) < times.wait_ns
 
 
 @pytest.mark.parametrize(("smis", "name"), [(None, OUTSIDE), (0, NOT_SMI), (2, OUTSIDE), (3, FIRMWARE), (9, FIRMWARE)])
