@@ -107,9 +107,9 @@ def test_calibrated_headlines_can_be_told_apart_by_less_than_a_step(noise: rando
     session = Session(cores.COUNTER, made, Settling(), "all", "fixed", "none", "/proc/interrupts", 0)
     result = Result(registry.find("hash"), {"n": 1}, 1, False, (session,))
     values = [CYCLES * noise.gauss(1, 1e-6) for _ in range(16)]
-    told = examined(*(Examined(result, value, value, value, 0.0, None, 1.0) for value in values))
-    assert told.step_share is not None
-    assert 0 < told.detectable.difference < told.step_share
+    found = examined(*(Examined(result, value, value, value, 0.0, None, 1.0) for value in values))
+    assert found.step_share is not None
+    assert 0 < found.detectable.difference < found.step_share
 
 
 def test_a_shared_core_is_named_with_its_other_thread() -> None:

@@ -69,7 +69,7 @@ def test_without_root_one_line_and_exit_3(tmp_path: Path) -> None:
         (["--within", "a bit"], "write a share such as 5%"),
         (["--only", "nonesuch"], "unknown knob"),
         (["--resume", "nonesuch.db"], "no such file"),
-        (["--resume", "x.db", "--seed", "3"], "leave --seed away"),
+        (["--resume", "x.db", "--seed", "3"], "omit --seed"),
         (["--write-profile", "mine.txt"], "must end with .toml"),
         (["--profile", "nonesuch", "--plan"], "no such profile"),
     ],

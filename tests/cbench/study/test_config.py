@@ -133,7 +133,11 @@ WRONG = [
     ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: from 0.1"),
     ('command = "echo 1"', 'command = "x"\nread = "mean"', "s.toml:8: test[1].read: 'mean': one of last-float, wall"),
     ('command = "echo 1"', 'command = "x"\nread = "cycles:k"', "s.toml:8: test[1].read: 'cycles:k': one of last-"),
-    ('workload = "hash"', 'workload = "hsh"', "s.toml:11: test[2].workload: unknown workload 'hsh': use "),
+    (
+        'workload = "hash"',
+        'workload = "hsh"',
+        "s.toml:11: test[2].workload: unknown workload 'hsh'; did you mean hash?: use ",
+    ),
     ('workload = "hash"', 'workload = "none.c:f"', "s.toml:11: test[2].workload: /tmp/none.c: no such file"),
     ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': one of value"),
     ('workload = "hash"', 'workload = "hash"\ndirectory = "x"', "s.toml:12: test[2].directory: only a command"),

@@ -164,7 +164,7 @@ def test_a_store_that_was_cut_short_during_its_creation_is_created_again(tmp_pat
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
     done = order("run", "s.toml", folder=tmp_path)
     assert done.returncode == 2
-    assert "s.db: is there already; `cbench order resume s.db` goes on with it" in done.stderr
+    assert "s.db: exists already; `cbench order resume s.db` continues it" in done.stderr
 
 
 def test_without_the_studys_folder_nothing_is_recorded_as_failed(tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ CASES = {
     "without runs": study().drop_columns(["run"]),
     "shuffled rows": study().take(np.random.default_rng(3).permutation(study().num_rows)),
     "named runs": texts(study(), "run", [f"run-{each}" for each in study().column("run").to_pylist()]),
-    "runs numbered anew in each order": texts(study(), "run", [str(n // 2) for n in study().column("run").to_pylist()]),
+    "runs numbered from 1 again in each order": texts(
+        study(), "run", [str(n // 2) for n in study().column("run").to_pylist()]
+    ),
     "metrics": texts(study(), "metric", ["time", "time", "bytes"] * (study().num_rows // 3)),
 }
 

@@ -134,7 +134,7 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
         (FLAGS | {"proc/stat": "cpu  1 2"}, "it reports no stolen time"),
         (FLAGS, "shows no performance counters"),
         (FLAGS, "frequency, turbo and C-states are the host's"),
-        (FLAGS, "whether a CPU shares its core with another one"),
+        (FLAGS, "whether a CPU shares its core with another CPU"),
         (FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/virtio3/": ""}, "a memory balloon may take pages away"),
         (FLAGS | {"sys/bus/vmbus/drivers/hv_balloon/1eccfd72/": ""}, "a memory balloon may take pages away"),
         (
