@@ -1,4 +1,4 @@
-"""What the commands write besides their results, and how they end: messages, progress, Ctrl-C."""
+"""Messages, progress and exits of the commands, Ctrl-C included: all output besides results."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What runs between two counter reads.
+    """The work between two counter reads.
 
     `function` is the name in the C registry, or of the C function in the user's `library`; `expected` computes its
     return value independently in Python, None where that would take too long, and `check_limit` says up to which
@@ -117,7 +117,7 @@ SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class TrialCause:
-    """What is known to have come between in a trial: one of the kinds above, its name, and how often it came.
+    """A known interruption of a trial: one of the kinds above, its name, and how often it came.
 
     `ns`: its net time where the kernel's trace has it, which then gave the name too; None: only counters know of it.
     """
@@ -153,7 +153,7 @@ class CausesSource:
 
 @dataclass(frozen=True, slots=True)
 class ChainTimes:
-    """What a trial and the chains of additions right before and right after it took, in ticks of the clock.
+    """The times of a trial and of the chains of additions right before and right after it, in ticks of the clock.
 
     The narrow chains (`before`, `after`) take a cycle an addition; the wide ones take longer on a core that is shared.
     """
@@ -225,7 +225,7 @@ PLAIN = Layout()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one measuring process reported about itself, and all of its trials.
+    """One measuring process's report about itself, and all of its trials.
 
     `ticks_per_second`: the rate of the clock, None where it is not known.
     """
@@ -246,7 +246,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What a measuring process reports about itself before its first trial."""
+    """A measuring process's report about itself before its first trial."""
 
     counter: Counter
     locked: str = ""

@@ -1,4 +1,4 @@
-"""What would help most on this machine: each with the difference that could be seen then, from the same measurements.
+"""The most effective improvements on this machine, each with the detectable difference, from the same measurements.
 
 A gain is never assumed. Processes are compared with those of them that happened to be free of something, trials with
 those that nothing interrupted, and more processes by the square root of their number.

@@ -1,4 +1,4 @@
-"""What an exporter is: one format that results can be written in."""
+"""The type of an exporter: one format that results can be written in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be exported, as rows: trials of `cbench run`, of a study, of a screening experiment, of other programs."""
+"""Exportable data as rows: trials of `cbench run`, of a study, of a screening experiment, of other programs."""
 
 from __future__ import annotations
 

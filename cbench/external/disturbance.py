@@ -1,4 +1,4 @@
-"""What came between while a command ran: by the kernel's counts, read before and after each trial.
+"""The interruptions of a command, from the kernel's counts, read before and after each trial.
 
 A long command is always interrupted by the timer, so an interrupt alone does not mark a trial here, as it does for a
 workload of microseconds. These do: it was preempted, had to wait for a CPU, was moved to another one, read from the

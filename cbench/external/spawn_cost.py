@@ -1,4 +1,4 @@
-"""What it takes to start a program and to see its end, by one that does nothing: part of every command's time."""
+"""The cost of starting a program and seeing its end, by one that does nothing: part of every command's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of results is, and what it returns."""
+"""The type of a reader of results, and of its return value."""
 
 from __future__ import annotations
 

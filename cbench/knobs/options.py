@@ -1,4 +1,4 @@
-"""What `cbench screen knobs` is asked for, checked, and the responses that it knows."""
+"""The validated options of `cbench screen knobs`, and its responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screening of knobs says: `--json`, the table and the page show these."""
+"""The results of a screening of knobs: `--json`, the table and the page show these."""
 
 from __future__ import annotations
 

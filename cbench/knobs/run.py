@@ -1,4 +1,4 @@
-"""What `cbench screen knobs` does: the plan, and the screening, application by application, stored and resumed."""
+"""Run `cbench screen knobs`: the plan, and the screening, application by application, stored and resumed."""
 
 from __future__ import annotations
 

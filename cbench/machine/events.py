@@ -1,4 +1,4 @@
-"""What a PMU can count, by one name on every machine, and how each kind of PMU is asked for it.
+"""The events that a PMU can count, by one name on every machine, and how to request them from each kind of PMU.
 
 Sources: perf_event_open(2) for the generic events; Arm ARM D13 (PMUv3 event numbers); AMD PPR for family 17h/19h, "Core
 Performance Monitor Counters"; Intel SDM volume 3B, chapter 20, and Intel's perfmon event lists for Skylake and later.

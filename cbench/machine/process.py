@@ -1,4 +1,4 @@
-"""What a process asks of the kernel for itself: CPUs, fixed addresses, locked memory, and an end with its parent."""
+"""A process's own requests to the kernel: CPUs, fixed addresses, locked memory, and an end with its parent."""
 
 from __future__ import annotations
 

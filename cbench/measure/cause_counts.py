@@ -1,4 +1,4 @@
-"""What disturbed trials, counted."""
+"""The causes that disturbed trials, counted."""
 
 from __future__ import annotations
 

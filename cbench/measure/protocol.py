@@ -1,4 +1,4 @@
-"""What the measuring process and its parent say to each other: one pickled object at a time, behind its length.
+"""The messages between the measuring process and its parent: one pickled object at a time, behind its length.
 
 Parent: a job, then GO or ENOUGH after each message. Worker: Ready, WARMING..., Settling, lists of trials, Done; or the
 error that ended it. The worker blocks after every message until the parent answers, so the two never run at once, not
@@ -36,12 +36,12 @@ Take = Callable[[int], bytes]
 
 
 class ProtocolError(Exception):
-    """What was read is no message of this protocol."""
+    """The bytes are no message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the worker is to measure.
+    """The job of a worker.
 
     `trials`: at most so many, of calibrated cycles `most`, for some of these may have to be left out. `warmup` None:
     until settled. `rewarm`: n of the untimed call. `events` None: what suits the counter.

@@ -1,1 +1,1 @@
-"""What reports share: figures, SVG, page parts."""
+"""The common parts of reports: figures, SVG, page parts."""

@@ -1,4 +1,4 @@
-"""What all plots share: matplotlib, which is optional, and files written whole or not at all."""
+"""The common parts of plots: matplotlib, which is optional, and files written whole or not at all."""
 
 from __future__ import annotations
 

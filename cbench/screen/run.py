@@ -1,4 +1,4 @@
-"""What `cbench screen init`, `plan`, `run`, `resume` and `status` do, between the command line and the terminal."""
+"""Run `cbench screen init`, `plan`, `run`, `resume` and `status`, between the command line and the terminal."""
 
 from __future__ import annotations
 

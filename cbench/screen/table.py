@@ -1,4 +1,4 @@
-"""What `cbench screen analyze` prints on a terminal or in a file."""
+"""The text of `cbench screen analyze`, for a terminal or a file."""
 
 from __future__ import annotations
 

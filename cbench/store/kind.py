@@ -1,4 +1,4 @@
-"""What kind of file it is, without loading what opens it."""
+"""Detect the kind of a file, without loading its reader."""
 
 from __future__ import annotations
 

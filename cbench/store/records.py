@@ -1,4 +1,4 @@
-"""What is read back from a store, as frozen values."""
+"""The content of a store, as frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store looks like on disk: one SQLite file, a version number in it, and the steps from version to version.
+"""The layout of a store on disk: one SQLite file, a version number in it, and the steps from version to version.
 
 run: one command on one host. series: one workload with one set of parameters in one process on one CPU; `facts` is
 what was known before its trials, `ended` what was known after them. trial: one execution, one number. chunk: trials

@@ -1,4 +1,4 @@
-"""What a study is made of, as its file says it."""
+"""The parts of a study, as its file defines them."""
 
 from __future__ import annotations
 

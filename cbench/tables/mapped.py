@@ -105,7 +105,8 @@ class _Runs:
 
     def codes(self, column: Any, random: Flags) -> Codes:
         keys, _, codes = self._keys(column, random)
-        return np.array([self.rank[key] for key in keys], dtype=np.int32)[codes]
+        ranks: Codes = np.array([self.rank[key] for key in keys], dtype=np.int32)[codes]
+        return ranks
 
     def _keys(
         self, column: Any, random: Flags

@@ -1,4 +1,4 @@
-"""What a validation shows: each metric of each workload, the rules that it must hold, and which instrument is at fault.
+"""Judge a validation: each metric of each workload, the rules that it must obey, and the instrument at fault.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
 face_validity.py, agreement.py and cbench/stats/etalon.py; those below are ours.
@@ -67,7 +67,7 @@ PARALLEL = ("perfect",)
 
 
 def judged(measured: ValidationData, level: float = 0.95) -> ValidationResult:
-    """What a validation shows."""
+    """The result of a validation."""
     result = ValidationResult(
         trials=measured.trials,
         trials_done=measured.done,

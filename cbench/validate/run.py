@@ -1,4 +1,4 @@
-"""What `cbench screen validate` does, between the command line and the terminal."""
+"""Run `cbench screen validate`, between the command line and the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a validation has measured, read from its store."""
+"""The measurements of a validation, read from its store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a validation shows, in sentences."""
+"""The result of a validation in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the factors do to one response: main effects, interactions, their tests in blocks, block plots."""
+"""The factors' effects on one response: main effects, interactions, their tests in blocks, block plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What batches do to one response: effects against whole plots, and whether values depend on the boot."""
+"""The batches' influence on one response: effects against whole plots, and whether values depend on the boot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with an experiment as a whole: contradictions between its tables, seen before anything runs."""
+"""Check an experiment as a whole: contradictions between its tables, reported before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screening experiment is made of, as its file says it.
+"""The parts of a screening experiment, as its file defines them.
 
 The words are those of D. Flater, "Screening for factors affecting application performance in profiling measurements",
 NIST Technical Note 1855 (2014), sections 2 and 4: a factor has levels, a treatment is one level of each factor, a

@@ -1,4 +1,4 @@
-"""What an experiment will run, and what that can test: an object, and sentences, before anything runs."""
+"""Plan an experiment: its trials, and the effects that they can test, before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an analysis of a screening experiment begins with, wherever it comes from: a screen's store or a table."""
+"""The input of a screening analysis, from a screen's store or a table."""
 
 from __future__ import annotations
 

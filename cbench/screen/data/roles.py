@@ -1,4 +1,4 @@
-"""What each column of a table is taken for, and in which words that is announced.
+"""The role of each column of a table, and the words that announce it.
 
 A column with a name of its own meaning (`batch`, `seed`, `run` ...) is a factor all the same where its levels are
 crossed with the other factors': nothing else in a table is. A table with `iteration` speaks the language of `cbench

@@ -1,4 +1,4 @@
-"""What a set of treatments and batches can test, before anything runs; and what an abridgment leaves of it.
+"""The effects that a set of treatments and batches can test, before anything runs, also after an abridgment.
 
 A main effect is judged among the main effects (interactions are taken for none; words say which would be seen as it),
 an interaction among all main effects and two-factor interactions.

@@ -21,7 +21,7 @@ Levels = Mapping[str, str]
 
 
 class Confirmed(NamedTuple):
-    """What was read back: a text for each factor that says something. `applied`: what quiet has."""
+    """The values read back: a text for each factor that has one. `applied`: quiet's applied state."""
 
     texts: dict[str, str]
     applied: quiet_levels.Applied | None = None
@@ -38,7 +38,7 @@ NOTHING = LevelMark()
 
 
 class HostLevels:
-    """What is set on the host now, in the order in which it was set."""
+    """The levels set on the host now, in the order of setting."""
 
     def __init__(
         self, screen: Screen, data: Path, identity: str, environment: Mapping[str, str], host: Host | None = None
@@ -164,5 +164,5 @@ class HostLevels:
         return lines[-1][:200] if lines else ""
 
     def _write_down(self) -> None:
-        """What is set by commands, on disk before it is."""
+        """Record the levels set by commands on disk before they are set."""
         pending_restores.write(self._file, [*self._stuck, *self._set])

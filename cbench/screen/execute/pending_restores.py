@@ -1,4 +1,4 @@
-"""What commands of levels have set, written down beside the store before they run."""
+"""Settings made by commands of levels, recorded beside the store before the commands run."""
 
 from __future__ import annotations
 

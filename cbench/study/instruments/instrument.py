@@ -1,4 +1,4 @@
-"""What an instrument is: one way to read a number of a command."""
+"""The type of an instrument: one way to read a number of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reset is: a way to bring the host into its first state before each run; none, and a command of the user's."""
+"""The type of a reset: a way to return the host to its first state before each run; none, and a user's command."""
 
 from __future__ import annotations
 

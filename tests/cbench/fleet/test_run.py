@@ -87,12 +87,12 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
     home = tmp_path / "nodes" / "n0"
     (tmp_path / "nodes").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", tmp_path / "nodes"], check=True)
+    home.mkdir()
+    (home / "filler").write_bytes(bytes(800 << 10))
+    words = ["fleet", "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1"]
+    controller = subprocess.Popen([*CBENCH, *words], cwd=tmp_path)
     try:
-        home.mkdir()
-        (home / "filler").write_bytes(bytes(800 << 10))
-        words = ["fleet", "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1"]
-        controller = subprocess.Popen([*CBENCH, *words], cwd=tmp_path)
-        assert comes(lambda: (found := state.load(tmp_path / "out")) and "disk is full" in found.nodes["n0"].message)
+        assert comes(lambda: "disk is full" in "".join(path.read_text() for path in tmp_path.glob("out/fleet.json")))
         before = order(home / "study" / "data.db")
         (home / "filler").unlink()
         assert controller.wait(120) == 0
@@ -100,6 +100,8 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
         assert after[: len(before)] == before
         once(tmp_path / "out" / "results" / "n0.db", 40)
     finally:
+        controller.kill()
+        controller.wait()
         subprocess.run(["umount", tmp_path / "nodes"], check=True)
 
 
@@ -114,8 +116,21 @@ def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
     with pytest.raises(UsageError, match="must be `cbench run"):
         run.plan(None, str(tmp_path / "c.toml"))
+    with pytest.raises(UsageError, match="no such file"):
+        ansible.hosts(str(tmp_path / "none"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="ansible-inventory: not installed; pip install"):
+        ansible.hosts(str(inventory(tmp_path)))
+    (tmp_path / "fleet.json").write_text("{")
+    with pytest.raises(QuietError, match="cannot be read"):
+        state.existing(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path: Path) -> None:
+    file = str(study(tmp_path))
     for name, content, why in (
-        ("none", None, "no such file"),
         ("empty", "", "no host in it"),
         ("bad", "[all", "parse"),
     ):
@@ -124,16 +139,8 @@ def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(UsageError, match=why):
             ansible.hosts(str(tmp_path / name))
     state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
-    study(tmp_path)
     with pytest.raises(UsageError, match=r"holds the fleet of another\.toml"):
         run.begin(str(inventory(tmp_path)), file, tmp_path)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="ansible-inventory: not installed; pip install"):
-        ansible.hosts(str(inventory(tmp_path)))
-    (tmp_path / "fleet.json").write_text("{")
-    with pytest.raises(QuietError, match="cannot be read"):
-        state.existing(tmp_path)
 
 
 def test_the_state_is_the_same_after_reading_it_back(tmp_path: Path) -> None:

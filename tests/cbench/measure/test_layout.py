@@ -37,7 +37,7 @@ def test_a_seed_gives_one_draw_and_another_seed_another() -> None:
     [
         (0, "", "--processes 0: from 1 to 1,000"),
         (2, "colour", "--vary 'colour': unknown; use all or aslr, environment, stack, offset, pages"),
-        (1, "aslr", "ask for several with --processes N"),
+        (1, "aslr", "request several with --processes N"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(processes: int, vary: str, says: str) -> None:

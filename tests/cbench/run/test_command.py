@@ -112,7 +112,7 @@ def test_events_are_counted_beside_the_value_with_what_an_empty_region_has() -> 
         ({"until_clean": 1}, "--until-clean 1: from 2"),
         ({"until_clean": 50, "trials": 20}, "cannot be reached with --trials 20"),
         ({"stop_machine": True}, "--stop-machine needs --in-kernel"),
-        ({"vary": "aslr"}, "ask for several with --processes N"),
+        ({"vary": "aslr"}, "request several with --processes N"),
         ({"output": Path("/nowhere/at/all.db")}, "/nowhere/at"),
     ],
 )

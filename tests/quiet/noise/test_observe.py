@@ -129,9 +129,7 @@ def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
         observer = Observer(Host(), frozenset({CPU}), CommandTasks(Host(), pid), trace=False)
         observer.start()
         result = observer.finish()
-        after = task_times(Host(), pid)
-    assert after
-    assert (result.total_ns or 0) <= after.wait_ns - times.wait_ns
+    assert (result.total_ns or 0) < times.wait_ns
 
 
 @pytest.mark.parametrize(("smis", "name"), [(None, OUTSIDE), (0, NOT_SMI), (2, OUTSIDE), (3, FIRMWARE), (9, FIRMWARE)])

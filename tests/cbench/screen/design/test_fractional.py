@@ -57,7 +57,7 @@ def test_half_a_fraction_of_four_factors_has_the_words_of_the_book() -> None:
     assert found.defining == (Word((0, 1, 2, 3), 1),)
     assert found.words() == (
         "8 of 16 treatments (2^(4-1)), resolution IV: main effects are clear of two-factor interactions, "
-        "some of these are aliased with each other",
+        "but some of these are aliased with each other",
         "generators: d=a*b*c; defining relation: I = a*b*c*d",
         f"only this sum can be seen: a{TIMES}b + c{TIMES}d",
         f"only this sum can be seen: a{TIMES}c + b{TIMES}d",

@@ -151,7 +151,7 @@ def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_t
     for arguments in (("run", "e.toml"), ("resume", "e.db")):
         done = screen(*arguments, folder=tmp_path)
         assert done.returncode == 4
-        assert "e.db.set says what is still set: put it back by hand and remove that file" in done.stderr
+        assert "e.db.set lists the remaining settings: restore them by hand and remove it" in done.stderr
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == ["c=on"]
     said = screen("status", "e.db", folder=tmp_path).stdout
     assert "still set on this host: c=on; `cbench screen resume e.db` puts it back first" in said
@@ -243,7 +243,7 @@ def test_a_store_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 2
-    assert "e.db: is there already; `cbench screen resume e.db` goes on with it" in done.stderr
+    assert "e.db: exists already; `cbench screen resume e.db` continues it" in done.stderr
     done = screen("status", "e.db", folder=tmp_path)
     assert "4 of 4 trials, 2 of 2 runs\nfinished\n" in done.stdout
 
