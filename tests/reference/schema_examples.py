@@ -13,6 +13,7 @@ old = "./old"
 new = "./new"
 timeout_s = 1
 blocks = 5
+better = "lower"
 """
 STUDY = f"""\
 [study]
