@@ -94,6 +94,8 @@ def play(
         r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", done.stdout, re.MULTILINE
     )
     reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', done.stdout, re.MULTILINE))
+    for host, errors in re.findall(r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)', done.stdout, re.MULTILINE):
+        reasons[host] = f"{errors} ({reasons.get(host, '')})"
     failed = {
         host: reasons.get(host, "").strip('"[]') or f"see {log}" for host, _, no, bad in recap if int(no) + int(bad)
     }
