@@ -66,7 +66,7 @@ def lines(result: GateResult) -> list[str]:
 
 
 def markdown(result: GateResult) -> str:
-    """GitHub-flavored Markdown, regressions first, all tests that passed or cannot be told folded."""
+    """GitHub-flavored Markdown, regressions first, with all tests that passed or are undecided folded."""
     shown = [test for test in result.tests if test.outcome in SHOWN]
     folded = [test for test in result.tests if test.outcome not in SHOWN]
     rows = [f"**cbench gate: {plain_text(result.counted)}**", ""]
@@ -88,7 +88,7 @@ def markdown(result: GateResult) -> str:
 
 
 def junit(result: GateResult) -> str:
-    """JUnit XML: a regression is a failure, a test that cannot be judged, or told, is skipped."""
+    """JUnit XML: a regression is a failure, a test without a verdict is skipped."""
     skipped = sum(test.outcome in SKIPPED for test in result.tests) + len(result.left_out)
     root = ElementTree.Element(
         "testsuite",

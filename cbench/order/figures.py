@@ -130,7 +130,7 @@ def hosts(result: OrderResult) -> str:
 
 
 def with_hosts(result: OrderResult) -> list[str]:
-    """The tests of which hosts are known, the smallest p-values first."""
+    """The tests with known hosts, by ascending p-value."""
     return [name for name, test in result.by_p() if test.hosts is not None]
 
 

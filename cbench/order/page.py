@@ -334,7 +334,7 @@ def hosts(result: OrderResult) -> Table:
 
 
 def across(result: OrderResult) -> tuple[Table, Table]:
-    """Pairs of tests of which fixed and random order say different things; those that are folded away."""
+    """Pairs of tests on which fixed and random order disagree; those that are folded away."""
     head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)

@@ -268,7 +268,7 @@ def _blocked(analysis: Analysis) -> list[str]:
         return []
     return [
         f"{verdict.BY_TIME}: {runs.fixed:,} fixed and {counted(runs.random, 'random run')} in {runs.stretches:,} "
-        "stretches; what changed with time cannot be told from what the order does"
+        "stretches; what changed with time cannot be separated from what the order does"
     ]
 
 

@@ -18,14 +18,14 @@ MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studi
 
 def verdict(result: OrderResult) -> list[str]:
     """Some lines, the most important first."""
-    told = {each.family: _sentence(result, each.family, each.named) for each in result.claims if each.named}
-    head, inside = _headline(result, told)
+    sentences = {each.family: _sentence(result, each.family, each.named) for each in result.claims if each.named}
+    head, inside = _headline(result, sentences)
     lines = [head, *_hosts(result)]
     if result.design.blocked:
-        lines += [f"by the order or by time: {told[family]}" for family in BETWEEN if family in told]
-        told = {family: line for family, line in told.items() if family not in BETWEEN}
-    lines += [line for family, line in told.items() if line and family not in inside]
-    if told and not result.published:
+        lines += [f"by the order or by time: {sentences[family]}" for family in BETWEEN if family in sentences]
+        sentences = {family: line for family, line in sentences.items() if family not in BETWEEN}
+    lines += [line for family, line in sentences.items() if line and family not in inside]
+    if sentences and not result.published:
         lines.append(MOST_RATE.format(level=100 * result.alpha))
     if alone := [_sentence(result, each.family, each.alone) for each in result.claims if each.alone]:
         lines.append(f"significant only by itself, each of these at {100 * result.alpha:g} %: {'; '.join(alone)}")
@@ -37,8 +37,8 @@ def verdict(result: OrderResult) -> list[str]:
     ]
 
 
-def _headline(result: OrderResult, told: Mapping[Family, str]) -> tuple[str, set[Family]]:
-    """The first line, and of which families it says all."""
+def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str, set[Family]]:
+    """The first line, and the families that it covers completely."""
     tests = result.tests
     tested = sum(test.p is not None for test in tests.values())
     if by_itself(tests):
@@ -48,18 +48,18 @@ def _headline(result: OrderResult, told: Mapping[Family, str]) -> tuple[str, set
     if result.design.blocked:
         design = result.design
         return (
-            f"order and time cannot be told apart: {design.runs_fixed:,} fixed and "
+            f"order and time cannot be sentences apart: {design.runs_fixed:,} fixed and "
             f"{counted(design.runs_random or 0, 'random run')} lie apart in time, in {design.stretches:,} stretches, "
             "and what changed with time looks like an effect of the order; mix the runs, as `cbench order run` does",
             set(),
         )
-    if "orders" in told:
-        return f"{'order matters' if result.arms == ORDERS else 'carry-over'}: {told['orders']}", {"orders"}
+    if "orders" in sentences:
+        return f"{'order matters' if result.arms == ORDERS else 'carry-over'}: {sentences['orders']}", {"orders"}
     arms = "fixed and random order" if result.arms == ORDERS else "isolated and in-process runs"
     none = f"no difference between the medians of {arms} was found in {counted(tested, 'test')}"
-    other = next((family for family in OF_ORDER if family in told), None)
+    other = next((family for family in OF_ORDER if family in sentences), None)
     if other is not None:
-        return f"order matters: {none}, but {told[other]}", {other}
+        return f"order matters: {none}, but {sentences[other]}", {other}
     none = none.replace("between the medians of", "between")
     return f"{none}{_blind(result)}", set()
 

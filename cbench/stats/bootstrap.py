@@ -1,6 +1,6 @@
 """Sums of bootstrap samples: n values drawn with replacement from n values, as often as wanted.
 
-Of many values not which one is drawn is drawn, but how often each is, four values in one look-up.
+For many values, the draw is a count per value and not an index per draw; one look-up gives four counts.
 
 These counts are multinomial: those of independent Poisson variables, given that they add up to n. The variables are
 drawn with a mean a little below 1. Where they add up to less than n, what is missing is drawn value by value (given
@@ -9,7 +9,7 @@ thrown away: that looks at T alone and leaves the counts given T what they are. 
 way approximate ones.
 
 Four counts are drawn at once: 16 random bits are one of 65,536 cells, and each combination of four counts has as many
-cells as its probability fills. What of the probabilities is less than a cell is left for the last cells, from which
+cells as its probability fills. Probability below one cell is left for the last cells, from which
 the rare combinations are drawn by a second table of cells and, for what is left then, by their cumulated probabilities.
 """
 
@@ -29,7 +29,7 @@ CHUNK = 120_000
 take four times as long a value in OpenBLAS."""
 
 COUNTED = 256
-"""From so many values on how often each is drawn is drawn, not which one is drawn."""
+"""From this many values on, counts per value are drawn instead of indices."""
 
 FOUR = 4
 CELLS = 1 << 16

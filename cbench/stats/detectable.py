@@ -2,7 +2,7 @@
 
 Two sides are drawn from the measured processes, with replacement, and compared as `cbench compare` does: by the
 interval of the ratio that belongs to the rank-sum test. Multiplying one side multiplies the interval, so each draw
-tells which differences it would have found: those larger than 1/low - 1.
+shows which differences it would have found: those larger than 1/low - 1.
 """
 
 from __future__ import annotations

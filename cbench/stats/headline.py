@@ -1,8 +1,8 @@
 """The number that stands for all trials of a workload, and an interval around it; or why there is none.
 
-Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are told only
-from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept busy by
-others the few that seem undisturbed are not.
+Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are reported
+only from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept
+busy by others the few that seem undisturbed are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT_SHARE, KEPT_LEAST = 0.05, 30
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`value` and `interval` are None where `how` says why it cannot be told."""
+    """`value` and `interval` are None where `how` says why there is none."""
 
     value: float | None
     unit: str
@@ -204,7 +204,7 @@ def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
-    """Two lines in words: how finely cycles are told, and why not of all trials."""
+    """Two lines in words: the resolution of the cycles, and why some trials are left out."""
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"

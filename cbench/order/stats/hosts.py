@@ -28,7 +28,7 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 LEVEL = 0.95
 FEWEST_SPREAD = 4
 FEWEST_LEVELS = 4
-"""Of fewer hosts none can be told from the others by its level."""
+"""With fewer hosts, no level of a host can be called unlike the others."""
 
 
 @dataclass(frozen=True, slots=True)

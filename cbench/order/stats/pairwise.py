@@ -28,7 +28,7 @@ class ChangedPair:
 
 @dataclass(frozen=True, slots=True)
 class OrderComparison:
-    """Comparisons of two tests: `pairs` that could be compared, of which `changed` change with the order, `reversed` of
+    """Comparisons of two tests: `pairs` that could be compared, `changed` of them change with the order, `reversed` of
     them into their opposite. `left_off`: how many of these are not `named`. `expected`: so many change on average where
     the order changes nothing, `p`: the chance of so many or more then; None where that was not counted."""
 

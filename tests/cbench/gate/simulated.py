@@ -28,7 +28,7 @@ def normal(draw: random.Random) -> float:
 class SimulatedGate:
     """Effects are log ratios. slower: of test 7 in new. drift: of the host, from block to block. second: at the second
     position. blocks: a fixed number, None: until the threshold can be found in all tests, or 200 blocks. layout: the
-    standard deviation of builds, of which each arm has so many.
+    standard deviation of builds, drawn for each arm.
     """
 
     noise: Draw = normal

@@ -188,7 +188,7 @@ def test_a_single_trial(path: Path) -> None:
 def test_only_one_order(path: Path, order: str) -> None:
     rows = [row for row in planted(lambda *_: 0.0) if row[1] == order]
     made, code = analyze(write(path, rows))
-    assert code == (2 if order == "fixed" else 0)  # what the random order does within runs can be told
+    assert code == (2 if order == "fixed" else 0)  # effects within runs of the random order can be judged
     assert all(each["p"] is each["case"] is None for each in made["tests"].values())
     assert not any(each["significant"] for each in made["tests"].values())
     assert ("nothing was compared" in made["verdict"][0]) == (order == "fixed")

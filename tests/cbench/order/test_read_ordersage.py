@@ -40,7 +40,7 @@ def study(
     head: str = HEAD_2022,
     failed: Sequence[int] = (),
 ) -> Path:
-    """So many runs of each order; in a blocked one their numbers begin anew. `failed`: lines, from 2."""
+    """So many runs of each order; in a blocked one their numbers start again. `failed`: lines, from 2."""
     rng = random.Random(7)
     lines, time = [head], 0.0
     for number in range(2 * runs):
