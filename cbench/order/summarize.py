@@ -33,7 +33,7 @@ from cbench.order.stats.hosts import HostOrders, aligned
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
 from cbench.stats import median_ranks, multiple_testing
-from cbench.stats.trials import Trials, blocks
+from cbench.stats.trials import Trials
 
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
@@ -231,7 +231,7 @@ def _named(
 
 def _extreme(trials: Trials) -> bool:
     """Whether there are values whose squares or shares may be no finite numbers."""
-    for rows in blocks(trials.value.size):
+    for rows in trials.blocks():
         size = np.abs(trials.value[rows])
         if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():
             return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,8 @@ START = -1
 BLOCK = 1 << 20
 
 
-def blocks(rows: int) -> list[slice]:
-    """All rows in parts, for steps that would else need several copies of a long column."""
-    return [slice(begin, min(begin + BLOCK, rows)) for begin in range(0, rows, BLOCK)]
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Trials:
     the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
     metrics: of each series, or nothing where all have but one. single: no two tests have the same place in a run.
     host: of each row the number in `hosts`, with several hosts only; then a host's runs have consecutive numbers.
+    release: lets go of memory, where the columns are in a file.
     """
 
     names: tuple[str, ...]
@@ -45,10 +46,26 @@ class Trials:
     single: bool = True
     host: Codes | None = None
     hosts: tuple[str, ...] = ()
+    release: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
+
+    def blocks(self) -> Iterator[slice]:
+        """All rows in parts, for steps that need copies of a column; memory is released after each part."""
+        for begin in range(0, self.series.size, BLOCK):
+            yield slice(begin, min(begin + BLOCK, self.series.size))
+            self.release()
+
+    def _is_grouped(self) -> bool:
+        last = -1
+        for rows in self.blocks():
+            part = self.series[rows]
+            if part[0] < last or (part[1:] < part[:-1]).any():
+                return False
+            last = int(part[-1])
+        return True
 
     def grouped(self) -> tuple[Trials, list[slice]]:
         """The same trials with the rows of each series side by side, and where each has them."""
-        if not (self.series[1:] < self.series[:-1]).any():
+        if self._is_grouped():
             bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
             return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(self.series, minlength=len(self.names)))])
@@ -71,7 +88,7 @@ class Trials:
         if self.run is None or not self.run.size:
             return None
         kinds = np.zeros(int(self.run.max()) + 1, dtype=bool)  # all rows of a run have one order
-        for rows in blocks(self.run.size):
+        for rows in self.blocks():
             kinds[self.run[rows]] = self.random[rows]
         return kinds
 

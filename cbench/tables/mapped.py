@@ -38,23 +38,23 @@ WIDTH = 1 << 20
 
 @dataclass(slots=True)
 class MappedTrials:
-    """Trials whose columns are in a temporary file. `ordered`: room in it for all values once more."""
+    """Trials whose columns are in a temporary file. `ordered`: room in it for the
+    sorted values and the differences of pairs."""
 
     trials: Trials
     warnings: list[str]
-    file: mmap.mmap
     ordered: Values
     used: int = 0
     since: int = 0
 
     def keep(self, values: Values) -> Values:
-        """The same values, moved to the file; at most as many as there are trials in all."""
+        """The same values, moved to the file; at most one and a half times as many as there are trials."""
         begin, self.used = self.used, self.used + values.size
         self.ordered[begin : self.used] = values
         self.since += values.size
         if self.since > RELEASE:
             self.since = 0
-            self.file.madvise(mmap.MADV_DONTNEED)
+            self.trials.release()
         return self.ordered[begin : self.used]
 
 
@@ -67,7 +67,7 @@ class _Names:
     def codes(self, name: str, column: Any, blank: bool = False) -> Codes:
         batch = coded(name, column, blank)
         found = [self.numbers.setdefault(each, len(self.numbers)) for each in batch.names]
-        return np.array(found, dtype=np.int32)[batch.codes]
+        return np.asarray(np.array(found, dtype=np.int32)[batch.codes])
 
 
 @dataclass(slots=True)
@@ -105,8 +105,7 @@ class _Runs:
 
     def codes(self, column: Any, random: Flags) -> Codes:
         keys, _, codes = self._keys(column, random)
-        ranks: Codes = np.array([self.rank[key] for key in keys], dtype=np.int32)[codes]
-        return ranks
+        return np.asarray(np.array([self.rank[key] for key in keys], dtype=np.int32)[codes])
 
     def _keys(
         self, column: Any, random: Flags
@@ -141,7 +140,7 @@ def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
     room = _Room.of(rows, "run" in wanted)
     fill = _Fill.of(count, room)
     _scan(table, wanted, fill.add, lambda done: progress("reading", rows + done, 2 * rows))
-    room.file.madvise(mmap.MADV_DONTNEED)
+    room.release()
     kinds, test_names = tuple(count.metrics.numbers) or ("",), tuple(count.tests.numbers)
     of_series = tuple(kinds[key % WIDTH] for key in fill.series.tolist())
     tests = (fill.series // WIDTH).astype(np.int32)
@@ -155,11 +154,12 @@ def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
         run=room.run,
         timed=timed if room.run is not None else False,
         metrics=of_series if "metric" in wanted else (),
+        release=room.release,
     )
     warnings = [] if timed or room.run is None else [UNTIMED]
     if "position" in table.names:
         warnings.append(NO_POSITIONS.format(rows=rows))
-    return MappedTrials(trials, warnings + read.missing(fill.failed, rows, trials.metrics), room.file, room.ordered)
+    return MappedTrials(trials, warnings + read.missing(fill.failed, rows, trials.metrics), room.ordered)
 
 
 def _scan(
@@ -221,7 +221,7 @@ class _Fill:
         ends = np.cumsum(sizes)
         for number, (start, end) in enumerate(zip((ends - sizes).tolist(), ends.tolist(), strict=True)):
             room.series[start:end] = number
-        room.file.madvise(mmap.MADV_DONTNEED)
+        room.release()
         return cls(count, room, series, ends - sizes)
 
     def add(self, batch: dict[str, Any], _begin: int) -> int:
@@ -239,7 +239,7 @@ class _Fill:
         self.since += order.size
         if self.since > RELEASE:
             self.since = 0
-            self.room.file.madvise(mmap.MADV_DONTNEED)
+            self.room.release()
         return order.size
 
 
@@ -254,11 +254,15 @@ class _Room:
     run: Codes | None
     random: Flags
 
+    def release(self) -> None:
+        """Unmap the pages; what was written stays in the file."""
+        self.file.madvise(mmap.MADV_DONTNEED)
+
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
         """Raises UsageError where the file system has no room; /var/tmp, because /tmp may be in memory."""
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
-        size = rows * (8 + 8 + 4 + (4 if with_runs else 0) + 1)
+        size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -269,11 +273,11 @@ class _Room:
 
         at = 0
 
-        def column(kind: type[np.generic]) -> NDArray[Any]:
+        def column(kind: type[np.generic], size: int = rows) -> NDArray[Any]:
             nonlocal at
-            found = np.frombuffer(mapped, kind, rows, at)
+            found = np.frombuffer(mapped, kind, size, at)
             at += found.nbytes
             return found
 
-        value, ordered, series = column(np.float64), column(np.float64), column(np.int32)
+        value, ordered, series = column(np.float64), column(np.float64, rows + rows // 2), column(np.int32)
         return cls(mapped, value, ordered, series, column(np.int32) if with_runs else None, column(np.bool_))

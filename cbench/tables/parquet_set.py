@@ -14,7 +14,7 @@ from cbench.tables import read
 from cbench.tables.columns import ColumnError, trials
 from quiet import UsageError
 
-BATCH = 1 << 20
+BATCH = 1 << 18
 """Rows that a scan holds at a time."""
 
 

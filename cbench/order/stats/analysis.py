@@ -143,7 +143,9 @@ def analyze(
     for number, rows in enumerate(slices):
         one = _series(trials, number, rows, before, gone, pair, times)
         fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
-        series.append(replace(one, fixed=fixed, random=random))
+        away = None if one.away is None else keep(one.away)
+        ties = None if one.test is None else replace(one.test, lengths=None)  # as long as the values, and used no more
+        series.append(replace(one, fixed=fixed, random=random, away=away, test=ties))
         if progress is not None:
             progress("analyzing", number + 1, len(slices))
     if trials.host is not None and not rules.published:
@@ -161,7 +163,9 @@ def analyze(
 
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
     """The rows that do not count: failed ones, and what these take with them. None where all count."""
-    failed = np.isnan(trials.value)
+    failed = np.empty(trials.value.size, dtype=bool)
+    for part in trials.blocks():
+        failed[part] = np.isnan(trials.value[part])
     if not failed.any():
         return None
     if trials.run is None or (rules.failures == TRIAL and not rules.published):
