@@ -135,7 +135,7 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
         (("--", "true", "no-such-program"), "no-such-program: no such program"),
         (("--", "true", "false"), "false: ended with 1 (--ignore-failure measures it all the same)"),
         (("--resume", "/none.db"), "/none.db: no such file"),
-        (("--resume", "x.db", "--seed", "2"), "--resume takes the options of the stored comparison: leave --seed away"),
+        (("--resume", "x.db", "--seed", "2"), "--resume takes the options of the stored comparison: omit --seed"),
         (("-o", "/", "--", "true", "true"), "/: is a directory"),
         (("--cpu", "999", "--", "true", "true"), "--cpu 999: "),
     ],
