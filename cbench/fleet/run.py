@@ -152,7 +152,9 @@ class Fleet:
         self._fetched_s[name] = time.monotonic()
 
     def _due(self, name: str, node: NodeState, growing: bool) -> bool:
-        if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW) or node.trials_done <= node.fetched:
+        if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW):
+            return False
+        if node.state != FINISHED and node.trials_done <= node.fetched:  # a finished store has more than its trials
             return False
         recent = time.monotonic() - self._fetched_s.get(name, -FETCH_S) < FETCH_S
         return not (growing and node.state == RUNNING and recent)

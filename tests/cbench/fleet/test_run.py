@@ -9,11 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cbench.fleet import ansible, run, state
+from cbench.jobs.status import FINISHED, RUNNING
 from quiet import QuietError, UsageError
 from tests.cbench.fleet.nodes import BIN, fleet, hosts, inventory, once, order, study
 from tests.cbench.running import CBENCH, comes, error_line
@@ -148,3 +150,12 @@ def test_the_state_is_the_same_after_reading_it_back(tmp_path: Path) -> None:
     state.store(tmp_path, before)
     assert state.load(tmp_path) == before
     assert os.access(BIN, os.X_OK)
+
+
+def test_a_store_that_had_all_its_trials_before_it_finished_is_fetched_again(tmp_path: Path) -> None:
+    node = state.NodeState(state=FINISHED, trials_done=4, trials=4, fetched=4, finished=True)
+    state.store(tmp_path, state.FleetState("1", str(study(tmp_path)), "hosts").with_node("n", node))
+    each = run.Fleet(tmp_path, -1, lambda _: None)
+    assert each._due("n", node, growing=True)
+    assert not each._due("n", replace(node, complete=True), growing=True)
+    assert not each._due("n", replace(node, state=RUNNING), growing=True)
