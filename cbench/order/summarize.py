@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from math import isfinite, nan
 from typing import Literal, TypeVar, cast
@@ -15,6 +15,7 @@ from cbench.machine.passport import UnlikeFact
 from cbench.order import claims, verdict
 from cbench.order.predecessors import NAMED_PAIRS, carry_over, earlier_effects, name_of, predecessor_effects
 from cbench.order.result import (
+    ORDERS,
     IntervalRule,
     LabelMedian,
     LabelTest,
@@ -81,7 +82,7 @@ def summarize(
     level_of_test = rules.alpha if published else claimed[0].level / max(tested, 1) if claimed else corrected
     tests = {
         result.name: _test(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
-        for result, yes in zip(analysis.results, _significant(effects, rules.alpha), strict=True)
+        for result, yes in zip(_releasing(trials, analysis.results), _significant(effects, rules.alpha), strict=True)
     }
     design = _design(trials, analysis, (*warnings, *_blocked(analysis), *verdict.not_compared(tests)))
     outcome = OrderResult(
@@ -106,6 +107,14 @@ def summarize(
     if _extreme(trials):
         outcome = _finite(outcome)
     return replace(outcome, verdict=tuple(verdict.verdict(outcome)))
+
+
+def _releasing(trials: Trials, results: Sequence[SeriesResult]) -> Iterator[SeriesResult]:
+    """All series; the memory of values that are in a file is released now and then."""
+    for number, result in enumerate(results):
+        yield result
+        if number % 20 == 0:
+            trials.release()
 
 
 def _matters(claimed: Sequence[claims.Claim]) -> bool:
@@ -374,8 +383,9 @@ def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
 def _across(trials: Trials, analysis: Analysis) -> pairwise.OrderComparison:
     """Pairs of tests with one metric."""
     bounds = []
-    for samples in ([result.fixed for result in analysis.results], [result.random for result in analysis.results]):
-        intervals = [sample.interval(analysis.level, analysis.rules.published) for sample in samples]
+    for order in ORDERS:
+        parts = (each.fixed if order == "fixed" else each.random for each in _releasing(trials, analysis.results))
+        intervals = [part.interval(analysis.level, analysis.rules.published) for part in parts]
         lows = [nan if each is None else each.low for each in intervals]
         bounds.append((lows, [nan if each is None else each.high for each in intervals]))
     groups: dict[str, list[int]] = {}
