@@ -31,7 +31,7 @@ def find(name: str) -> Workload:
             return workload
     known = ", ".join(workload.name for workload in WORKLOADS)
     close = did_you_mean(name, (workload.name for workload in WORKLOADS))
-    raise UsageError(f"unknown workload {name!r}{close}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION")
+    raise UsageError(f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION{close}")
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, int]:

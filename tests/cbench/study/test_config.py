@@ -136,7 +136,7 @@ WRONG = [
     (
         'workload = "hash"',
         'workload = "hsh"',
-        "s.toml:11: test[2].workload: unknown workload 'hsh'; did you mean hash?: use ",
+        "s.toml:11: test[2].workload: unknown workload 'hsh': use ",
     ),
     ('workload = "hash"', 'workload = "none.c:f"', "s.toml:11: test[2].workload: /tmp/none.c: no such file"),
     ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': one of value"),
