@@ -214,7 +214,7 @@ def test_the_perfect_number_is_the_one_of_the_technical_note() -> None:
 
 def test_an_exponent_whose_number_is_not_perfect_is_refused() -> None:
     assert registry.find("perfect").check is not None
-    with pytest.raises(UsageError, match=r"perfect: exponent=11: one of 2, 3, 5, 7, 13, 17, 19, 31"):
+    with pytest.raises(UsageError, match=r"perfect: exponent=11: must be one of 2, 3, 5, 7, 13, 17, 19, 31"):
         registry.parameters(registry.find("perfect"), {"exponent": 11}, quick=False)
 
 
