@@ -8,7 +8,7 @@ import sys
 from tests.lab.guest import snapshot
 from tests.lab.guest.observe import busy_loops
 
-NOISE = "quiet noise --cpus 2 --duration 3 --no-trace"
+NOISE = "quiet noise --cpus 2 --duration 3 --threshold 100us --no-trace"
 MEASURE = "cbench run hash --trials 100 --cpu 2 --no-trace"
 MOST_LINES = 7
 NEXT = """\
