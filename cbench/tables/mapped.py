@@ -71,7 +71,7 @@ class _Names:
 
 
 @dataclass(slots=True)
-class _Runs:
+class _RunRanks:
     """Runs by name and order, with the first row of each; `changes`: how often the run changes from row to row."""
 
     first: dict[tuple[float | str, bool], int] = field(default_factory=dict)
@@ -165,7 +165,7 @@ def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
 def _scan(
     table: ParquetSet,
     columns: Sequence[str],
-    add: Callable[[dict[str, Any], int], int],
+    add: Callable[[read.ArrowColumns, int], int],
     progress: Callable[[int], None],
 ) -> None:
     """Every batch of rows. `add`: gets a batch and its first row, and returns how many rows it has."""
@@ -186,14 +186,14 @@ class _Count:
     with_runs: bool
     tests: _Names = field(default_factory=_Names)
     metrics: _Names = field(default_factory=_Names)
-    runs: _Runs = field(default_factory=_Runs)
+    runs: _RunRanks = field(default_factory=_RunRanks)
     rows: dict[int, int] = field(default_factory=dict)
 
-    def series(self, batch: dict[str, Any]) -> NDArray[np.int64]:
+    def series(self, batch: read.ArrowColumns) -> NDArray[np.int64]:
         codes = self.tests.codes("test", batch["test"]).astype(np.int64) * WIDTH
         return codes + self.metrics.codes("metric", batch["metric"], blank=True) if "metric" in batch else codes
 
-    def add(self, batch: dict[str, Any], begin: int) -> int:
+    def add(self, batch: read.ArrowColumns, begin: int) -> int:
         series, random = self.series(batch), orders_of(batch["order"])
         keys, numbers = np.unique(series, return_counts=True)
         for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
@@ -224,7 +224,7 @@ class _Fill:
         room.release()
         return cls(count, room, series, ends - sizes)
 
-    def add(self, batch: dict[str, Any], _begin: int) -> int:
+    def add(self, batch: read.ArrowColumns, _begin: int) -> int:
         number = np.searchsorted(self.series, self.count.series(batch)).astype(np.int32)
         order = np.argsort(number.astype(np.uint16) if self.series.size <= 2**16 else number, kind="stable")
         here = np.bincount(number, minlength=self.series.size)

@@ -45,13 +45,13 @@ class ParquetSet:
                     raise UsageError(f"{lacking}: no column {name}, which {having} has")
         return cls(tuple(files), tuple(rows), names[0])
 
-    def columns(self, wanted: Sequence[str]) -> dict[str, Any]:
+    def columns(self, wanted: Sequence[str]) -> read.ArrowColumns:
         """Whole columns in memory. Raises UsageError and ColumnError."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
             return read.arrow_columns(self._dataset(wanted).to_table(columns=list(wanted), **_frugal(arrow)), arrow)
 
-    def batches(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: Sequence[str]) -> Iterator[read.ArrowColumns]:
         """The columns of at most BATCH rows at a time, in the rows' order. Raises UsageError and ColumnError."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
@@ -128,5 +128,5 @@ def read_set(table: ParquetSet, metrics: Sequence[str] = ()) -> tuple[Trials, li
     return found, warnings + read.missing(count, found.value.size, found.metrics)
 
 
-def _frugal(arrow: Any) -> dict[str, Any]:
+def _frugal(arrow: Any) -> read.ArrowColumns:
     return {"memory_pool": arrow.system_memory_pool()}

@@ -19,6 +19,8 @@ from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, Coded, ColumnError, trials
 from quiet import UsageError
 
+ArrowColumns = dict[str, Any]  # a name, and an array of pyarrow, which has no types
+
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric", "host")
 NUMBERS = ("value", "position")
