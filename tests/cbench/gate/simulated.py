@@ -27,8 +27,8 @@ def normal(draw: random.Random) -> float:
 @dataclass(frozen=True)
 class SimulatedGate:
     """Effects are log ratios. slower: of test 7 in new. drift: of the host, from block to block. second: at the second
-    position. blocks: a fixed number, None: until the threshold can be found in all tests, or 200 blocks. layout: the
-    standard deviation of builds, drawn for each arm.
+    position. blocks: a fixed number, None: until the threshold can be found in all tests, or 200 blocks. layouts: the
+    number of builds of each arm; layout: their standard deviation.
     """
 
     noise: Draw = normal
