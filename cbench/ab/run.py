@@ -25,7 +25,7 @@ from cbench.external.result import CommandsResult, commands_result
 from cbench.machine.describe import describe
 from cbench.model import Trial
 from cbench.results import json_object
-from cbench.store.database import reading
+from cbench.store.database import has_content, reading
 from cbench.store.store import Store
 from cbench.study import lock
 from cbench.study.host_check import inside_profile
@@ -56,7 +56,7 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
     with alone:
         if path and resumed:
             before = stored.read(path)  # which another process may have gone on with
-        elif path and path.is_file() and path.stat().st_size:
+        elif path and has_content(path):
             raise UsageError(f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
             layouts = stage_layouts(before.options, folder, show, tell)

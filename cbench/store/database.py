@@ -258,6 +258,20 @@ def has_study(connection: sqlite3.Connection) -> bool:
     return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
 
 
+def has_content(path: Path) -> bool:
+    """Whether anything is in it, of whatever kind: not in what a kill left of a store that was being made."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    _recover(path)
+    try:
+        with reading(path), contextlib.closing(_connect(path, "ro")) as connection:
+            if _version(path, connection) == 0:
+                return False
+            return has_study(connection) or bool(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+    except QuietError:  # another program's, or damaged
+        return True
+
+
 def study_kind(path: Path) -> str | None:
     """The kind of the study in a store, None where there is none; QuietError for what is no store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:

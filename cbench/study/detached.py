@@ -19,6 +19,7 @@ from pathlib import Path
 
 from cbench.console import tell
 from cbench.results import to_json
+from cbench.store.database import has_content
 from cbench.study import auto_resume, lock
 from cbench.study.resets import reboot
 from quiet import QuietError, Reader, Refused, UsageError, save
@@ -115,7 +116,7 @@ def start_again(store: Path) -> DetachedJob:
 
 def start_new(store: Path, kind: str) -> DetachedJob:
     """start_again() for a store that must not have content yet. Raises QuietError."""
-    if store.is_file() and store.stat().st_size and not lock.held(store):
+    if not lock.held(store) and has_content(store):
         raise UsageError(f"{store}: is there already; go on with: cbench {kind} resume {store} --detach")
     return start_again(store)
 

@@ -49,7 +49,7 @@ def main() -> int:
         report["found"] = shown()
         for profile in ("as-is", "strict", str(MINE)):
             report[profile] = trip(profile)
-        report["apply"] = quiet("apply", "--profile", str(MINE))
+        report["apply"] = quiet("apply", "--all", "--profile", str(MINE))
         report["applied"] = shown()
         report["run"] = quiet("run", "--profile", str(MINE), "--", "sh", "-c", LOOK)
         report["restore"] = quiet("restore")
