@@ -57,6 +57,7 @@ def test_both_print_their_version(program: str) -> None:
     assert done.stdout.startswith(f"{program} ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

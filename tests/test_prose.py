@@ -49,6 +49,7 @@ def avoidable(text: str) -> list[str]:
     return [f"{text.count(chr(10), 0, use.start()) + 1}: {' '.join(use[0].split())}" for use in WORD.finditer(text)]
 
 
+@pytest.mark.slow
 def test_no_text_uses_a_word_that_our_style_avoids() -> None:
     files = [each for each in tracked() if not each.startswith(EXCLUDED)]
     if not files:

@@ -27,6 +27,7 @@ def claims(analysis: BlockAnalysis) -> bool:
     return any(each.outcome in (FASTER, SLOWER) for each in analysis.arms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "simulated",
     [
@@ -134,6 +135,7 @@ def test_times_without_any_noise_are_analyzed() -> None:
     assert found.effect == 0
 
 
+@pytest.mark.slow
 def test_an_interval_over_layouts_includes_their_variance() -> None:
     simulated = Simulated(b=0.01, layouts=10, layout=0.02, blocks=100)
     found = [simulated.analysis(number).arms[0].shift for number in range(STUDIES)]

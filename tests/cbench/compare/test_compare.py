@@ -224,6 +224,7 @@ def test_nothing_against_nothing_is_equal_in_enough_processes(
     assert one(path, path)["verdict"].startswith(said)
 
 
+@pytest.mark.slow
 def test_a_pipe_is_refused_before_it_is_opened(a: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for sides in ((a, tmp_path / "pipe"), (tmp_path / "pipe", a)):

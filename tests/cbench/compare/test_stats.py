@@ -54,6 +54,7 @@ def test_with_many_ties_the_normal_approximation_is_scipys() -> None:
     assert isclose(found.p, 0.027095201796419822, rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SMALL, SMALL)
 def test_the_exact_p_is_the_share_of_all_choices_that_are_as_extreme(a: list[int], b: list[int]) -> None:

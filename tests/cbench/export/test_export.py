@@ -193,6 +193,7 @@ def test_parquet_without_pyarrow_is_one_line_that_says_how(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_parquet_has_the_rows_of_csv_with_exact_values_where_pyarrow_is_installed(tmp_path: Path) -> None:
     path = stored(tmp_path / "s.db", [[HUGE, 5]])
     command = ["export", str(path), "--format", "parquet", "-o", str(tmp_path / "x.parquet")]

@@ -15,6 +15,7 @@ from tests.cbench.running import CBENCH, cbench, comes, error_line
 QUICK = ("run", "--quick", "--counter", "wall")
 
 
+@pytest.mark.slow
 def test_a_command_is_measured_in_at_most_twelve_lines() -> None:
     done = cbench(*QUICK, "--", "true", "-x")
     assert done.returncode == 0, done.stderr
@@ -71,6 +72,7 @@ def test_ctrl_c_ends_the_command_and_says_that_nothing_was_kept(tmp_path: Path) 
     assert comes(lambda: not Path("/proc", started.read_text().strip()).exists())
 
 
+@pytest.mark.slow
 def test_a_stored_command_is_compared_process_by_process_and_exported(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     commands = ("--command", "true", "--command", "sleep 0.03")

@@ -52,6 +52,7 @@ def check(path: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({kind for _, kind, *_ in FIXTURES}))
 def test_200_damaged_files_are_read_or_refused_in_one_line(kind: str, tmp_path: Path) -> None:
     files = [DATA / file for file, each, *_ in FIXTURES if each == kind]

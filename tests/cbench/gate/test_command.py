@@ -181,6 +181,7 @@ def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) 
     assert (error.get("message") or "").startswith("cbench is not installed on this runner")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -296,6 +297,7 @@ def test_each_arm_keeps_one_result_a_block(tmp_path: Path, command: str) -> None
     assert json.loads(compared.stdout)["tests"]
 
 
+@pytest.mark.slow
 def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: Path) -> None:
     file, other = str(tmp_path / "gate.toml"), str(tmp_path / "x")
     for options, says in (
@@ -311,6 +313,7 @@ def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: P
         assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:
     done = cbench("gate", str(tmp_path / "none.toml"))
     assert done.returncode == 2

@@ -117,6 +117,7 @@ def test_a_detached_study_that_fails_says_why(folder: Path) -> None:
     assert "every trial failed" in detached.last_message(folder / "s.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [

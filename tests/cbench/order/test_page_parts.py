@@ -49,6 +49,7 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
     assert {row[0] for row in (*page.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -64,6 +65,7 @@ def test_the_legend_says_by_which_definitions_the_table_was_made(changes: dict[s
     assert said in paged(study(["a"]), **changes)
 
 
+@pytest.mark.slow
 def test_symbols_and_words_of_the_table_are_explained() -> None:
     found = Outline(paged(study(NAMES)))
     explained = found.text("dt") + found.text("dd")
@@ -109,6 +111,7 @@ def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_a
     assert [str(row[-1])[-1] for row in page.predecessors(none).rows] == ["○"] * 5
 
 
+@pytest.mark.slow
 def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_counted() -> None:
     names = [f"t{number}" for number in range(200)]
     made = analysed(study(names, n=150))[0]

@@ -90,6 +90,7 @@ def test_its_abridgments_keep_what_the_technical_note_keeps(
         )
 
 
+@pytest.mark.slow
 def test_the_aliquot_program_has_frame_pointers_where_they_are_asked_for(tmp_path: Path) -> None:
     levels = load(SCREENS / "tn1855" / "screen.toml").factor("fp").levels
     source, program = SCREENS / "tn1855" / "aliquot.c", tmp_path / "aliquot"

@@ -55,6 +55,7 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
     assert [row[:4] for row in rows(tmp_path / "s.db")] == [(0, 0, 0, None)]
 
 
+@pytest.mark.slow
 def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_path: Path) -> None:
     """With all that it has started, in whatever session; what an earlier, stored trial has left running is kept."""
     tests = {"server": "echo $$ >>servers; sleep 300 >/dev/null 2>&1 & echo $! >>servers; echo 1", **LONG}
@@ -111,6 +112,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -> None:
     """The limit on a file's size gives the same kind of error from the kernel as a full disk or a quota."""
     tests = {"wide": "head -c 60000 /dev/zero | tr '\\0' x; echo; echo 7", "other": "echo 8"}

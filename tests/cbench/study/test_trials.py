@@ -161,6 +161,7 @@ command = "echo 3"
 """
 
 
+@pytest.mark.slow
 def test_workloads_and_commands_are_in_one_study_and_hints_are_reported_once(tmp_path: Path) -> None:
     (tmp_path / "f.c").write_text("#include <stdint.h>\nuint64_t twice(void *s, uint64_t n) { return 2 * n; }\n")
     done = order("run", written(tmp_path, WORKLOADS), folder=tmp_path)

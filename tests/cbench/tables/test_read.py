@@ -329,6 +329,7 @@ def test_without_pyarrow_parquet_is_refused_with_what_to_install(
     refused(path, "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_pandas_and_scipy_are_not_loaded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"

@@ -96,6 +96,7 @@ def counted(store: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -54,6 +54,7 @@ def test_tests_that_look_at_one_boot_are_run_by_one_process(request: pytest.Fixt
         assert [name for name in visits if "@visit-" not in name] == []
 
 
+@pytest.mark.slow
 def test_a_failed_test_says_how_to_repeat_it(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n\npytestmark = [pytest.mark.lab, pytest.mark.parametrize('number', [1, 2])]\n\n\n"

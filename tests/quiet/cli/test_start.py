@@ -46,6 +46,7 @@ def test_plain_options_are_called_directly(arguments: tuple[str, ...]) -> None:
     assert plain(arguments) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed: str) -> None:
     plant(tmp_path, machine(4))
@@ -56,6 +57,7 @@ def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed:
     assert done.stdout == ("" if ">&-" in closed.split() else whole.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2</dev/null"])
 @pytest.mark.parametrize("program", ["quiet plan --root nope", "quiet explain nope", "cbench compare nope nope"])
 def test_an_error_that_nobody_can_read_keeps_its_exit_code(program: str, redirected: str) -> None:

@@ -67,6 +67,7 @@ def written(quiet: Quiet, tree: Path, sequence: str) -> set[str]:
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upward", [False, True], ids=["absolute links", "relative links"])
 @pytest.mark.parametrize("what", ["files", "folders", "new files"])
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -138,6 +139,7 @@ def soon() -> Iterator[None]:
     signal.alarm(0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("make", [fifo, endless, huge, folder, loop])
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
     assert planned(again(str(root), tmp_path)) == planned(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpus", [None, "0", "1-2", "3"])
 def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
     root = tree(tmp_path / "machine")

@@ -117,6 +117,7 @@ def test_a_split_is_lawful_for_both_sides_or_there_is_none(
         assert sparse or neighbours(rest)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     st.booleans(),

@@ -119,6 +119,7 @@ def test_one_line_has_all_cpus_of_a_cause(tmp_path: Path, clock: Clock) -> None:
     assert machine.texts == ["IRQ 131 nvme0q7 fired 3 times on CPUs 2-3 in 10 s"]
 
 
+@pytest.mark.slow
 def test_the_tick_of_a_cpu_that_has_one_is_a_line_an_hour(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock, nohz_full="")
     for _ in range(720):
@@ -260,6 +261,7 @@ def test_cpus_are_watched_without_a_profile(tmp_path: Path, quiet: Quiet) -> Non
     assert (asked.code, asked.out.count("\n")) == (0, 1)
 
 
+@pytest.mark.slow
 def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Clock) -> None:
     machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
     for _ in range(30):

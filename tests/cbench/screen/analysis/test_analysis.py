@@ -168,6 +168,7 @@ def test_a_dependency_on_the_boot_is_found_inside_of_a_level(tmp_path: Path) -> 
     assert any(line.startswith("values depend on the batch: value at os=1 (90 %") for line in made["verdict"])
 
 
+@pytest.mark.slow
 def test_what_was_planted_is_found_and_nothing_else(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "planted.csv", screens.planted()), chosen=BOTH)
     found = {

@@ -107,6 +107,7 @@ def test_what_cannot_be_tested_is_reported_before_it_runs(tmp_path: Path) -> Non
     assert "cannot be tested: one batch per level of h" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_the_time_it_takes_is_reported_where_an_earlier_run_knows_it(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1"))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0

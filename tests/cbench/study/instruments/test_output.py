@@ -168,6 +168,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
 def test_much_that_is_no_json_is_refused_at_once(what: str) -> None:
     text, why = LONG[what]

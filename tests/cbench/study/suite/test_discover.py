@@ -57,6 +57,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("names", "status", "keys", "why"), WRONG, ids=[why for *_, why in WRONG])
 def test_what_is_wrong_is_one_line_that_names_the_key(
     names: tuple[str, ...], status: int, keys: dict[str, str], why: str, tmp_path: Path
