@@ -80,6 +80,7 @@ def test_in_quiet_only_the_host_starts_programs() -> None:
     assert starters == {"quiet.host.programs", "quiet.host.hold"}
 
 
+@pytest.mark.slow
 def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
     named = {
         name

@@ -39,6 +39,7 @@ def reported(page: Path, *arguments: str | Path) -> None:
     assert "</html>" in page.read_text()
 
 
+@pytest.mark.slow
 def test_stored_trials_are_compared_and_exported(tmp_path: Path) -> None:
     data = stored_run(tmp_path / "a.db", noisy(1000, 4, 20, 1))
     done = without_c("compare", data, data, "--json")

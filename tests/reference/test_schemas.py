@@ -116,6 +116,7 @@ def test_the_example_of_the_gate_page_validates() -> None:
     assert errors("gate", tomllib.loads("\n".join(line.strip() for line in example.splitlines()))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["quiet status", "quiet plan", "quiet plan --profile strict", "quiet verify --duration 0"]
 )

@@ -52,6 +52,7 @@ def test_identical_arms_are_not_called_different(simulated: Simulated) -> None:
     assert sum(claims(simulated.analysis(number)) for number in range(STUDIES)) <= 1
 
 
+@pytest.mark.slow
 def test_a_difference_of_one_percent_is_found_at_noise_of_one_percent() -> None:
     found = [Simulated(b=0.01).analysis(number).arms[0] for number in range(STUDIES)]
     assert sum(each.outcome == SLOWER for each in found) >= 0.6 * STUDIES

@@ -195,6 +195,7 @@ def test_only_time_is_slower_and_a_count_is_larger(unit: str, word: str, tmp_pat
         b.unlink()
 
 
+@pytest.mark.slow
 def test_a_test_with_a_zero_is_left_out_with_its_reason_and_the_others_are_compared(tmp_path: Path) -> None:
     faults = {**CYCLES, "name": "page-faults", "unit": "faults"}
     a = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1))
@@ -289,6 +290,7 @@ def test_processes_measured_in_turn_need_no_condition(tmp_path: Path) -> None:
     assert "if the host" not in row["verdict"]
 
 
+@pytest.mark.slow
 def test_the_outcomes_of_many_tests_are_counted_and_corrected_for_their_number(tmp_path: Path) -> None:
     a, b = tmp_path / "a.db", tmp_path / "b.db"
     for number, scale in enumerate((1e6, 1.0002e6, 1.2e6)):

@@ -103,6 +103,7 @@ def test_a_profile_is_applied_once_restored_once_and_shown_as_a_diff(tmp_path: P
     assert (applied, restored) == ([True, False], [True, False])
 
 
+@pytest.mark.slow
 def test_ansible_is_imported_by_nothing_but_the_modules_that_run_on_nodes() -> None:
     package = COLLECTIONS.parents[1]
     others = [path for path in package.rglob("*.py") if not path.is_relative_to(COLLECTIONS)]

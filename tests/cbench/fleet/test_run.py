@@ -107,6 +107,7 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
         subprocess.run(["umount", tmp_path / "nodes"], check=True)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(study(tmp_path))
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))

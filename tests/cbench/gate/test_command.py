@@ -243,6 +243,7 @@ def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: s
     assert error.get("message") == error_line(done)
 
 
+@pytest.mark.slow
 def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
     begun, report = tmp_path / "begun", tmp_path / "gate.xml"
     written(tmp_path, f"old = 'touch {begun}; exec sleep 600'\nnew = 'true'\nshell = true\n")
@@ -266,6 +267,7 @@ def test_braces_of_the_shell_are_no_placeholders(tmp_path: Path) -> None:
     assert "2 blocks are too few; raise blocks" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_option_is_named_where_it_is_wrong(tmp_path: Path) -> None:
     done = gate(tmp_path, "--new", "true {result}", text="old = 'true'\nnew = 'true'\n")
     assert error_line(done) == "--new: {result}: unknown; here may be {results}, {program}"

@@ -133,6 +133,7 @@ def test_what_cannot_run_detached_is_refused_at_once(folder: Path, words: list[s
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_job_of_another_boot_is_not_taken_for_a_process_of_this_one(folder: Path) -> None:
     mine = detached.DetachedJob(("order", "run", "s.toml"), str(folder), os.getpid(), 1, "another")
     assert not mine.alive

@@ -65,6 +65,7 @@ def test_the_size_of_the_environment_needs_no_build() -> None:
     assert "bytes of environment" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_one_line_without_an_option_that_layout_lacks() -> None:
     done = cbench("layout", "--preset", "environment", "--run", "false")
     assert done.returncode == 2

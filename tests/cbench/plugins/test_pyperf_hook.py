@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 
 import pyperf
+import pytest
 
 from cbench.formats.registry import read
 from cbench.plugins.pyperf_hook import QuietHook
 
 BENCHMARK = """
 import pyperf
+import pytest
 runner = pyperf.Runner(processes=2, values=2, warmups=1, loops=10)
 runner.bench_func("sum", sum, range(100))
 """
 
 
+@pytest.mark.slow
 def test_each_run_has_its_interruptions_in_its_metadata(tmp_path: Path) -> None:
     (tmp_path / "bench.py").write_text(BENCHMARK)
     done = subprocess.run(

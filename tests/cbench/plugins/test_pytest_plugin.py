@@ -51,6 +51,7 @@ def test_the_rounds_of_a_benchmark_are_kept_with_what_interrupted_it(tmp_path: P
     assert '"interrupted"' in (tmp_path / "own.json").read_text()
 
 
+@pytest.mark.slow
 def test_without_the_option_nothing_of_cbench_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import sys\ndef pytest_sessionfinish():\n    print([n for n in sys.modules if n.startswith('cbench.')])\n"

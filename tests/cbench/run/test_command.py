@@ -65,6 +65,7 @@ def test_every_trial_is_in_the_file_as_it_was_measured(tmp_path: Path) -> None:
     assert series[0].run.command[-2:] == (str(path), "--json")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
@@ -134,12 +135,14 @@ def test_what_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> No
     assert f"{workload} does not run in the kernel; " in error_line(done)
 
 
+@pytest.mark.slow
 def test_without_the_module_the_message_says_how_to_get_it() -> None:
     done = cbench("run", "hash", "--quick", "--in-kernel")
     assert done.returncode == 3
     assert error_line(done).startswith("--in-kernel")
 
 
+@pytest.mark.slow
 def test_the_overhead_is_taken_off_only_when_asked_for() -> None:
     for subtract in (False, True):
         (result,) = measured("empty", subtract=subtract, trials=50)["results"]

@@ -55,6 +55,7 @@ def test_the_numbers_of_a_result_fit_together() -> None:
     assert all(0 <= polluted["trial"] < 60 and polluted["cause"] for polluted in result["polluted"])
 
 
+@pytest.mark.slow
 def test_twice_the_rounds_take_about_twice_the_time() -> None:
     short, long = (
         min(measured("hash", trials=100, params=[f"n={n}"])["results"][0]["trials"]) for n in (5_000, 10_000)
@@ -85,6 +86,7 @@ def test_the_table_shows_two_cpus_side_by_side_with_their_interruptions() -> Non
     assert all(line.startswith("cbench: ") for line in done.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_a_fixed_warm_up_is_kept_to() -> None:
     for warmup in (0, 7, 23):
         assert measured("hash", params=["n=1000"], warmup=str(warmup))["results"][0]["warmup"] == warmup

@@ -168,6 +168,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path,
     assert planted.read_text().startswith("a,b,c,iteration")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -113,6 +113,7 @@ def test_a_sequence_that_ends_or_goes_round_is_followed_as_far_as_it_goes(tmp_pa
         assert subprocess.run([str(program), start], capture_output=True, text=True, check=True).stdout == said
 
 
+@pytest.mark.slow
 def test_without_perf_the_technical_notes_experiment_is_refused_in_one_line(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -179,6 +179,7 @@ def program(tmp_path: Path, name: str, *arguments: str, **environment: str) -> s
     )
 
 
+@pytest.mark.slow
 def test_use_computes_less_directly_after_warm_only(tmp_path: Path) -> None:
     order = ["use", "warm", "use", "use", "warm", "inert-1", "use", "inert-2", "use"]
     assert program(tmp_path, "planted/lookup.py", "reset").returncode == 0

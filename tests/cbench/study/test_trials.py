@@ -65,6 +65,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "why"), FAILURES, ids=[why for _, why in FAILURES])
 def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path: Path) -> None:
     made = one(f"echo 17 >&2; {line}", tmp_path, timeout_s=0.3)
@@ -118,6 +119,7 @@ def test_json_may_follow_other_lines_and_have_dots_in_its_keys(tmp_path: Path) -
     assert made.values == {"": (1234.0, "1234")}
 
 
+@pytest.mark.slow
 def test_counts_are_of_the_command_and_all_that_it_starts_and_of_nothing_else() -> None:
     """The kernel's clock of running tasks stands in for the PMU, which a virtual machine may lack."""
     loop = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"

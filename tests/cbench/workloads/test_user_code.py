@@ -88,6 +88,7 @@ def test_the_compilers_own_messages_are_shown(tmp_path: Path) -> None:
     assert error_line(done) == "broken.c: does not compile, see above (exit code 1)"
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_is_one_line_and_exit_2(source: Path) -> None:
     done = cbench("run", f"{source}:sum", env={"CC": "no-such-compiler -m64"})
     assert done.returncode == 2

@@ -169,6 +169,7 @@ def test_no_file_of_a_tree_blocks_a_command_or_fills_the_memory(
         assert len(done.err) < 1000
 
 
+@pytest.mark.slow
 def test_a_link_to_itself_is_recorded_as_a_link(quiet: Quiet, tree: Path, tmp_path: Path) -> None:
     actions = next((tree / "sys/kernel/irq").glob("*/actions"))
     actions.unlink()
@@ -176,6 +177,7 @@ def test_a_link_to_itself_is_recorded_as_a_link(quiet: Quiet, tree: Path, tmp_pa
     assert quiet("record", "--root", tree, tmp_path / "all.tgz").code == 0
 
 
+@pytest.mark.slow
 def test_a_recording_of_a_tree_takes_no_file_from_outside(quiet: Quiet, tree: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the secret word\n")
     (tree / "proc/cmdline").unlink()
@@ -219,6 +221,7 @@ def test_readers_that_are_gone_leave_no_descriptor_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 def test_no_module_builds_a_path_below_the_root_itself() -> None:
     joined = re.compile(r"\.root \+|\.root\}\{|\.root\}/(?!\")")
     product = [path for package in ("quiet", "cbench") for path in (CHECKOUT / package).rglob("*.py")]

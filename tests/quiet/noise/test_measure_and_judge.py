@@ -270,6 +270,7 @@ def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.S
     assert nobody_of(command.pid)
 
 
+@pytest.mark.slow
 def test_an_impatient_user_is_one_line_too(cpu: int) -> None:
     command, _ = started(cpu)
     for _ in range(20):

@@ -68,6 +68,7 @@ def test_a_busy_command_is_observed_on_its_cpu_by_counts() -> None:
     assert "not asked for" in result.limits[0]
 
 
+@pytest.mark.slow
 def test_a_task_that_competes_is_named_with_its_number() -> None:
     with forked(lambda: spin(1e9)) as rival:
         result = observed(lambda: spin(0.1))

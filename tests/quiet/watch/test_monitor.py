@@ -89,6 +89,7 @@ def test_an_interval_in_which_nothing_came_is_no_line(tmp_path: Path, clock: Clo
     assert machine.reported == []
 
 
+@pytest.mark.slow
 def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     for _ in range(500):

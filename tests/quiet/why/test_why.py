@@ -100,6 +100,7 @@ def test_an_unknown_command_is_one_line_and_nothing_is_run() -> None:
     assert done.stderr == "quiet: error: no-such-command-here: no such command, or not executable\n"
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_executed_is_code_126(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_bytes(b"\x7fELF no program\n")
@@ -212,6 +213,7 @@ def test_the_terminals_interrupt_reaches_the_command_once() -> None:
     assert os.waitstatus_to_exitcode(status) == 11
 
 
+@pytest.mark.slow
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
     done = subprocess.run(
         ["nohup", sys.executable, "-m", "quiet", "why", "--", "sh", "-c", "kill -HUP $$; echo alive"],

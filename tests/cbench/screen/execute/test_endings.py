@@ -127,6 +127,7 @@ def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_a
     assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
 
 
+@pytest.mark.slow
 def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries_again(tmp_path: Path) -> None:
     way = "command = 'touch set'\nrestore = 'test -e may && rm -f set'"
     written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 2"))
@@ -144,6 +145,7 @@ def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.slow
 def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_that_works(tmp_path: Path) -> None:
     way = "command = 'true'\nrestore = 'false'"
     head = "iterations = 1\nsequence = ['off', 'on']"
@@ -160,6 +162,7 @@ def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_t
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == []
 
 
+@pytest.mark.slow
 def test_after_a_kill_9_status_and_the_analysis_say_what_is_still_set(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
     assert "still set on this host: c=on;" in screen("status", "e.db", folder=tmp_path).stdout
@@ -203,6 +206,7 @@ def test_what_an_experiment_that_is_gone_has_left_set_is_restored_by_the_next_of
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.slow
 def test_artefacts_that_were_changed_since_they_were_built_are_not_gone_on_with(tmp_path: Path) -> None:
     levels = {"0": "build = 'echo 1 >$CBENCH_BUILD/n'", "1": "build = 'echo 2 >$CBENCH_BUILD/n'"}
     text = experiment(factor("b", levels), HOLD, command=f"{WAITS}; cat $CBENCH_BUILD/n")

@@ -156,6 +156,7 @@ def test_clocks_count_a_command_and_nothing_before_it() -> None:
     assert BY_SOURCE["task-clock"].read("", idle, "/")[0] < 0.1
 
 
+@pytest.mark.slow
 def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
     before = queued()
     done = execute("sleep 0.3", "/", ENVIRONMENT, 60)

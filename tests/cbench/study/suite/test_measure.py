@@ -118,6 +118,7 @@ def test_the_order_of_results_counts_only_where_the_harness_writes_them_as_it_ru
         assert store.runs()[0].order == (2, 0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [
