@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -23,20 +24,32 @@ KEY, LEFT_OUT = "json_key", "json_left_out"
 """
 
 
+_PLAIN = frozenset((bool, int, float, str, type(None)))
+_NEVER = object()
+
+
+@cache
+def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
+    """Of each field its name, its key, and the value with which it is left out."""
+    return tuple(
+        (each.name, each.metadata.get(KEY, each.name), each.metadata.get(LEFT_OUT, _NEVER)) for each in fields(kind)
+    )
+
+
 def to_json(value: object) -> JsonValue:
     """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers stay as they are.
 
     numpy scalars become Python numbers. Raises TypeError for what has no JSON form.
     """
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, (bool, int, float, str)):  # noqa: UP038 - a tuple of types is faster
         return value
     if is_dataclass(value) and not isinstance(value, type):
         content: dict[str, JsonValue] = {}
-        for each in fields(value):
-            item = getattr(value, each.name)
-            if LEFT_OUT in each.metadata and item == each.metadata[LEFT_OUT]:
+        for name, key, left_out in _members(type(value)):
+            item = getattr(value, name)
+            if left_out is not _NEVER and item == left_out:
                 continue
-            content[each.metadata.get(KEY, each.name)] = to_json(item)
+            content[key] = item if type(item) in _PLAIN else to_json(item)
         return content
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}

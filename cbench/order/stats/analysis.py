@@ -15,7 +15,7 @@ from cbench.order.stats import brunner_munzel, paired, permutation, shift, withi
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
 from cbench.stats import median_ranks, multiple_testing, stratified
-from cbench.stats.kruskal import Kruskal, of_sorted
+from cbench.stats.kruskal import Kruskal, of_sorted, placements
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
@@ -262,24 +262,29 @@ def _series(
             None if each is None else each[counts] for each in (run, position, before, times)
         )
     inside = value[random]
-    fixed_part, random_part = _part(value[fixed], failed_fixed), _part(inside, failed_random)
+    ordered = None if position is None or not inside.size else within_run_effects.Ordered.of(inside)
+    fixed_part = _part(value[fixed], failed_fixed)
+    random_part = _part(inside, failed_random, None if ordered is None else ordered.values)
     test = p_permutation = None
     if fixed_part.values.size and random_part.values.size:
-        test = of_sorted([fixed_part.values, random_part.values])
+        placed = placements(fixed_part.values, random_part.values)
+        test = of_sorted([fixed_part.values, random_part.values], placed[0])
     p_studentised = p_spread = spread = ranks = interval = apart = None
     if test is not None:
         two = fixed_part.values, random_part.values
-        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two), brunner_munzel.spread_p(*two)
+        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two, placed), brunner_munzel.spread_p(*two)
         spread = brunner_munzel.spread_ratio(*two)
         if pair is not None and run is not None:
             matched = paired.matched(value, random, pair[run])
-            ranks = paired.signed_ranks(shift.differences(*matched))
-            apart = None if ranks is None else shift.relative(*matched)
-        interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL)
+            differences = shift.differences(*matched)
+            ranks = paired.signed_ranks(differences)
+            apart = None if ranks is None else shift.relative(*matched, differences)
+        interval = (
+            shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL, differences)
+        )
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
     places = against = first = drift = None
-    if position is not None and inside.size:
-        ordered = within_run_effects.Ordered.of(inside)
+    if position is not None and ordered is not None:
         places = within_run_effects.grouped(ordered, position[random])
         first = within_run_effects.first_trial(ordered, position[random])
         if before is not None:
@@ -322,10 +327,11 @@ def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
     return max(result.p_permutation, result.p_brunner_munzel or 0.0)
 
 
-def _part(values: Values, failed: int) -> OrderSample:
+def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSample:
+    """`ordered`: the same values, where they were sorted before."""
     if not values.size:
         return OrderSample(values, failed, np.nan, np.nan, np.nan)
-    ordered = np.sort(values)
+    ordered = np.sort(values) if ordered is None else ordered
     mean = float(values.sum()) / values.size
     away = ordered - mean
     return OrderSample(

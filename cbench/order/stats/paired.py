@@ -74,7 +74,7 @@ def signed_ranks(away: Values) -> SignedRanks | None:
     if away.size < FEWEST_PAIRS:
         return None
     size = np.abs(away)
-    order = np.argsort(size, kind="stable")
+    order = np.argsort(size)
     lengths = tied(size[order])
     ends = np.arange(1, away.size + 1) if lengths is None else np.cumsum(lengths)
     doubled = 2 * ends - (0 if lengths is None else lengths - 1)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import gcd, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ WORK = 4_000_000
 COARSE = 20_000_000
 """... where no approximation is good."""
 TABLES = 50_000
+MOST_KINDS = 17
+"""Of more different values there are certainly more tables: each value is in the sample or not."""
 SKEWED = 0.1
 """Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
 
@@ -70,6 +72,8 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
     """The same of a sum of other scores than ranks, one for each place: P(square' >= square) of its squared distance to
     its mean over its variance. None where there are more tables of the different values than TABLES."""
+    if lengths.size > MOST_KINDS:
+        return None
     n, k = first + second, min(first, second)
     ties = _counts(lengths, n)
     if _tables(ties, k) > TABLES:
@@ -78,12 +82,12 @@ def scored_p(square: float, lengths: Values, scores: Values, first: int, second:
 
 
 def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
-    return (1,) * n if lengths is None else tuple(int(each) for each in lengths)
+    return (1,) * n if lengths is None else tuple(lengths.astype(np.int64).tolist())
 
 
 def _cost(ties: tuple[int, ...], k: int) -> int:
     """Additions for each sum that the ranks can have."""
-    return sum(min(each, k) for each in ties) * (k + 1)
+    return int(np.minimum(np.array(ties), k).sum()) * (k + 1)
 
 
 def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
@@ -127,17 +131,18 @@ def _doubled(ties: tuple[int, ...]) -> list[int]:
 @lru_cache(maxsize=4096)
 def _scale(ties: tuple[int, ...], k: int) -> tuple[int, int]:
     """The largest step in which the doubled ranks lie, and how many of it the largest sum is above the smallest."""
-    ranks = _doubled(ties)
-    step = gcd(*(rank - ranks[0] for rank in ranks)) or 1
-    most, left = 0, k
-    for rank, length in zip(reversed(ranks), reversed(ties), strict=True):
-        taken = min(left, length)
-        most, left = most + taken * (rank - ranks[0]) // step, left - taken
-    return step, most
+    lengths = np.array(ties)
+    ends = np.cumsum(lengths)
+    above = 2 * ends - lengths - lengths[0]  # the doubled ranks, above the lowest
+    step = int(np.gcd.reduce(above)) or 1
+    taken = np.clip(k - (ends[-1] - ends), 0, lengths)  # of the highest values
+    return step, int((taken * above).sum()) // step
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
     """At most so many ways there are to say how many of each value are in the smaller sample."""
+    if len(ties) > MOST_KINDS:
+        return TABLES + 1
     found = 1
     for length in sorted(ties)[:-1]:
         found *= min(length, k) + 1
