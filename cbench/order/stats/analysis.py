@@ -16,11 +16,14 @@ from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
 from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted, placements
+from cbench.stats.shared_work import every
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
+SHARED = 300_000
+"""So many values are analyzed by several processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,26 +131,32 @@ class Analysis:
 def analyze(
     trials: Trials,
     rules: AnalysisRules,
-    keep: Callable[[Values], Values] = lambda values: values,
+    keep: Callable[[Values], Values] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Analysis:
     """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
 
-    `keep`: where the sorted values of each series are kept, for data that are not in memory.
+    `keep`: where the sorted values of each series are kept, for data that are not in memory. Many values that are in
+    memory are shared out to all CPUs.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
     before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
     times = runs_by_host(trials)
+
+
+    def one_series(number: int) -> SeriesResult:
+        return _series(trials, number, slices[number], before, gone, pair, times)
+
     series = []
-    for number, rows in enumerate(slices):
-        one = _series(trials, number, rows, before, gone, pair, times)
-        fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
-        away = None if one.away is None else keep(one.away)
-        ties = None if one.test is None else replace(one.test, lengths=None)  # as long as the values, and used no more
-        series.append(replace(one, fixed=fixed, random=random, away=away, test=ties))
-        if progress is not None:
-            progress("analyzing", number + 1, len(slices))
+    if keep is None:
+        many = trials.value.size >= SHARED
+        series = every(one_series, len(slices)) if many else [one_series(number) for number in range(len(slices))]
+    else:
+        for number in range(len(slices)):
+            series.append(_kept(one_series(number), keep))
+            if progress is not None:
+                progress("analyzing", number + 1, len(slices))
     if trials.host is not None and not rules.published:
         series = [_stratified(each, whole, rows, gone, pair) for each, rows in zip(series, slices, strict=True)]
     p = np.array([np.nan if (each := deciding_p(one, rules)) is None else each for one in series])
@@ -159,6 +168,11 @@ def analyze(
     tested = int((~np.isnan(p)).sum())
     level = 1 - rules.alpha / max(tested, 1) if rules.published else LEVEL
     return Analysis(rules, level, results, _sequence(trials))
+
+
+def _kept(one: SeriesResult, keep: Callable[[Values], Values]) -> SeriesResult:
+    fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
+    return replace(one, fixed=fixed, random=random, away=None if one.away is None else keep(one.away))
 
 
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
@@ -296,7 +310,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        test,
+        None if test is None else replace(test, lengths=None),  # as long as the values, and used no more
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
