@@ -100,8 +100,8 @@ def cases() -> tuple[Case, ...]:
         Case(
             "ceramic", "Ceramic strength, JAHANMI2, NIST, as one table", data.ceramic(), {"batch": effect(-77.8427)},
             ("batch", x("speed", "grit"), x("batch", "speed")),
-            "the batch matters most: means 688.9986 and 611.1560; speed*grit is second in both batches, and the effects "
-            "of the other factors are not the same in both",
+            "the batch matters most: means 688.9986 and 611.1560; speed*grit is second in both batches, and the "
+            "effects of the other factors are not the same in both",
         ),
         Case(
             "ceramic-1", "Ceramic strength, JAHANMI2, batch 1", data.ceramic_batch(1),

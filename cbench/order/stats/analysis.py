@@ -14,9 +14,10 @@ import numpy as np
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
+from cbench.order.stats.within_run_effects import narrow
 from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted, placements
-from cbench.stats.shared_work import every
+from cbench.shared_work import every
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
@@ -141,12 +142,11 @@ def analyze(
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
-    before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
-    times = runs_by_host(trials)
-
+    gone, pair, times = dropped(trials, rules), pairs_of(trials, rules), runs_by_host(trials)
+    before, position = narrow(trials.predecessors()), narrow(trials.position)
 
     def one_series(number: int) -> SeriesResult:
-        return _series(trials, number, slices[number], before, gone, pair, times)
+        return _series(trials, number, slices[number], position, before, gone, pair, times)
 
     series = []
     if keep is None:
@@ -257,6 +257,7 @@ def _series(
     trials: Trials,
     number: int,
     rows: slice,
+    position: Codes | None,
     before: Codes | None,
     gone: Flags | None,
     pair: Codes | None,
@@ -265,7 +266,7 @@ def _series(
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
     run, position, before, times = (
-        None if each is None else each[rows] for each in (trials.run, trials.position, before, times)
+        None if each is None else each[rows] for each in (trials.run, position, before, times)
     )
     failed_fixed = failed_random = 0
     if gone is not None and gone[rows].any():
@@ -293,9 +294,7 @@ def _series(
             differences = shift.differences(*matched)
             ranks = paired.signed_ranks(differences)
             apart = None if ranks is None else shift.relative(*matched, differences)
-        interval = (
-            shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL, differences)
-        )
+        interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL, differences)
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
     places = against = first = drift = None
     if position is not None and ordered is not None:

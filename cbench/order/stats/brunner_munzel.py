@@ -81,7 +81,7 @@ def spread_p(first: Values, second: Values) -> float | None:
         ends = np.cumsum(lengths).astype(np.intp)
         means = np.add.reduceat(scores, np.concatenate([[0], ends[:-1]])) / lengths
         scores = np.repeat(means, lengths.astype(np.intp))
-    middle = float(scores.mean())
+    middle = float(scores.sum() / scores.size)
     apart = scores - middle
     variance = float((apart * apart).sum()) / (m + n - 1) * m * n / (m + n)
     if not variance:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,7 +32,9 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
             if part in children:
                 found = _end(*children[part])
                 del children[part]
-            results += [function(number) for number in range(bounds[part], bounds[part + 1])] if found is None else found
+            results += (
+                [function(number) for number in range(bounds[part], bounds[part + 1])] if found is None else found
+            )
         return results
     finally:
         for process, memory in children.values():
@@ -55,6 +56,8 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
         return process, memory
     status = 1
     try:
+        import pickle
+
         gc.disable()  # which would copy what is shared
         with open(memory, "wb") as file:
             pickle.dump([function(number) for number in numbers], file, pickle.HIGHEST_PROTOCOL)
@@ -65,6 +68,8 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
 
 def _end(process: int, memory: int) -> list[T] | None:
     """The results, when the process has ended; None where it failed."""
+    import pickle
+
     _, status = os.waitpid(process, 0)
     with open(memory, "rb") as file:
         file.seek(0)
