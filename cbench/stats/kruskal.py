@@ -57,7 +57,7 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)
-    every.sort()
+    every.sort(kind="stable")  # merges what is sorted already
     lengths = tied(every)
     if len(groups) == 2:  # the pairs in which the first is above carry as much as the sum of its ranks
         first, second = groups

@@ -15,9 +15,9 @@ from cbench.order.stats import brunner_munzel, paired, permutation, shift, withi
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
 from cbench.order.stats.within_run_effects import narrow
+from cbench.shared_work import every
 from cbench.stats import median_ranks, multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted, placements
-from cbench.shared_work import every
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
@@ -291,7 +291,7 @@ def _series(
         spread = brunner_munzel.spread_ratio(*two)
         if pair is not None and run is not None:
             matched = paired.matched(value, random, pair[run])
-            differences = shift.differences(*matched)
+            differences = np.sort(shift.differences(*matched))
             ranks = paired.signed_ranks(differences)
             apart = None if ranks is None else shift.relative(*matched, differences)
         interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL, differences)

@@ -72,8 +72,8 @@ def spread_p(first: Values, second: Values) -> float | None:
     m, n = first.size, second.size
     if min(m, n) < FEWEST:
         return None
-    away = np.concatenate([np.abs(each - _on_the_grid(each)) for each in (first, second)])
-    order = np.argsort(away)
+    away = np.concatenate([part for each in (first, second) for part in _folded(each)])
+    order = away.argsort(kind="stable")  # merges its four parts, which are sorted
     scores = _scores(m + n)
     lengths = tied(away[order])
     means = scores
@@ -101,6 +101,13 @@ def spread_ratio(first: Values, second: Values) -> float | None:
 def _away(ordered: Values) -> Values:
     """From the median."""
     return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
+
+
+def _folded(ordered: Values) -> tuple[Values, Values]:
+    """The distances to the median of the values below it and of the others, both ascending."""
+    middle = _on_the_grid(ordered)
+    below = int(ordered.searchsorted(middle))
+    return middle - ordered[:below][::-1], ordered[below:] - middle
 
 
 def _on_the_grid(ordered: Values) -> float:

@@ -71,11 +71,13 @@ def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
 
 
 def signed_ranks(away: Values) -> SignedRanks | None:
-    """The test of paired differences; None of fewer than FEWEST_PAIRS."""
+    """The test of paired differences, which are sorted; None of fewer than FEWEST_PAIRS."""
     if away.size < FEWEST_PAIRS:
         return None
+    below = int(away.searchsorted(0.0))
+    away = np.concatenate([away[:below][::-1], away[below:]])
     size = np.abs(away)
-    order = np.argsort(size)
+    order = size.argsort(kind="stable")  # merges both halves, which are sorted
     lengths = tied(size[order])
     ends = np.arange(1, away.size + 1) if lengths is None else np.cumsum(lengths)
     doubled = 2 * ends - (0 if lengths is None else lengths - 1)

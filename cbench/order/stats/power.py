@@ -47,7 +47,7 @@ def spread(*samples: Values) -> Values:
 
 def walsh(away: Values) -> Values:
     """How far the means of each two of these paired differences lie from the middle of all of them."""
-    some = np.sort(away)
+    some = np.sort(away, kind="stable")  # at once where they are sorted
     if some.size > 2 * POINTS:
         some = _quantiles_of(some, 2 * POINTS)
     first, second = _pairs(some.size)
@@ -93,7 +93,7 @@ def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bo
     if wanted >= 1:
         return None
     place = ceil(wanted * apart.size) - 1
-    found = float(np.partition(apart, place)[place])
+    found = float(np.partition(apart, (place, min(place + 1, apart.size - 1)))[place])  # two: see shift.py
     return found if found <= LARGEST else None
 
 
