@@ -209,9 +209,10 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
     codes, numbers = _run_codes(column)
     both = codes.astype(np.int64) * 2 + random
     keys, first, inverse = unique(both)
+    names = keys // 2
     timed = True
-    if numbers is not None and np.unique(keys // 2).size == keys.size:
-        order = np.argsort(numbers[keys // 2], kind="stable")
+    if numbers is not None and np.unique(names).size == keys.size:
+        order = np.argsort(names if numbers is codes else numbers[names], kind="stable")
     else:
         order = np.argsort(first, kind="stable")
         timed = int((both[1:] != both[:-1]).sum()) + 1 == keys.size
@@ -243,8 +244,12 @@ def _runs_of_hosts(
     return run, timed
 
 
-def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
-    """A number for each run, and what these are by themselves where all are numbers."""
+def _run_codes(column: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """A number for each run, and what these are by themselves where all are numbers; twice the same where the numbers
+    of the column itself will do."""
+    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
+    if whole and -(2**52) < int(column.min()) <= int(column.max()) < 2**52:
+        return column, column
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")

@@ -48,22 +48,21 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
     different = n if lengths is None else lengths.size
-    ties: tuple[int, ...] = ()
     if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # else it is certainly too much
-        ties = _counts(lengths, n)
-        if _tables(ties, k) <= TABLES and len(ties) < n:
-            return _tail(h, *_enumerated(ties, k))
-        step, most = _scale(ties, k)
-        if _cost(ties, k) * (most + 1) <= WORK:
-            return _tail(h, *_distribution(ties, k, step))
+        whole = np.ones(n, dtype=np.int64) if lengths is None else lengths.astype(np.int64)
+        if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= TABLES:
+            return _tail(h, *_enumerated(_counts(lengths, n), k))
+        step, most = _scale(whole, k)
+        if _cost(whole, k) * (most + 1) <= WORK:
+            return _tail(h, *_distribution(_counts(lengths, n), k, step))
     square, third, fourth = _sums(lengths, n)
     excess = _excess(square, fourth, k, n)
     freedom = -6 / excess - 3 if excess < 0 else 0.0
     if freedom > 0 and abs(_skewness(square, third, k, n)) <= SKEWED:
         return beta_sf(h / (freedom + 1), 0.5, freedom / 2)
-    ties = ties or _counts(lengths, n)
-    step, most = _scale(ties, k)
-    cells = COARSE // _cost(ties, k)
+    ties = _counts(lengths, n)
+    step, most = _scale(np.array(ties), k)
+    cells = COARSE // _cost(np.array(ties), k)
     if cells < k:
         return chi2_sf(h, 1)
     return _tail(h, *_distribution(ties, k, step * most / cells))
@@ -85,9 +84,9 @@ def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
     return (1,) * n if lengths is None else tuple(lengths.astype(np.int64).tolist())
 
 
-def _cost(ties: tuple[int, ...], k: int) -> int:
+def _cost(ties: NDArray[np.int64], k: int) -> int:
     """Additions for each sum that the ranks can have."""
-    return int(np.minimum(np.array(ties), k).sum()) * (k + 1)
+    return int(np.minimum(ties, k).sum()) * (k + 1)
 
 
 def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
@@ -128,14 +127,12 @@ def _doubled(ties: tuple[int, ...]) -> list[int]:
     return ranks
 
 
-@lru_cache(maxsize=4096)
-def _scale(ties: tuple[int, ...], k: int) -> tuple[int, int]:
+def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
     """The largest step in which the doubled ranks lie, and how many of it the largest sum is above the smallest."""
-    lengths = np.array(ties)
-    ends = np.cumsum(lengths)
-    above = 2 * ends - lengths - lengths[0]  # the doubled ranks, above the lowest
+    ends = np.cumsum(ties)
+    above = 2 * ends - ties - ties[0]  # the doubled ranks, above the lowest
     step = int(np.gcd.reduce(above)) or 1
-    taken = np.clip(k - (ends[-1] - ends), 0, lengths)  # of the highest values
+    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # of the highest values
     return step, int((taken * above).sum()) // step
 
 
@@ -151,6 +148,7 @@ def _tables(ties: tuple[int, ...], k: int) -> int:
     return found
 
 
+@lru_cache(maxsize=1024)
 @np.errstate(over="ignore", invalid="ignore")
 def _binomial(length: int, most: int, share: float) -> Values:
     """P(x of `length` values), x up to `most`, if each is in the sample with this chance: in a table of values whose
