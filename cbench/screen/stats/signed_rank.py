@@ -86,7 +86,7 @@ def flip_test(scores: Values) -> Flipped | None:
 
 @lru_cache(maxsize=COUNTED)
 def _all_signs(n: int) -> Values:
-    """All ways to give n blocks signs, of which the first is plus."""
+    """All ways to give n blocks signs; the first is always plus."""
     return np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
 
 
