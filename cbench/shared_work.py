@@ -28,7 +28,7 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
                 children[part] = _begin(function, range(bounds[part], bounds[part + 1]))
         results: list[T] = []
         for part in range(parts):
-            found = None
+            found: list[T] | None = None
             if part in children:
                 found = _end(*children[part])
                 del children[part]

@@ -18,7 +18,7 @@ Draw = Callable[[np.random.Generator, int], Values]
 HEAD = "test,order,run,position,value"
 NORMAL: Draw = lambda draw, n: draw.normal(size=n)  # noqa: E731
 LONG: Draw = lambda draw, n: draw.lognormal(0, 0.5, size=n) / 0.604  # noqa: E731
-ONE_DIGIT: Draw = lambda draw, n: draw.normal(size=n).round(1)  # noqa: E731
+ONE_DIGIT: Draw = lambda draw, n: np.asarray(draw.normal(size=n).round(1), dtype=np.float64)  # noqa: E731
 FIVE: Draw = lambda draw, n: draw.choice(5, size=n, p=(0.1, 0.2, 0.4, 0.2, 0.1)).astype(float)  # noqa: E731
 TWO: Draw = lambda draw, n: draw.integers(0, 2, size=n).astype(float)  # noqa: E731
 RARE: Draw = lambda draw, n: 10.0 * (draw.random(n) < 0.05)  # noqa: E731
