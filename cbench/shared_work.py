@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -48,7 +49,9 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
     """A process for these numbers. Raises OSError."""
     memory = os.memfd_create("results")
     try:
-        process = os.fork()
+        with warnings.catch_warnings():  # pyarrow's threads have nothing to do in the new process
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = os.fork()
     except OSError:
         os.close(memory)
         raise

@@ -40,7 +40,9 @@ def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_meas
     done = validate(*FEW, *PLAIN, "--json", folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
     made = json.loads(done.stdout)
-    assert done.stderr.startswith("cbench: 6 trials: at least 0:00:02, for the etalon alone; the time left is shown from")
+    assert done.stderr.startswith(
+        "cbench: 6 trials: at least 0:00:02, for the etalon alone; the time left is shown from"
+    )
     assert made["trials_done"] == made["trials"] == 6
     assert [each["workload"] for each in made["workloads"]] == ["copy", "etalon"]
     copy, etalon = (each["metrics"] for each in made["workloads"])
