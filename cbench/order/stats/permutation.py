@@ -198,13 +198,16 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
         most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
+    end = 1  # of the sums that there are so far
     for score, length in zip(scores, ties, strict=True):
-        before = ways.copy()
+        before = ways[:, :end].copy()
         chances = _binomial(length, min(length, k), share)
-        ways *= chances[0]
+        ways[:, :end] *= chances[0]
         for x in range(1, chances.size):
-            if x * score <= most:
-                ways[x:, x * score :] += chances[x] * before[: k + 1 - x, : most + 1 - x * score]
+            first, width = x * score, min(end, most + 1 - x * score)
+            if width > 0:
+                ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # none is larger than this one
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))
