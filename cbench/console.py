@@ -69,11 +69,9 @@ def decimals(value: float, width: float) -> int:
 
 def write_json(result: object) -> None:
     """A result as one JSON object on stdout."""
-    import json
+    from cbench.results import json_text
 
-    from cbench.results import to_json
-
-    sys.stdout.write(json.dumps(to_json(result)) + "\n")
+    sys.stdout.write(json_text(result) + "\n")
 
 
 def table_console(width: int = 0) -> Console:

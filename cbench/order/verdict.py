@@ -230,7 +230,8 @@ def _varies(name: str, test: OrderTest, where: str) -> str:
     if not ratio:
         return name
     times = ratio if ratio > 1 else 1 / ratio
-    return f"{name} ({times:.2g} times {'more' if ratio > 1 else 'less'} {where})"
+    rounded = float(f"{times:.2g}")
+    return f"{name} (measured as {rounded:,g} times {'more' if ratio > 1 else 'less'} {where})"
 
 
 def _blind(result: OrderResult) -> str:

@@ -141,6 +141,7 @@ def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> Ra
     return RatioInterval(sqrt(below) * sqrt(above), low, high, level, attained)
 
 
+@lru_cache(maxsize=256)
 def interval_rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
     """Which ratio from each end bounds the interval, its level, and whether that is at least 1 - alpha."""
     if m + n <= EXACT_UP_TO:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cbench.stats.trials import Codes, Flags, Trials, Values
 from cbench.tables import read
-from cbench.tables.columns import UNTIMED, ColumnError, coded, named, numbers_of, orders_of, unique
+from cbench.tables.columns import UNTIMED, ColumnError, coded, first_rows, named, numbers_of, orders_of, unique
 from cbench.tables.parquet_set import BATCH, ParquetSet
 from quiet import UsageError
 
@@ -114,12 +114,13 @@ class _RunRanks:
         if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
             if column.dtype.kind == "f" and np.isnan(column).any():
                 raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
-            found, _, codes = unique(column)
+            found, codes = unique(column)
             names = [float(each) for each in found.tolist()]
         else:
             run = coded("run", column)
             names, codes = run.names, run.codes
-        keys, first, codes = unique(codes.astype(np.int64) * 2 + random)
+        keys, codes = unique(codes.astype(np.int64) * 2 + random)
+        first = first_rows(codes, keys.size)
         return [(names[key // 2], bool(key % 2)) for key in keys.tolist()], first, codes
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 
 from cbench.study.instruments import registry as instruments
 from cbench.study.instruments.instrument import SAMPLES, SYS, USER, WALL, HostInstrument
@@ -98,6 +100,16 @@ def text(options: ValidateOptions) -> str:
             "",
         ]
     )
+
+
+def duration(source: str) -> str:
+    """How long a validation takes, as far as that is known before its first trial."""
+    study = tomllib.loads(source)
+    samples, tests = study["study"]["repetitions"], [each["name"] for each in study["test"]]
+    etalons = samples * sum(name.split()[0] == ETALON for name in tests)
+    known = timedelta(seconds=round(etalons * about(source).etalon_s))
+    least = f" at least {known}, for the etalon alone;" if etalons else ""
+    return f"{samples * len(tests):,} trials:{least} the time left is shown from the end of the first trial on"
 
 
 def about(source: str) -> ValidationFacts:

@@ -49,6 +49,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
         file.write_text(text)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
+    tell(plan.duration(text))
     tell(f"{file} written: what is measured; the store is {data}")
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 

@@ -21,8 +21,7 @@ are in `tests/textbook/data.py` with their sources.
 p by itself is compared with the source's; the verdict's first line has one error rate of 5 % for all effects together
 (Holm's, or Lenth's step by step), so that an effect with p just below 0.05 stands in a line of its own.
 
-Of JAHANMI2 the strengths and batches were at hand, not the settings of the other factors. The analysis by batch, and
-the poisons' reciprocal scale, are not among the cases.
+The poisons' reciprocal scale is not among the cases.
 """
 
 

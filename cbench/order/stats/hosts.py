@@ -204,7 +204,7 @@ def _levels(levels: Sequence[float]) -> list[tuple[float, float] | None]:
 def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostOrders:
     p = interval = None
     if fixed.size and random.size:
-        signed = None if matched is None else paired.signed_ranks(shift.differences(*matched))
+        signed = None if matched is None else paired.signed_ranks(np.sort(shift.differences(*matched)))
         if signed is not None and matched is not None:
             p, interval = signed.p, shift.of_pairs(*matched, LEVEL)
         elif (test := kruskal.of_sorted([fixed, random])) is not None:

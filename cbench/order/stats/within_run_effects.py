@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import exp, inf, lgamma, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,13 @@ class Ordered:
         return cls(ordered, order, _ranks_of_sorted(ordered.size, lengths), lengths)
 
 
+def narrow(labels: Codes | None) -> NDArray[Any] | None:
+    """The same numbers in 16 bits where they fit, which sort by radix."""
+    if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
+        return labels
+    return labels.astype(np.int16)
+
+
 def grouped(values: Ordered, labels: Codes) -> Grouped | None:
     """Whether values depend on their label. None with fewer than two labels."""
     split = _split(values, labels)
@@ -126,10 +134,10 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
     others = n - split.sizes
     ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
     h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
-    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
+    passed = split.at - np.arange(n)  # how many others are below each value, less where its label starts
     ends = []
     for rank in ((others - 1) // 2, others // 2):
-        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
+        before = np.add.reduceat(passed <= np.repeat(rank - split.starts, split.sizes), split.starts, dtype=np.intp)
         ends.append(split.values[rank + before])
     medians_others = np.asarray((ends[0] + ends[1]) / 2)
     return AgainstOthers(_test(split), split.labels, split.sizes, _medians(split), medians_others, h)
@@ -208,14 +216,16 @@ def _split(values: Ordered, labels: Codes) -> _Split | None:
     if not n or np.isnan(values.values[-1]):
         return None
     of_each = labels[values.order]
-    narrow = of_each.astype(np.int16) if -1 <= int(of_each.min()) <= int(of_each.max()) < 2**15 else of_each
-    at = np.argsort(narrow, kind="stable")  # of narrow ones by radix
+    at = of_each.argsort(kind="stable")  # of narrow() ones by radix
     together = of_each[at]
-    starts = np.flatnonzero(together[1:] != together[:-1]) + 1
-    if not starts.size:
+    ends = (together[1:] != together[:-1]).nonzero()[0]
+    if not ends.size:
         return None
-    starts = np.concatenate([[0], starts])
-    sizes = np.diff(starts, append=n)
+    starts = np.zeros(ends.size + 1, dtype=np.intp)
+    np.add(ends, 1, out=starts[1:])
+    sizes = np.empty_like(starts)
+    sizes[-1] = n - starts[-1]
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
     away = np.add.reduceat(values.ranks[at], starts) - sizes * ((n + 1) / 2)
     return _Split(values.values, at, together[starts], starts, sizes, away, values.lengths)
 

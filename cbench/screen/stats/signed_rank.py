@@ -15,6 +15,7 @@ G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust cr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import erfc, exp, pi, sqrt
 
@@ -71,8 +72,7 @@ def flip_test(scores: Values) -> Flipped | None:
     statistic = float((white.sum(axis=0) ** 2).sum())
     least = 2.0 ** (1 - n)
     if n <= COUNTED:
-        signs = np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
-        every = ((signs @ white) ** 2).sum(axis=1)
+        every = ((_all_signs(n) @ white) ** 2).sum(axis=1)
         return Flipped(statistic, df, float(np.count_nonzero(every >= statistic * (1 - 1e-9))) * least)
     if n < df + 2:
         return None
@@ -82,6 +82,12 @@ def flip_test(scores: Values) -> Flipped | None:
     freedom = (df * (n - df) / (df - fourth) - 2) / n if fourth < df else 0.0
     p = beta_sf(min(statistic / n, 1.0), freedom * df / 2, freedom * (n - df) / 2) if freedom > 0 else 1.0
     return Flipped(statistic, df, max(p, least))
+
+
+@lru_cache(maxsize=COUNTED)
+def _all_signs(n: int) -> Values:
+    """All ways to give n blocks signs; the first is always plus."""
+    return np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
 
 
 def _chance(scores: Values) -> float:

@@ -40,6 +40,9 @@ def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_meas
     done = validate(*FEW, *PLAIN, "--json", folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
     made = json.loads(done.stdout)
+    assert done.stderr.startswith(
+        "cbench: 6 trials: at least 0:00:02, for the etalon alone; the time left is shown from"
+    )
     assert made["trials_done"] == made["trials"] == 6
     assert [each["workload"] for each in made["workloads"]] == ["copy", "etalon"]
     copy, etalon = (each["metrics"] for each in made["workloads"])
@@ -168,6 +171,13 @@ def test_a_validations_text_is_a_study_that_loads_with_every_workload_by_every_i
     read = {metric.source for test in study.tests for metric in test.metrics}
     assert {each.read.partition(":")[0] for each in found.instruments if not each.missing} - {"ticks"} <= read
     assert os.linesep not in study.name
+
+
+def test_its_duration_is_known_as_far_as_the_etalon_goes() -> None:
+    etalon = plan.text(ValidateOptions(workloads=("copy", "etalon"), instruments=("wall",)))
+    assert plan.duration(etalon).startswith("2,000 trials: at least 2:46:40, for the etalon alone; ")
+    copy = plan.text(ValidateOptions(workloads=("copy",), instruments=("wall",)))
+    assert plan.duration(copy) == "1,000 trials: the time left is shown from the end of the first trial on"
 
 
 def test_another_studys_text_is_no_validation() -> None:
