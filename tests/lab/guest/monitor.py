@@ -115,7 +115,7 @@ def watching(report: Report, *options: str) -> Iterator[Watch]:
 
 
 def rounds(report: Report, number: int, seconds: float) -> None:
-    vars(monitor)["SHARE"] = 1.0  # as often as the interval says, though the emulator is slow
+    vars(monitor)["COUNTS_SHARE"] = 1.0  # as often as the interval says, though the emulator is slow
     report["rounds"] = []
     for _ in range(number):
         found: Report = {"without": passed(seconds)}
