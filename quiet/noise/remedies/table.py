@@ -13,14 +13,10 @@ from collections.abc import Collection, Mapping
 
 from quiet.noise.attribute import Cause
 from quiet.noise.remedies import interrupts, outside, tasks, timers
-from quiet.noise.remedies.remedy import BOOT, KNOB, NONE, Remedy
+from quiet.noise.remedies.remedy import BOOT, KNOB, NONE, Remedies, Remedy
 
-REMEDIES = tuple(
-    item._replace(kind=kind)
-    for part in (timers, interrupts, tasks, outside)
-    for kind, items in part.REMEDIES.items()
-    for item in items
-)
+_BY_KIND: Remedies = {**timers.REMEDIES, **interrupts.REMEDIES, **tasks.REMEDIES, **outside.REMEDIES}
+REMEDIES = tuple(item._replace(kind=kind) for kind, items in _BY_KIND.items() for item in items)
 
 
 def remedy(

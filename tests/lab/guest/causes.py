@@ -72,12 +72,12 @@ COMMON: Mapping[str, Callable[[Loads], None]] = {
     "irq": provoke.device,
     "tasks": pinned,
     "workqueue": provoke.works,
-    "net.rps": provoke.packets,
     "static_keys.timestamps": provoke.timestamps,
+    "watchdog.cpus": provoke.watchdogs,
     "thermald": daemon("thermald", READS),
     "rivals": daemon("tuned", SWITCHES),
 }
-CAUSES = {**COMMON, "watchdog.cpus": provoke.watchdogs}
+CAUSES = {**COMMON, "irqbalance": daemon("irqbalance", RESIZES)}
 CAUSES_OF_A_HOST = {**COMMON, "services": daemon("packagekit", RESIZES)}
 """By the one knob that removes each."""
 
