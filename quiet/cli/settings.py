@@ -83,7 +83,7 @@ def explain(name: str | None, as_json: bool) -> int:
     from quiet.boot.parameters.registry import known
     from quiet.cli import json_output, text, text_boot
     from quiet.knobs.registry import BY_NAME, KNOBS
-    from quiet.noise.remedies import stopped_by
+    from quiet.noise.remedies.table import stopped_by
 
     if name is None:
         if as_json:

@@ -207,6 +207,11 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
         return Cause(UNKNOWN, "after the trace's end")
     if not explained and gap.length < ticks(STALL_NS):
         return Cause(STALL, "processor stall")
+    return not_accounted(virtual)
+
+
+def not_accounted(virtual: bool) -> Cause:
+    """The cause of time that this kernel does not account for: never firmware, which takes a count of SMIs."""
     return Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
 
 
@@ -215,21 +220,21 @@ def name_smis(done: Account, counted: int | None) -> None:
 
     As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
     """
-    outside = Cause(HOST, OUTSIDE)
-    if counted is None or outside not in done.totals:
+    untraced = Cause(HOST, OUTSIDE)
+    if counted is None or untraced not in done.totals:
         return
-    found = [(took, at) for at, each in enumerate(done.explained) for cause, took in each.parts if cause == outside]
+    found = [(took, at) for at, each in enumerate(done.explained) for cause, took in each.parts if cause == untraced]
     smis = {at for _, at in sorted(found, reverse=True)[:counted]}
     named = {True: Cause(HOST, FIRMWARE), False: Cause(HOST, NOT_SMI)}
     for took, at in found:
         cause = named[at in smis]
-        done.explained[at].parts = [(cause, took) if part[0] == outside else part for part in done.explained[at].parts]
+        done.explained[at].parts = [(cause, took) if part[0] == untraced else part for part in done.explained[at].parts]
         total = done.totals.setdefault(cause, Total())
         total.count += 1
         total.gaps += 1
         total.total += took
         total.longest = max(total.longest, took)
-    del done.totals[outside]
+    del done.totals[untraced]
 
 
 def _overlap(gap: Gap, frame: Frame) -> int:

@@ -16,9 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quiet.noise.attribute import (
-    HOST,
-    HYPERVISOR,
-    OUTSIDE,
     STALL,
     STALL_NS,
     UNKNOWN,
@@ -26,6 +23,7 @@ from quiet.noise.attribute import (
     Cause,
     Gap,
     Total,
+    not_accounted,
 )
 from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
@@ -109,7 +107,7 @@ def _unlike(gap: Gap, interruption: float) -> float:
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
     """A cause for each gap, as far as the evidence goes."""
-    outside = Cause(HOST, HYPERVISOR if known.virtual else OUTSIDE)
+    outside = not_accounted(known.virtual)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:
         if gap.flags & SWITCHED:

@@ -9,7 +9,7 @@ from quiet.cpulist import CpuSet
 from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.noise import clock, decode, events, names, tracefs
-from quiet.noise.attribute import HOST, HYPERVISOR, OUTSIDE, Cause
+from quiet.noise.attribute import not_accounted
 from quiet.noise.call_nesting import SWITCH, THREAD, TraceEvent
 from quiet.noise.clock import Clock
 from quiet.noise.command_frames import FORK, CommandFrames
@@ -50,7 +50,7 @@ class TraceObserver:
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks
-        self._outside = Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
+        self._outside = not_accounted(virtual)
         self._made = contextlib.ExitStack()
         self._seen = Observation(TRACE, migrations=0)
         self._early_sent: list[names.Sent] = []

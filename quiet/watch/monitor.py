@@ -1,6 +1,6 @@
 """Counts the interruptions of some CPUs at an interval, and reports, records and exports them.
 
-It runs on other CPUs, and its looks take at most 0.05 % of one: where they are dear, the interval grows.
+It runs on other CPUs, and takes at most 0.05 % of one: where its looks are dear, the interval grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quiet.watch.event_sources import StopSignals
 from quiet.watch.events import WatchEvent, WatchInterruption, WatchSummary
 from quiet.watch.history import HistoryWriter
 from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interruption, called
-from quiet.watch.rate_limit import SHARE, spent
+from quiet.watch.rate_limit import COUNTS_SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
 HOUR_S = 3600.0  # between two reports of what is expected, and at most between two of a cause that goes on
@@ -110,7 +110,7 @@ class Monitor:
 
     def _rest(self, began: float, now: float) -> None:
         """When the next look is due, after one that began with so much CPU time spent."""
-        self.at = max(self.at + self.interval_s, now + (spent() - began) / SHARE)
+        self.at = max(self.at + self.interval_s, now + (spent() - began) / COUNTS_SHARE)
         if self.at <= now:  # the machine was asleep
             self.at = now + self.interval_s
 

@@ -189,7 +189,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "norandmaps",
-        "switches address randomisation off for every program",
+        "switches address randomization off for every program",
         risk="one guard less for every program",
         takes=FLAG,
         runtime="the knob aslr, for one command alone or for the host",

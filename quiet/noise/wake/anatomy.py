@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause
+from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause, not_accounted
 from quiet.noise.call_nesting import (
     HRTIMER,
     IRQ,
@@ -80,13 +80,13 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: by how much two clocks may differ, and from which length on what the kernel does not account for is
-    `outside`'s: the hypervisor's or the firmware's.
+    """In ticks: by how much two clocks may differ, and from which length on time that the kernel does not account for
+    was spent outside of it. `virtual`: by the hypervisor.
     """
 
     slop: int
     far: int
-    outside: Cause
+    virtual: bool
 
 
 def dissect(
@@ -220,7 +220,7 @@ class _Spent:
         elif phase == TIMER_PHASE:
             yield Cause(IRQS_OFF, label(Cause(THREAD, "quiet-wake"))), rest
         elif rest > self.limits.far:
-            yield self.limits.outside, rest
+            yield not_accounted(self.limits.virtual), rest
         else:
             yield Cause(USER_RETURN if phase == RETURN_PHASE else SCHEDULER, ""), rest
 

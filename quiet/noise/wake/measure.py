@@ -12,7 +12,6 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
 from quiet.noise import clock, detector, tracefs
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, Cause
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
@@ -171,8 +170,7 @@ def _anatomy(
     around = [event for event in traced.events[slept.cpu] if since <= event.time <= until]
     due = each.ticks - ticks(each.latency)
     thread = _thread(slept, states, traced)
-    outside = Cause(HOST, HYPERVISOR if result.virtual else FIRMWARE)
-    limits = Limits(ticks(SLOP_NS), ticks(FAR_NS), outside)
+    limits = Limits(ticks(SLOP_NS), ticks(FAR_NS), bool(result.virtual))
     return dissect(around, traced.wakings, thread, due, each.ticks, traced.namers[slept.cpu], limits)
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from quiet.noise.attribute import IDLE, Cause
 from quiet.noise.budgets import Nanoseconds
 from quiet.noise.names import label
-from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.remedies.remedy import BOOT, KNOB
+from quiet.noise.remedies.table import remedy
 from quiet.noise.report import MAX_LATENCY, STOP_ABOVE, Exceeded
 from quiet.noise.wake.anatomy import PHASES
 from quiet.noise.wake.events_around import TimelineEvent

@@ -230,7 +230,8 @@ def test_dear_looks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch:
     spent = iter(0.1 * number for number in range(100))
     monkeypatch.setattr(monitor, "spent", lambda: next(spent))
     machine.look()
-    assert machine.monitor.at - clock.now == pytest.approx(0.1 / rate_limit.SHARE)
+    assert rate_limit.COUNTS_SHARE < 0.0005
+    assert machine.monitor.at - clock.now == pytest.approx(0.1 / rate_limit.COUNTS_SHARE)
 
 
 def test_after_the_machine_slept_one_look_makes_up_for_all(tmp_path: Path, clock: Clock) -> None:
