@@ -77,7 +77,7 @@ def write_json(result: object) -> None:
 
 
 def table_console(width: int = 0) -> Console:
-    """Where tables are printed: at least `width` columns wide, where that is no terminal.
+    """A console for tables: at least `width` columns wide if it is no terminal.
 
     What steers a terminal is written out in every text: names and units come from files of strangers.
     """

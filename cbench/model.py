@@ -82,7 +82,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Where a trial's number comes from; an unavailable counter says why in `why` and has no number at all.
+    """The source of a trial's number; an unavailable counter has the reason in `why` and no number at all.
 
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
     region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
@@ -144,7 +144,7 @@ TRACING, COUNTERS = "kernel tracing", "counters"
 
 @dataclass(frozen=True, slots=True)
 class CausesSource:
-    """Where the causes of a process's trials come from; `from_counters`: of how many trials from the counters alone."""
+    """The source of the causes of a process's trials; `from_counters`: of how many trials from the counters alone."""
 
     source: str = ""
     note: str = ""
@@ -256,7 +256,7 @@ class Ready:
 
 
 class Keeper(Protocol):
-    """Where a process's trials are kept while it still measures."""
+    """The place where a process's trials are kept while it still measures."""
 
     def begin(self, ready: Ready, settling: Settling) -> None:
         """Before the first trial that counts."""

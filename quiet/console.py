@@ -145,7 +145,7 @@ def ended(call: Callable[[], object], name: str) -> int:
 
 
 def _open_streams() -> None:
-    """Where whoever started this closed stdin, stdout or stderr: nothing is read or said there.
+    """Open stdin, stdout or stderr on /dev/null if the caller closed them: nothing is read or written there.
 
     The numbers are taken, so that no file that is opened later gets them and what is said lands in it.
     """

@@ -134,7 +134,7 @@ def _copied(source: Path, target: Path) -> str:
 
 
 def _digest(path: str) -> str:
-    """Of the content; "" where it cannot be read."""
+    """The SHA-256 of the content; "" if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Which arm runs when, and when there are enough blocks.
+"""Decide which arm runs when, and when there are enough blocks.
 
 A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that over
 each square every arm is equally often at each position and after each other arm; names and rows of each square are
@@ -21,7 +21,7 @@ FEWEST = 10
 GROWTH = 1.25
 """From look to look there are so many more blocks."""
 BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
-"""Why a measurement ended: it has the requested number of blocks, it can find the effect, or its time is over."""
+"""The reason for the end of a measurement: the requested blocks are done, the effect can be found, or time is up."""
 
 
 def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ class StoppingRule:
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
-        """Why no further block may begin, "" where one may. `spent_s`: the time of these blocks."""
+        """The reason why no further block may begin, "" if one may. `spent_s`: the time of these blocks."""
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS
         fewest = 1 if self.strict else self.first_look

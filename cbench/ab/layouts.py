@@ -72,7 +72,7 @@ def draw(preset: str, seed: int, number: int, objects: Sequence[str] = ()) -> Dr
 
 
 def placeholder(preset: str) -> str:
-    """What a build command must have, without which all builds are the same."""
+    """The placeholder that a build command must contain; without it all builds are the same."""
     return {LINK_ORDER: OBJECTS, FREE: SEED}.get(preset, LAYOUT)
 
 

@@ -37,7 +37,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
-    """What to compare and for how long. The first arm is the one that others are compared with.
+    """The programs to compare, and for how long. The others are compared with the first arm.
 
     `folder`: in which commands run; `repository`: of revisions, and `prefix`: the folder in it. `effect`: a share.
     `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found. `layouts`: builds of

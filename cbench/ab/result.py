@@ -50,7 +50,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """Of runs at one position in the block (from 1), or right after one arm: their times over those of the others.
+    """The effect of one position in the block (from 1) or one preceding arm: time relative to all other runs.
 
     `p`: that any position or predecessor matters; `matters`: `p` is at most `alpha`.
     """
@@ -184,7 +184,7 @@ def _round_up(seconds: float) -> int:
 
 
 def _causes(arms: Sequence[CommandResult]) -> tuple[CauseCount, ...]:
-    """Of all arms together, the most frequent first."""
+    """The causes over all arms, the most frequent first."""
     counts: dict[str, int] = {}
     for each in arms:
         for row in each.causes:

@@ -124,7 +124,7 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 
 @contextmanager
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
-    """What stores blocks in the requested file; whatever ends it, the whole ones so far are stored.
+    """A keeper that stores blocks in the requested file; whatever ends it, the complete ones so far are stored.
 
     A comparison that fails before its first block leaves no file.
     """

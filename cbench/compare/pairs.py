@@ -1,4 +1,4 @@
-"""Which tests of two files belong to each other, and which only look so."""
+"""Pair the tests of two files, and reject pairs that only look alike."""
 
 from __future__ import annotations
 

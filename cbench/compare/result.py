@@ -80,7 +80,7 @@ class CompareResult:
 
     @property
     def unjudged(self) -> str:
-        """Why no test could be judged; "" where one could."""
+        """The reason why no test could be judged; "" if one could."""
         if self.exit_code != suite.NOTHING_JUDGED:
             return ""
         return self.too_few or f"{self.counted}: see --verbose; more processes narrow the intervals"

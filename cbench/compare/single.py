@@ -77,7 +77,7 @@ def pair_name(a: TestSample, b: TestSample) -> str:
 
 
 def unlike(a: TestSample, b: TestSample) -> str:
-    """Why the values of two samples are not compared: their units or counters."""
+    """The reason why the values of two samples are not compared: their units or counters. "" if they are."""
     counters = a.unit == b.unit
     first, second = (
         (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)

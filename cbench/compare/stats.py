@@ -165,7 +165,7 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 
 
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
-    """What is claimed at `alpha`, with p-values that may be corrected for other comparisons.
+    """The claim at `alpha`, with p-values that may be corrected for other comparisons.
 
     A claim also needs its interval to agree. A difference counts as one where the estimate is beyond the threshold.
     """

@@ -71,7 +71,7 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """What is in one file only, what cannot be compared, and how the hosts differ, after `before`."""
+    """Print the tests of one file only, those that cannot be compared, and how the hosts differ, after `before`."""
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),

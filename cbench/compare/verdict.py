@@ -149,7 +149,7 @@ def _level(level: float) -> str:
 
 
 def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | None = None) -> list[str]:
-    """What a reader must know of it. `first`: the side that was measured before the other."""
+    """The notes that a reader needs. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
         lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B are different things")

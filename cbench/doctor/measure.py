@@ -80,7 +80,7 @@ class Examination:
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
-        """What stands for a process."""
+        """The headline of a process."""
         return one.headline if self.has_headlines else one.median
 
 
@@ -127,14 +127,14 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
 
 
 def headline(result: Result) -> float | None:
-    """What stands for a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
+    """The headline of a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
     if result.session.counter.calibration:
         return headline_of([result.trials], [result.trials], result.session.counter).value
     return float(median(trial.value for trial in result.trials))
 
 
 def cpu_times(text: str) -> dict[int, tuple[int, int]]:
-    """Of /proc/stat, for each CPU: idle and all ticks."""
+    """Idle and total ticks of each CPU, from the text of /proc/stat."""
     found: dict[int, tuple[int, int]] = {}
     for line in text.splitlines():
         name, *words = line.split() or [""]

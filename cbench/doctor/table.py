@@ -26,7 +26,7 @@ def report(result: DoctorResult) -> None:
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
-    """What is known, a name and a text each."""
+    """The facts, a name and a text each."""
     counter, width, core = result.counter, result.spread, result.core
     step = ""
     if result.step_share is not None:

@@ -101,7 +101,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written. `series`: None for what is no file of `cbench run`."""
+    """A written file. `series`: None unless the data are a file of `cbench run`."""
 
     format: str
     output: str | None

@@ -26,7 +26,7 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """What is in a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
+    """The content of a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
 
     `series`: of `cbench run`, None for a study's store and for other programs' files; `samples`: of the latter. `what`,
     `extra`: words for a store without series: what it is the store of, and what it has that a file of series cannot

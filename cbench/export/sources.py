@@ -58,7 +58,7 @@ SCREEN_WHOLE = ("run", "batch", "iteration", "position", "treatment", "begun_ns"
 
 
 def source_of(data: str, clean_only: bool) -> ExportSource:
-    """What is in a store, or in results of another program. UsageError without a trial."""
+    """Read a store, or results of another program. Raises UsageError if there is no trial."""
     if os.path.exists(data) and not is_store(Path(data)):
         return _of_samples(Path(data), clean_only)
     with Store.open(data) as store:

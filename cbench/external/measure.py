@@ -52,7 +52,7 @@ class CommandSeries:
 
 @dataclass(frozen=True, slots=True)
 class CommandSession:
-    """What commands are measured by, and on which CPUs. `empty`: times of an empty program in ns."""
+    """The means to measure commands, and the CPUs. `empty`: times of an empty program in ns."""
 
     runner: CommandRunner
     counter: Counter
@@ -247,7 +247,7 @@ def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """What is stored of a command before its trials."""
+    """The facts stored of a command before its trials."""
 
     workload: str
     cpu: int
@@ -292,7 +292,7 @@ class CommandKeeper:
 
 @contextmanager
 def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], None]) -> Iterator[CommandKeeper]:
-    """What stores the trials in the requested file."""
+    """A keeper that stores the trials in the requested file."""
     if options.output is None:
         yield CommandKeeper(None)
         return

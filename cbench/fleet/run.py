@@ -32,7 +32,7 @@ Show = Callable[[FleetState], None]
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """What `cbench fleet plan` prints. `steps`: sentences; nothing is contacted but the inventory."""
+    """The output of `cbench fleet plan`. `steps`: sentences; nothing is contacted but the inventory."""
 
     study: str
     kind: str
@@ -41,7 +41,7 @@ class FleetPlan:
 
 
 def plan(inventory: str | None, study: str) -> FleetPlan:
-    """What `run` would do. Raises UsageError."""
+    """Plan what `run` would do. Raises UsageError."""
     config = load(Path(study))
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:

@@ -1,4 +1,4 @@
-"""What a controller knows of its fleet: one small JSON file in DIR, replaced whole."""
+"""The controller's record of its fleet: one small JSON file in DIR, replaced as a whole."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _document(path: Path) -> JsonValue:
 
 
 def _times(sample: JsonValue) -> list[Number]:
-    """Of each sample. Older versions write an array of two instead of `iters` and `times`."""
+    """The time of each sample. Older versions write an array of two instead of `iters` and `times`."""
     if sample.is_list and len(sample.items()) == 2:
         iterations, times = (each.numbers() for each in sample.items())
     else:

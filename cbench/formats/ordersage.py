@@ -65,7 +65,7 @@ def lacking(names: Sequence[str]) -> str:
 
 
 def short_names(commands: Sequence[str]) -> dict[str, str]:
-    """Of each command its name without ./ before and .sh behind, where the rest is still unique."""
+    """The name of each command without the leading ./ and the trailing .sh, if the rest is still unique."""
     short = {each: each.removeprefix("./").removesuffix(".sh") for each in dict.fromkeys(commands)}
     return short if len(set(short.values())) == len(short) else {each: each for each in short}
 

@@ -48,7 +48,7 @@ class StoreReader(ResultReader):
 
 
 def _of_group(group: Group) -> TestSample:
-    """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
+    """The sample of a group; for calibrated cycles, the trials whose chains agree if some process has enough."""
     host = group.series[0].run.host
     every, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:

@@ -143,7 +143,7 @@ _KEYS = (
     (": --build: ", ": build: "),
     ("byte for byte: does --build use", "byte for byte: does build use"),
 )
-"""What other commands call options, and the gate keys of its file."""
+"""The options of other commands, and the gate keys of its file."""
 _FIRST = re.compile(r"--(build \(|cpu\b)")
 
 

@@ -29,7 +29,7 @@ WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
 IN_FILE_NAME = str.maketrans(" ", "-", "()")
 Values = Mapping[str, tuple[str, float]]
-"""Of one run: by test the unit, and the median of its samples."""
+"""The values of one run: the unit of each test, and the median of its samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class _Runs:
         }
 
     def _save(self, folder: Path, number: int) -> None:
-        """What the last run wrote, or its wall time as a file that `cbench compare` reads."""
+        """Save the output of the last run, or its wall time as a file that `cbench compare` reads."""
         folder.mkdir(parents=True, exist_ok=True)
         name = folder / f"{number:05}"
         if not self._config.reads_results:

@@ -27,7 +27,7 @@ Run = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to run where: a built-in workload on one CPU."""
+    """A load: a built-in workload on one CPU."""
 
     workload: str
     cpu: int
@@ -36,7 +36,7 @@ class Spec:
 
 @dataclass(slots=True)
 class Figures:
-    """What a load did, by its own account: calls, time it ran for (s), CPU time it got (s); None while it runs."""
+    """The figures a load reports: calls, time it ran for (s), CPU time it got (s); None while it runs."""
 
     calls: int | None = None
     seconds: float | None = None

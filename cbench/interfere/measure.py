@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class InterferePlan:
-    """What is to be measured. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
+    """The conditions to measure. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
 
     chosen: Sequence[Workload]
     params: Sequence[Params]

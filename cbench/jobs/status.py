@@ -56,7 +56,7 @@ def status(data: str) -> JobStatus:
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
-    """What the store says; `state` is FINISHED where it says so, else STOPPED. None: nothing is stored yet."""
+    """The state recorded in the store: FINISHED or STOPPED. None: nothing is stored yet."""
     if not path.is_file() or not path.stat().st_size:
         return None
     try:

@@ -28,7 +28,7 @@ SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
 PRIOR_KNOBS, PRIOR_MATTER = 8, 1
 """Before anything is known, one knob in eight is taken to matter."""
 UNLIKELY = 0.2
-"""Of a knob that a sum makes look inert, the share of that chance that is left."""
+"""The share of its chance that is left to a knob that a sum makes look inert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ProfileDifference:
 
 
 class Needs:
-    """Which knob may not be applied without which."""
+    """The requirements between knobs: which must be applied together with which."""
 
     def __init__(self, knobs: Iterable[ScreenedKnob]) -> None:
         knobs = tuple(knobs)
@@ -104,7 +104,7 @@ class Needs:
         self._needs = {knob.name: knob.needs for knob in knobs if knob.needs in known}
 
     def of(self, name: str) -> tuple[str, ...]:
-        """What this knob needs, and what that needs."""
+        """The requirements of this knob, and their own requirements."""
         chain: list[str] = []
         while (name := self._needs.get(name, "")) and name not in chain:
             chain.append(name)

@@ -34,7 +34,7 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """What is screened here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
+    """The knobs to screen here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
     `rest`: the housekeeping CPUs as the profile has them."""
 
     profile: str
@@ -56,7 +56,7 @@ class KnobPlan:
 
 
 def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
-    """Which knobs are screened. Raises UsageError or Refused where there are none."""
+    """Plan which knobs are screened. Raises UsageError or Refused if there are none."""
     profile = load_profile(options.profile)
     if options.without:
         profile = profile._replace(knobs={k: v for k, v in profile.knobs.items() if k not in options.without})

@@ -33,7 +33,7 @@ def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
 
 
 def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
-    """What is executed for one measurement."""
+    """The command line of one measurement."""
     start = [sys.executable, "-P", "-m"]
     if not options.of.command:
         seconds = f"{options.duration / WINDOWS:g}"
@@ -78,7 +78,7 @@ def interrupts(lines: Any) -> float:
 
 
 def of_times(times: list[float], response: str) -> float:
-    """Of the times of all runs, in their order."""
+    """The response from the times of all runs, in their order."""
     middle = median(times)
     if response == "median":
         return middle

@@ -9,7 +9,7 @@ from quiet import KNOBS, UsageError
 
 @dataclass(frozen=True, slots=True)
 class KnobResponse:
-    """What is measured under each application: less is better.
+    """A response measured under each application: less is better.
 
     unit: of the values that are shown; scale: these times `scale` are stored as whole numbers. adds: whether causes add
     up. command: whether a command or workload is measured, or the CPUs themselves.
@@ -87,7 +87,7 @@ class KnobOptions:
 
     @property
     def of(self) -> KnobResponse:
-        """What is measured."""
+        """The response that is measured."""
         return RESPONSES[self.response]
 
 

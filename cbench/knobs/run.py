@@ -43,7 +43,7 @@ def search_of(screening: StoredScreening) -> Search:
 
 
 def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
-    """What a screening here would be. Changes nothing. Raises QuietError."""
+    """The design of a screening on this host. Changes nothing. Raises QuietError."""
     began = time.monotonic()
     plan = planned(options, reader or Reader())
     planning = time.monotonic() - began

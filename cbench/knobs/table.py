@@ -91,7 +91,7 @@ def verified(found: KnobsResult) -> str:
 
 
 def below(found: KnobsResult) -> list[str]:
-    """What limits it."""
+    """The limitations of the result."""
     said = []
     if found.inert:
         least = (

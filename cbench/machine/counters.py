@@ -68,7 +68,7 @@ def vendor(host: Reader) -> str:
 
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
-    """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
+    """The counters to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
     tries: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))

@@ -1,4 +1,4 @@
-"""Which CPUs to measure on."""
+"""Select the CPUs to measure on."""
 
 from __future__ import annotations
 

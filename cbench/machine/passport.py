@@ -57,7 +57,7 @@ class Passport:
         return cls(**known, unknown=unknown) if known else None
 
     def differences(self, other: Passport) -> tuple[str, ...]:
-        """What differs of the facts that both know: "kernel 6.1.0 and 6.12.3"."""
+        """The differences between facts that both have: "kernel 6.1.0 and 6.12.3"."""
         lines = []
         for name in FACTS:
             mine, theirs = getattr(self, name), getattr(other, name)

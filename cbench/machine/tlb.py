@@ -122,7 +122,7 @@ def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
 
 
 def decode(cpuid: Cpuid) -> TlbLevels:
-    """What the processor says."""
+    """Decode the TLB levels that the processor reports."""
     head = cpuid(0, 0)
     if head is None:
         return TlbLevels("not known: only x86 processors report their TLB sizes to a program")

@@ -19,7 +19,7 @@ MOST_PROCESSES = 1000
 PAGE = 4096
 MOST_BYTES = 65536
 ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
-"""What drawn sizes are multiples of: a stack is aligned to 16 bytes, a buffer to a cache line."""
+"""The alignment of drawn sizes: a stack is aligned to 16 bytes, a buffer to a cache line."""
 
 
 @dataclass(frozen=True, slots=True)

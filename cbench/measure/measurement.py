@@ -17,7 +17,7 @@ from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
-"""Of calibrated cycles, when nobody asks for a number: how many times as many trials there are at most as are kept."""
+"""Calibrated cycles without a requested number of trials: measure at most this many times as many as are kept."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
 """Makes the keeper for a workload's trials: the CPU, the process's number from 0, and its job."""
 

@@ -198,7 +198,7 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """What is known of a suite beside its orders.
+    """The results of a suite beside its orders.
 
     isolated: "no", "yes", or "both", where isolated runs take the place of fixed ones: what is called fixed is theirs.
     earlier: of each test the one that, by running anywhere before it, changes it most. carry_over: only with "both".
@@ -257,7 +257,7 @@ class OrderResult:
 
     @property
     def arms(self) -> tuple[str, str]:
-        """What was compared, for headings: fixed and random order, or isolated tests and one process for all."""
+        """The names of the two arms for headings: fixed and random order, or isolated tests and one process for all."""
         return ("isolated", "in-process") if self.suite and self.suite.isolated == "both" else ORDERS
 
     @property
@@ -267,7 +267,7 @@ class OrderResult:
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 
     def claim(self, family: Family) -> Claim | None:
-        """What is claimed of a family; None where the data say nothing of it."""
+        """The claim about a family; None if the data do not test it."""
         return next((each for each in self.claims if each.family == family), None)
 
     def deciding_p(self, test: OrderTest) -> float | None:

@@ -10,7 +10,7 @@ from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
 LEVEL = 0.95
-"""Of the intervals of differences, each by itself."""
+"""The level of the intervals of differences, each by itself."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
 BY_TIME = "blocked in time"
 MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
@@ -65,7 +65,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
 
 
 def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
-    """What is claimed of some of a family's members."""
+    """The claim about some of a family's members."""
     tests, isolated = result.tests, result.suite.isolated if result.suite else ""
     if family == "orders":
         tested = sum(test.p is not None for test in tests.values())

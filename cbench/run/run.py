@@ -96,7 +96,7 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
 def _kept(
     options: RunOptions, host: describe.HostFacts, tell: Callable[[str], None]
 ) -> Iterator[measurement.Keep | None]:
-    """What keeps trials in the requested file."""
+    """A keeper that stores trials in the requested file."""
     if options.output is None:
         yield None
         return

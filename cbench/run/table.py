@@ -17,7 +17,7 @@ from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
-"""Which of the discarded trials are shown; the last one too."""
+"""The discarded trials to show; the last one is shown too."""
 
 
 def label(result: WorkloadResult) -> str:
@@ -142,7 +142,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
 
 
 def _counted(group: Sequence[WorkloadResult]) -> list[str]:
-    """What was counted beside the value in any of these results."""
+    """The events counted beside the value in any of these results."""
     return list(dict.fromkeys(name for result in group for name in result.counts))
 
 

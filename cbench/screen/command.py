@@ -79,7 +79,7 @@ OPTIONS = {
         typer.Option("--iteration-by-order", help="Of a table without iteration: its n-th rows are the n-th one."),
     ],
 }
-"""Of both commands, by the field of ScreenOptions."""
+"""The options of both commands, by the field of ScreenOptions."""
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:

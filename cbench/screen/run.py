@@ -37,7 +37,7 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """What would run, and what that could test. Raises UsageError for what is wrong with the file.
+    """Plan an experiment: its runs, and what they could test. Raises UsageError if something is wrong with the file.
 
     The duration is estimated where the store beside the file has trials of the same tests.
     """
@@ -73,7 +73,7 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """Of a trial from its begin to the next one's, by test: what an earlier run of this experiment took."""
+    """The seconds from the begin of a trial to that of the next, by test, in an earlier run of this experiment."""
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:

@@ -57,7 +57,7 @@ class CenteredSample:
 
 @dataclass(frozen=True, slots=True)
 class IntervalKind:
-    """What kind of interval; ValueError where there is none of the kind."""
+    """A kind of interval; ValueError if it does not exist."""
 
     level: float
     ties: str
@@ -176,7 +176,7 @@ def _weighted(replicates: Values, ways: list[int], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Which quantiles of the replicates the ends are, by z0; `why`: there are none."""
+    """The quantiles of the replicates at the ends, by z0; `why`: there are none."""
 
     z0: float
     low: float

@@ -147,7 +147,7 @@ class Drawer:
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 
     def poisson_sums(self, rng: np.random.Generator) -> Values:
-        """Of the next sets of counts the sum of the values and the sum of the counts, in place of those before."""
+        """The sums of the values and of the counts for the next sets of counts, in place of those before."""
         random = np.asarray(rng.bit_generator.random_raw(-(-self.packed.size // FOUR)))
         codes = random.view(np.uint16)[: self.packed.size]
         np.copyto(self.places, codes)

@@ -65,7 +65,7 @@ def detectable(headlines: Sequence[float], processes: int, seed: int, step: floa
 
 
 def difference(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> float:
-    """That of detectable(), alone."""
+    """The difference that detectable() finds, alone."""
     side, scale = simulated(processes)
     lows, _ = intervals(spread_of(headlines), side, DRAWS, np.random.default_rng(seed))
     return max(_found(lows, scale), step)

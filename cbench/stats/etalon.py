@@ -22,7 +22,7 @@ of the sd; which ratio of sds a first value of this rarity makes depends on n, a
 looked at by the dozen, and one false alarm in a thousand of them is few."""
 
 FIRST_LEAST = 5
-"""Of fewer values one, whichever, is soon unlike the others."""
+"""Among fewer values than this, an outlier means nothing."""
 
 
 @dataclass(frozen=True, slots=True)

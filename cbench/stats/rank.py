@@ -142,7 +142,7 @@ def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> Ra
 
 
 def interval_rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
-    """Which ratio from each end bounds the interval, its level, and whether that is at least 1 - alpha."""
+    """The rank of the ratios that bound the interval, from each end, its level, and if that is at least 1 - alpha."""
     if m + n <= EXACT_UP_TO:
         cumulated = tail(m, n)
         skip = sum(2 * p <= alpha for p in cumulated)

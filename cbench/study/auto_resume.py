@@ -22,7 +22,7 @@ TARGET = "multi-user.target"
 
 
 def name(data: Path) -> str:
-    """Of the unit for a study's store, another one for each."""
+    """The name of the unit for a study's store, unique to the store."""
     return f"cbench-study-{hashlib.sha256(os.fsencode(data.absolute())).hexdigest()[:12]}.service"
 
 
@@ -48,7 +48,7 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
 
 
 def obstacle() -> str:
-    """Why a study cannot go on by itself here; nothing where it can."""
+    """The reason why a study cannot resume by itself here; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
     return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"

@@ -32,7 +32,7 @@ STOP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class DetachedJob:
-    """What STORE.job holds. `code`: the exit code of the command, None until it has ended.
+    """The content of STORE.job. `code`: the exit code of the command, None until it has ended.
 
     `pid`, `started` (clock ticks after boot) and `boot_id` identify the supervisor; `unit`: "" without systemd.
     """

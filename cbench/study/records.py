@@ -11,7 +11,7 @@ from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
-"""What is stored of a run or a trial, as JSON."""
+"""Facts stored of a run or a trial, as JSON."""
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
@@ -39,7 +39,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a study is. `source`: its file's text; `tests`: their names, in the baseline's order."""
+    """A study's identity. `source`: its file's text; `tests`: their names, in the baseline's order."""
 
     kind: str
     name: str
@@ -79,7 +79,7 @@ class Header:
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """What to call each store's host: its name, the file's where that is not stored; both where names repeat."""
+    """A name for each store's host: its own, or the file's if that is not stored; both where names repeat."""
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
         name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
@@ -109,7 +109,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `quiet verify` said before a run. `lost_pct`: of each CPU's time."""
+    """The result of `quiet verify` before a run. `lost_pct`: of each CPU's time."""
 
     quiet: bool
     drift: bool
@@ -118,7 +118,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What was known when a run began. `verified`: None where no profile was applied; `confirmed` and `controlled`: the
+    """The facts known when a run began. `verified`: None if no profile was applied; `confirmed` and `controlled`: the
     levels of an experiment's factors as the host had them."""
 
     run: int

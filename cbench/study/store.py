@@ -33,7 +33,7 @@ from quiet import QuietError, UsageError, __version__
 
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
 FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
-"""What a header's kind means; it is also the name of the commands."""
+"""The name of the file, by the header's kind; the kind is also the name of the commands."""
 
 
 class StudyStore(Database):
@@ -94,7 +94,7 @@ class StudyStore(Database):
             raise
 
     def identity(self) -> str:
-        """What no other study on this host has: the file's place on its disk, and when it was made."""
+        """A unique name on this host: the file's place on its disk, and its time of creation."""
         status = self.path.stat()
         return f"{status.st_dev:x}-{status.st_ino:x}-{self.header().made_ns:x}"
 
@@ -221,20 +221,20 @@ class StudyStore(Database):
             return {(test, metric): texts(each, metric)["unit"] for test, each in results for metric in each}
 
     def run_facts(self) -> list[RunFacts]:
-        """What was known of the host when each run began that has begun."""
+        """The facts of the host at the begin of each run that has begun."""
         with self._reading() as c:
             rows = c.execute("SELECT run, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """What is known of the samples of every trial, in the order of time."""
+        """The facts of every trial's samples, in the order of time."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]
             return [TrialSamples(test, number(each, "lost"), number(each, "throttled")) for test, each in known]
 
     def resumed_boots(self) -> dict[int, tuple[str, ...]]:
-        """Of each run that was cut short, the boots in which it went on."""
+        """The boots in which each run that was cut short resumed."""
         with self._reading() as c:
             rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
             return {run: tuple(str(each.get("boot_id", "")) for each in json.loads(text)) for run, text in rows}

@@ -19,7 +19,7 @@ KINDS = {
     dict: "a table",
 }
 MOST_BYTES = 32 * os.sysconf("SC_PAGE_SIZE")
-"""Of a variable with its name, "=" and the null character: the kernel's MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
+"""The limit of a variable with its name, "=" and the null character: MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
 
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")

@@ -27,7 +27,7 @@ from quiet import QuietError, UsageError, isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}
-"""What the file's own table is called, by what it describes."""
+"""The name of the file's own table, by kind."""
 
 
 def find(test: Test, folder: str) -> Workload:
@@ -46,7 +46,7 @@ def choose(wanted: str) -> StudyCounter:
 
 
 def cpu() -> int:
-    """Where they are measured: as `cbench run` chooses it."""
+    """The CPU on which they are measured: as `cbench run` chooses it."""
     return choose_cpus([], isolated_cpus())[0]
 
 
@@ -108,7 +108,7 @@ class Workloads:
 
 
 def check(test: Test, folder: str) -> tuple[str, str] | None:
-    """What is wrong with a test's workload: the key of the study's file that it is about, and why."""
+    """The error in a test's workload: the key of the study's file that it is about, and the reason."""
     try:
         workload = find(test, folder)
     except UsageError as error:

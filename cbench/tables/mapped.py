@@ -31,7 +31,7 @@ NO_POSITIONS = (
     "not analyzed; give fewer rows to analyze them"
 )
 Progress = Callable[[str, int, int], None]
-"""What is done, and how much of it out of how much."""
+"""A report of progress: the step, how much of it is done, out of how much."""
 WIDTH = 1 << 20
 """Above the number of metrics."""
 
@@ -181,7 +181,7 @@ def _scan(
 
 @dataclass(slots=True)
 class _Count:
-    """What the first scan finds: names, runs, and the rows of each series by its number of test and metric."""
+    """The results of the first scan: names, runs, and the rows of each series by its number of test and metric."""
 
     with_runs: bool
     tests: _Names = field(default_factory=_Names)

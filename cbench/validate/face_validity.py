@@ -153,7 +153,7 @@ def _alike(*rows: ArrayLike) -> list[Values]:
 
 
 def _missing(*rows: Values) -> str | None:
-    """Why no verdict is possible."""
+    """The reason why no verdict is possible."""
     if not rows[0].size:
         return "there are no readings"
     return next((words for row in rows if (words := no_numbers(row))), None)

@@ -12,7 +12,7 @@ from cbench.validate.result import MetricSummary, ValidationResult
 
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
-"""Of metrics; clocks after them, and shown for the etalon alone."""
+"""The order of metrics; clocks come after them, and are shown for the etalon alone."""
 
 
 def validation(result: ValidationResult) -> None:

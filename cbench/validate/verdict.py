@@ -73,7 +73,7 @@ def _steady(result: ValidationResult) -> list[str]:
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:
-    """Of the work alone, by the clock that the etalon waits for."""
+    """The coefficient of variation of the work alone, by the clock that the etalon waits for."""
     raw = workload.metrics.get("raw_s")
     return None if raw is None else raw.cv_pct
 

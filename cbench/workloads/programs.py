@@ -115,7 +115,7 @@ def etalon(ms: int) -> Made:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
-    """What it returns, and its time by every clock: all of them are read in the same order before and after."""
+    """The returned value, and its time by every clock: all of them are read in the same order before and after."""
     before = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
     before_ticks = ticks()
     result = work()

@@ -1,4 +1,4 @@
-"""Where the running kernel's image and initrd lie: distributions name them differently.
+"""Find the running kernel's image and initrd: distributions name them differently.
 
 What the name does not say, the image may: kernel document arch/x86/boot (kernel_version). Neither of another kernel is
 taken: with the wrong drivers in the initrd there is no root file system.

@@ -26,7 +26,7 @@ class BootRequest:
 
     @property
     def source(self) -> str:
-        """Where the parameters are written, for errors."""
+        """The file in which the parameters are written, for errors."""
         return f"profile {self.profile}: key 'boot.wanted'"
 
     def words(self, facts: Facts) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def verify_plain(
 
 
 def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Who interrupts these CPUs, how often and for how long? Exit 0, or 1 when a budget is exceeded."""
+    """Report what interrupts these CPUs, how often and for how long. Exit 0, or 1 if a budget is exceeded."""
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
 

@@ -1,4 +1,4 @@
-"""Where `quiet` starts.
+"""The entry point of `quiet`.
 
 Loading Typer takes longer than a whole plan. The commands that scripts call again and again are therefore started
 without it when their options are plain; everything else, errors and help included, is Typer's.

@@ -164,7 +164,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
 
 
 def _history(since: str | None, cpu: int | None, store: str | None, as_json: bool) -> int:
-    """What the history has recorded: a table by cause."""
+    """Print the recorded history: a table by cause."""
     from quiet.cli import json_output, text
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader

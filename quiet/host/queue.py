@@ -48,7 +48,7 @@ class Ticket(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a run stands: who is on the CPUs (None: nobody yet), and how many others are before it."""
+    """A run's place in the queue: who is on the CPUs (None: no run yet), and how many others are before it."""
 
     holder: Ticket | None
     ahead: int
@@ -237,7 +237,7 @@ def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: 
 
 
 def refusal(reader: Reader) -> str:
-    """Why a run that does not wait, or not any longer, is refused."""
+    """The reason why a run that does not wait, or no longer, is refused."""
     holder = next((ticket for ticket in queue(reader) if ticket.running), None)
     return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
 

@@ -112,7 +112,7 @@ class Reader(Root):
             os.close(fd)
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to; None when it is none."""
+        """The target of a symbolic link; None if it is none."""
         try:
             with self.place(path, follow=False) as place:
                 return os.readlink(place)

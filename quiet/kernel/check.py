@@ -1,4 +1,4 @@
-"""Which options of the fragments a kernel has: by its configuration, else by the files that they bring."""
+"""Check a kernel for the options of the fragments: by its configuration, else by the files that they bring."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _policies(context: RuleContext) -> list[int]:
 
 
 def _none(context: RuleContext) -> Iterator[Skip]:
-    """Why there is nothing to set, when there is not."""
+    """The reason why there is nothing to set, if so."""
     if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
     elif not _policies(context):

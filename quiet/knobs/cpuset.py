@@ -88,7 +88,7 @@ def _version_2(context: RuleContext) -> RuleResult:
 
 
 def _conflict(facts: Facts) -> str:
-    """Why the kernel says that a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
+    """The kernel's reason why a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
     here = "tasks are kept off by their affinity"
     if facts.nohz_full and not facts.boot_isolated:  # from Linux 6.19 on: isolated_cpus_can_update()
         return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"

@@ -184,7 +184,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
 
 
 def critical(name: str) -> str:
-    """Why a unit is never stopped; "" when it may be."""
+    """The reason why a unit is never stopped; "" if it may be."""
     reasons = (why for why, starts in NEVER.items() if name.startswith(tuple(starts.split())))
     return next(reasons, "") if name not in _EXCEPT else ""
 

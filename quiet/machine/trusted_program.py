@@ -1,4 +1,4 @@
-"""Who can change the program that root is to run: its interpreter, its packages, and every folder on the way to them.
+"""Find who can change the program that root is to run: its interpreter, packages, and every folder on the way to them.
 
 Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
 """
@@ -84,7 +84,7 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _who(reader: Reader, place: str, owner: int) -> str:
-    """Who besides root (user `owner`) can write there; "" for none."""
+    """The users besides root (uid `owner`) who can write there; "" for none."""
     try:
         found = reader.stat(place)
     except OSError:

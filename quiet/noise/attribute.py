@@ -104,7 +104,7 @@ class Account:
 
 
 class Usual(NamedTuple):
-    """Of a name, in ticks: what takes more than `limit` was paused, and `share` is the handler's own then."""
+    """The usual time of a name, in ticks: one above `limit` was paused, and `share` is then the handler's own."""
 
     limit: int
     share: int

@@ -15,7 +15,7 @@ AGREE = 0.001
 """How far two narrow chains may differ, as a share; and by STEPS steps of the clock, whichever is more."""
 STEPS = 2
 NARROWER = 0.02
-"""Of wide by narrow: how far above its lowest cluster a core counts as unshared."""
+"""Ratio of wide to narrow: how far above its lowest cluster a core counts as unshared."""
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: so wide as a share, with so many of the values, at least so many."""
 ALONE = {"x86_64": 0.3}

@@ -99,7 +99,7 @@ def sent(
     task: Callable[[int], str],
     symbol: Symbols,
 ) -> list[Sent]:
-    """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
+    """Decode which CPU sent which interrupt, from all CPUs' traces. `task` names a task by its number."""
     sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
     for cpu in sorted(trace.cpus):

@@ -97,7 +97,7 @@ class Sent(NamedTuple):
 
 
 class Senders:
-    """Who sent what to one CPU, to be asked for an interrupt that arrived there."""
+    """The senders of interrupts to one CPU, to look up the sender of an interrupt that arrived there."""
 
     def __init__(self, sent: Iterable[Sent], cpu: int, reach: int) -> None:
         """`reach`: the ticks within which an IPI arrives."""

@@ -44,7 +44,7 @@ class NoTraceError(QuietError):
 
 
 def mount(reader: Reader) -> str:
-    """Where tracefs is. Raises NoTraceError."""
+    """The mount point of tracefs. Raises NoTraceError."""
     for place in PLACES:
         if reader.exists(f"{place}/instances"):
             return place
@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Of the pages that drain() has taken keep those that are wanted, by the time stamps of begin and end."""
+        """Keep the wanted pages among those that drain() has taken, by the time stamps of begin and end."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)

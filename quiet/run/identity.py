@@ -1,4 +1,4 @@
-"""Who a command runs as: who asked for it, also where sudo or doas started quiet as root."""
+"""Determine which user a command runs as: the caller, even if sudo or doas started quiet as root."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def profile_for_run(
 
 
 def _impossible(profile: str, partition: str, cpus: CpuSet, facts: Facts) -> str:
-    """Why the scheduler cannot balance these CPUs; "" where it can."""
+    """The reason why the scheduler cannot balance these CPUs; "" if it can."""
     if partition == "leave":
         return f'profile {profile} says cpuset = "leave", so there is no partition'
     if len(cpus) == 1:

@@ -177,7 +177,7 @@ def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
 
 
 def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
-    """Where the service finds the profile, and the copy to make for that: path and content.
+    """The path where the service finds the profile, and the copy to make for that: path and content.
 
     Root will act on it at each boot, so it has to be root's, and there as early. A file in /etc is used where it is,
     and a change of it counts from the next boot on; any other is copied there.

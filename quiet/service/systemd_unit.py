@@ -22,7 +22,7 @@ FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
 )
-"""Where systemd looks for units, as far as packages and administrators use them."""
+"""The folders in which systemd looks for units, as far as packages and administrators use them."""
 
 _FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),

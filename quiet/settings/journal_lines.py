@@ -82,7 +82,7 @@ def count(lines: int) -> bytes:
 
 
 def tail(data: bytes) -> Tail:
-    """Where a writer goes on."""
+    """The position at which a writer continues."""
     first = data.find(b"\n") + 1
     return Tail(data.rfind(b"\n") + 1, data.count(b"\n"), _SEAL in data[:first], first + COUNT_AT)
 

@@ -38,7 +38,7 @@ NEEDS_ROOT = "--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off
 
 
 class Reason(IntEnum):
-    """Why the module did not do all of what was asked."""
+    """The reason why the module did not complete a request."""
 
     DONE = 0
     BAD_VERSION = 1
@@ -67,7 +67,7 @@ CUT_SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class ModuleAnswer:
-    """What the module wrote, and the ioctl's errno (0: none)."""
+    """The module's output, and the ioctl's errno (0: none)."""
 
     error: int
     reason: int
@@ -180,7 +180,7 @@ def _counter(answer: ModuleAnswer) -> Counter:
 
 
 def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
-    """What an answer with an error says, and what to do."""
+    """The error for an answer of the module: its meaning and the remedy."""
     reason, error = answer.reason, answer.error
     work = f"{function} {' '.join(f'{name}={value:,}' for name, value in params.items())}"
     if error == errno.EPERM and reason == Reason.DONE:

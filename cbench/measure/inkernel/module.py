@@ -71,7 +71,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
 
 
 def why_absent(host: Reader | None = None) -> str:
-    """Why there is no /dev/cbench, and what to do: one line."""
+    """The reason why /dev/cbench is missing, and the remedy: one line."""
     host = host or Reader()
     if host.text("/proc/modules") is None:
         return "this kernel was built without loadable modules (CONFIG_MODULES)"

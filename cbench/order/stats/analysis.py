@@ -191,7 +191,7 @@ def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
 
 
 def host_of_run(trials: Trials) -> Codes:
-    """Of each run the number of its host."""
+    """The number of each run's host."""
     assert trials.run is not None
     assert trials.host is not None
     host = np.zeros(int(trials.run.max()) + 1, dtype=np.int32)
@@ -200,7 +200,7 @@ def host_of_run(trials: Trials) -> Codes:
 
 
 def runs_by_host(trials: Trials) -> Codes | None:
-    """Of each row the number of its run, counted on its host; None where runs are not known."""
+    """The number of each row's run, counted on its host; None if runs are not known."""
     if trials.host is None or trials.run is None:
         return trials.run
     host = host_of_run(trials)
@@ -346,7 +346,7 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 
 def _kinds(trials: Trials) -> Flags | None:
-    """Of each run in time whether its order is random; None where the time is not known."""
+    """Whether the order of each run, sorted by time, is random; None if the time is not known."""
     return trials.run_orders() if trials.timed else None
 
 

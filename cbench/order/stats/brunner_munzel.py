@@ -48,7 +48,7 @@ def unequal_spread_p(first: Values, second: Values) -> float | None:
 
 
 def _tails(t: float, freedom: float) -> float:
-    """Of many degrees of freedom by Wallace's transformation (Ann. Math. Statist. 30 (1959) 1124), to a thousandth."""
+    """Tail probability for many degrees of freedom by Wallace (Ann. Math. Statist. 30 (1959) 1124), to a thousandth."""
     if freedom < MANY:
         return student_p(t, freedom)
     z = sqrt(freedom * log1p(t * t / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)

@@ -169,7 +169,7 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def _against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """Of each host Welch's p of its effect less the mean of the others' effects."""
+    """Welch's p of each host's effect less the mean of the others' effects."""
     known = [each for each in means if each is not None and each.variance > 0]
     if len(known) < 3:
         return [None] * len(means)
@@ -189,7 +189,7 @@ def _against_others(means: Sequence[HostMean | None]) -> list[float | None]:
 
 
 def _levels(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Of each host p of its level among the others', and by how many % it is above their mean."""
+    """The p of each host's level among the others', and by how many % it is above their mean."""
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]
     found: list[tuple[float, float] | None] = []

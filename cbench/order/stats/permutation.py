@@ -96,7 +96,7 @@ def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
 
 
 def _skewness(square: float, third: float, k: int, n: int) -> float:
-    """Of the sum of k of n numbers about 0, drawn without replacement."""
+    """The skewness of the sum of k of n numbers about 0, drawn without replacement."""
     variance = k * (n - k) / (n * (n - 1)) * square
     return k * (n - k) * (n - 2 * k) / (n * (n - 1) * (n - 2)) * third / (variance * sqrt(variance))
 

@@ -19,7 +19,7 @@ Values = NDArray[np.float64]
 LARGEST = 10.0
 """Shifts are looked for up to ten times the median."""
 POINTS = 32
-"""Of a larger sample so many quantiles stand for all of it."""
+"""A larger sample is represented by this many quantiles."""
 
 
 def spread(*samples: Values) -> Values:

@@ -21,7 +21,7 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.trials import Values
 
 POINTS = 64
-"""Of a larger sample so many quantiles stand for all of it: their differences are enough to place three of them."""
+"""A larger sample is represented by this many quantiles: their differences are enough to place three of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ShiftInterval:
 
 
 def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """Of two sorted samples; None where one is empty, or a share means nothing because the fixed median is 0."""
+    """The shift between two sorted samples; None if one is empty, or if the fixed median is 0 (no share exists)."""
     if not fixed.size or not random.size:
         return None
     ratio = bool(fixed[0] > 0 and random[0] > 0)
@@ -56,7 +56,7 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """Of paired values."""
+    """The shift of paired values."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
@@ -111,7 +111,7 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 
 
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
-    """Of P(first < second): so far from 1/2 the test does not reject; None where it never does.
+    """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
     The larger one of the rank sum's and of the studentised test's. `sizes`: of the samples for which these stand.
     """

@@ -1,4 +1,4 @@
-"""What order does inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+"""Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
 
 The plain test of fixed against random order asks whether one order is special. These ask why, and find effects that the
 random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for

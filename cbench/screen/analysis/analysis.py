@@ -36,7 +36,7 @@ from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
 Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
-"""Of the treatments of a response that are kept."""
+"""A function: the kept treatments of a response to their results."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 

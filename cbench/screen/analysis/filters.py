@@ -73,7 +73,7 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
-    """What the treatments that are kept can test; None where none is."""
+    """The tests that the kept treatments allow; None if no treatment is kept."""
     treatments = [each for each, kept in zip(data.treatments, keep.tolist(), strict=True) if kept]
     if not treatments:
         return None

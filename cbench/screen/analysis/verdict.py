@@ -77,7 +77,7 @@ def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
 
 
 def _alone(result: ScreenResult) -> list[str]:
-    """What is below alpha by itself and not among all, with how many inert effects are."""
+    """The effects below alpha by themselves but not among all, with how many inert effects there are."""
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
         for name, row, effect, each in result.every_effect
@@ -127,7 +127,7 @@ def _seen_with(result: ScreenResult) -> list[str]:
 
 
 def _without_replicates(result: ScreenResult) -> list[str]:
-    """What Lenth's method compares."""
+    """The comparison that Lenth's method makes."""
     lines = []
     for name, row in result.responses.items():
         if row.lenth is None:
@@ -170,7 +170,7 @@ def _practice(result: ScreenResult) -> list[str]:
 
 
 def _enough(material: Materiality, median: float, unit: str) -> str:
-    """What intervals from a usual number of values show, and from how many on they are narrower than the effects."""
+    """The effects that a usual number of values can show, and the number with intervals narrower than the effects."""
     widths = {(each.method, each.n): each.median_width for each in material.widths}
     method = "BCa" if any(each == "BCa" for each, _ in widths) else "t"
     sizes = sorted(n for each, n in widths if each == method)

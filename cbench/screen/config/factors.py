@@ -68,7 +68,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """Where one level has a profiler, the others have none: also where a response is of samples."""
+    """If one level has a profiler, give the others none: also where a response is of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)

@@ -19,7 +19,7 @@ CONSTRAINTS = EXCLUDED, QUESTIONABLE, UNOBTAINABLE = "excluded", "questionable",
 MIXED = "mixed"
 DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman"
 NO_PROFILER = "none"
-"""Of a level: no `perf record` around the command; perf_record.parse() reads any other text."""
+"""The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
 """In a workload's name: the folder of the treatment's artefacts."""
 
@@ -27,9 +27,9 @@ COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
     "ended_ns",
 )
-"""Of an exported experiment, beside its factors and responses, which therefore are called otherwise."""
+"""The columns of an exported experiment beside its factors and responses, which may not have these names."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
-"""What a table's reader takes for something else."""
+"""The names that a reader of the table would take for something else."""
 
 Where = Mapping[str, tuple[str, ...]]
 """Some treatments: for each factor named the levels that are meant; a factor that is not named may have any."""
@@ -82,13 +82,13 @@ class ScreenFactor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its levels."""
+        """The names of its levels."""
         return tuple(level.name for level in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
-    """What every treatment runs: a command of the shell, or a workload of `cbench list`; one of both."""
+    """The workload of every treatment: a command of the shell, or a workload of `cbench list`; one of both."""
 
     name: str
     command: str = ""

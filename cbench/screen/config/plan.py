@@ -70,7 +70,7 @@ class PlannedAbridgment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenPlan:
-    """What `cbench screen plan --json` prints. `left_s`: how long it takes, None where that is not known."""
+    """The JSON of `cbench screen plan --json`. `left_s`: how long it takes, None if that is not known."""
 
     name: str
     design: str
@@ -104,12 +104,12 @@ class Planned:
 
     @property
     def trials(self) -> int:
-        """Of the whole experiment."""
+        """The number of trials in the whole experiment."""
         each = sum(len(batch.treatments) for batch in self._batches)
         return each * len(self.screen.workloads) * self.screen.iterations
 
     def stored(self) -> StoredFacts:
-        """What a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads it."""
+        """The facts a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads them."""
         return {
             "treatments": [
                 {
@@ -168,7 +168,7 @@ class Planned:
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
     ) -> ScreenPlan:
-        """Where they are known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
+        """The plan. Known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
         deviation of a treatment's values."""
         screen, spreads = self.screen, spreads or {}
         found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
@@ -224,7 +224,7 @@ class Planned:
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
 
     def _of_responses(self) -> list[str]:
-        """What is so of some responses only."""
+        """The remarks that concern some responses only."""
         words = []
         for name, judged in self._by_response.items():
             if judged is not self._whole:

@@ -45,7 +45,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What is known of a batch: boots (more than one where it was cut short), controlled variables, confirmations."""
+    """The facts of a batch: boots (more than one if it was cut short), controlled variables, confirmations."""
 
     number: int
     boot_ids: tuple[str, ...]
@@ -138,7 +138,7 @@ def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]
 def plan_of(
     header: Header, label: str
 ) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
-    """What was planned, as the header has it. QuietError where it is damaged."""
+    """The plan in the header. Raises QuietError if it is damaged."""
     try:
         said: Any = header.host["screen"]
         treatments = tuple(

@@ -21,9 +21,9 @@ MEANING = {
     4: "main effects are clear of two-factor interactions, but some of these are aliased with each other",
     5: "main effects and two-factor interactions are clear of each other",
 }
-"""Of resolutions."""
+"""The meaning of each resolution."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
-"""Of the factors in generators such as D=ABC; I is the identity."""
+"""The letters of the factors in generators such as D=ABC; I is the identity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
-    """What is to be said of all effects: one sentence for those that go together."""
+    """The sentences about all effects: one for those that go together."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
     words = [no_plots_words(factors, plots)] if plots else []
     words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]

@@ -40,7 +40,7 @@ class Artefacts:
 
 
 def place(data: Path) -> Path:
-    """Where the artefacts of a store are."""
+    """The folder of a store's artifacts."""
     return data.absolute().with_name(f"{data.name}.builds")
 
 
@@ -139,7 +139,7 @@ class Builds:
 
 
 def digest(folder: Path) -> str:
-    """Of the names, modes and contents of all files in a folder. Raises Refused where one cannot be read."""
+    """A digest of the names, modes and contents of all files in a folder. Raises Refused if one cannot be read."""
     hashed = hashlib.sha256()
     try:
         for path in sorted(folder.rglob("*")):

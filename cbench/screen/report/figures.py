@@ -20,7 +20,7 @@ from cbench.screen.analysis.samples import PIXELS
 from cbench.screen.data.data import Values
 
 RED = "#b3261e"
-"""Of questionable treatments, as of the verdict."""
+"""The color of questionable treatments, as in the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
 """Distinct for color-blind readers (Okabe and Ito); shapes differ as well."""
 SHAPES = "oDs^vP*X"
@@ -30,7 +30,7 @@ MOST_SHOWN = 24
 """Treatments side by side."""
 DPI = 130
 HALF = 0.4
-"""Of the widest place of a silhouette, where samples stand 1 apart."""
+"""Half the greatest width of a silhouette; samples stand 1 apart."""
 MOST_EXACT = 600
 LETTER = 5.3
 """Points that a letter takes at the size of the axes' texts."""
@@ -38,7 +38,7 @@ LETTER = 5.3
 
 @dataclass(frozen=True, slots=True)
 class AxisNames:
-    """What names the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
+    """The names on the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
 
     levels: Sequence[Sequence[str]]
     factors: Sequence[str]
@@ -153,7 +153,7 @@ def means(key: str, panels: Sequence[Panel]) -> str:
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
-    """What the axis of each panel has to span: one scale for panels of one unit, without a unit each its own."""
+    """The span of each panel's axis: one scale for panels of one unit, without a unit each its own."""
     extents = [_extent(rows) for _, rows, _ in panels]
     own = [(label.unit, high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
     return [max(each for of, each in own if of == unit) if unit else span for unit, span in own]
@@ -166,7 +166,7 @@ def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
 
 
 def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
-    """Of all treatments their mean is a line across."""
+    """Draw the mean of all treatments as a line across."""
     known = [row.mean for row in rows if row.mean is not None]
     if known:
         axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")

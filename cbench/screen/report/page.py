@@ -58,7 +58,7 @@ def page(result: ScreenResult, data: Data) -> str:
 
 
 def _columns(result: ScreenResult) -> list[tuple[str, str]]:
-    """What the columns of a table are taken for."""
+    """The roles of a table's columns."""
     return [(f"column {name}", role) for name, role in result.design.columns.items()]
 
 
@@ -196,7 +196,7 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
 
 
 def significant_said(effects: Sequence[EffectResult]) -> str:
-    """Of those that were tested."""
+    """The verdict on the effects that were tested."""
     tested = [each for each in effects if each.p is not None]
     if not tested:
         return "Not tested."

@@ -28,7 +28,7 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 
 
 def every_effect(result: ScreenResult) -> list[EffectRow]:
-    """Of every response, the largest in percent first, those that were not tested last."""
+    """The effects of every response, the largest in percent first, those that were not tested last."""
 
     def place(item: EffectRow) -> tuple[bool, float]:
         each = item[3]

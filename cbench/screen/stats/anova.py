@@ -32,7 +32,7 @@ from cbench.stats.interval import exponent
 
 ANOVA = "analysis of variance"
 REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
-"""What the error is made of."""
+"""The sources of the error term."""
 MOST_VALUES = 5_000
 """In blocks: each block is a column of the model. Iterations that are that many have signed ranks."""
 

@@ -45,7 +45,7 @@ class AnovaRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
-    """Of an effect of two levels each its size; of a factor with more the differences of its levels from the first one.
+    """The estimates of an effect: the size of one with two levels, else the differences of levels from the first one.
     `errors`: the standard error of each, with `df` degrees of freedom; NaN where the error is 0 or has none."""
 
     estimates: tuple[float, ...]
@@ -89,7 +89,7 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """What all rows with one label have beyond everything before; the error also where that is nothing."""
+        """Add the sum of squares of rows with one label beyond everything before; the error also if that is nothing."""
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
             self._keep(source, (), stratum, new.T @ self._y)
@@ -145,7 +145,7 @@ class AnovaTable:
 
     @property
     def error_df(self) -> int:
-        """Of the error within."""
+        """The degrees of freedom of the error within."""
         return self._errors[WITHIN][1]
 
     def _extend(self, columns: Values) -> Values:

@@ -119,7 +119,7 @@ def _saddlepoint(size: Values, total: float) -> float:
 MOST_WORK = 2**22
 """Additions at most: 60 blocks of 12 treatments without ties take 2 million of them, some milliseconds."""
 CLOSE = 1e-9
-"""What is left of a division below this share of the largest number is rounding."""
+"""A remainder of a division below this share of the largest number is rounding."""
 
 
 def common_step(size: Values) -> float:

@@ -21,7 +21,7 @@ TOKEN = re.compile(
     rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
     re.IGNORECASE,
 )
-"""What begins like a number, up to where that ends."""
+"""Text that begins like a number, up to its end."""
 PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """A number, the group, with a unit and the end of a sentence behind it."""
@@ -136,7 +136,7 @@ def _path(text: str, path: str) -> str:
 
 
 def _followed(inside: Any, steps: list[str]) -> Any:
-    """What lies there, or MISSING; the shortest key that leads on is taken."""
+    """The value at that path, or MISSING; the shortest key that leads on is taken."""
     if not steps:
         return inside
     if isinstance(inside, list):

@@ -24,7 +24,7 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessTag:
-    """What a process belongs to: a trial (`position`), or a `step` such as a reset; `run` None: of the whole study."""
+    """The owner of a process: a trial (`position`), or a `step` such as a reset; `run` None: the whole study."""
 
     step: str
     run: int | None = None

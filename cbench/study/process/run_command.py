@@ -24,10 +24,10 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""Of more output the end is kept, where results are, and how much is missing."""
+"""Longer output keeps its end, where results are, and how much is missing."""
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
-"""Of a failed command's output, where none has the word error."""
+"""The lines shown of a failed command's output, if none has the word error."""
 
 
 class CommandError(QuietError):
@@ -36,7 +36,7 @@ class CommandError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a probe has measured: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
+    """The result of a probe: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
 
     value: int | None
     why: str = ""
@@ -51,7 +51,7 @@ class Probe(Protocol):
         """Unique among the probes of a command."""
 
     def obstacle(self, path: str | None) -> str:
-        """Why this host cannot do it, "" where it can. `path`: the PATH of the command."""
+        """The reason why this host cannot do it, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
         """Begin. Raises UsageError where that is not possible here."""
@@ -62,7 +62,7 @@ class Probe(Protocol):
         """The command line that runs the command under this probe."""
 
     def reading(self) -> Reading:
-        """What it has measured, after the command has ended."""
+        """The reading, after the command has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def run_checked(
 
 
 def _reason(done: Execution) -> str:
-    """Why a command failed, by what it wrote: its first line with the word error, or else its last lines."""
+    """The reason why a command failed: its first line with the word error, or else its last lines."""
     text = (done.errors.strip() or done.output).decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "error" in line.lower()][:1]

@@ -23,7 +23,7 @@ class ResetError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """Where a reset runs its commands, and how its processes are tagged."""
+    """The folder in which a reset runs its commands, and the tags of its processes."""
 
     folder: str
     environment: Mapping[str, str]
@@ -33,7 +33,7 @@ class ResetContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """What happens to the host before each run, and how long to wait after it.
+    """A reset of the host before each run, and how long to wait after it.
 
     New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
     keys there; `example`: lines for the example file that explain those. `command`: of the user's; `check`: a command
@@ -56,7 +56,7 @@ class Reset:
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
-        """Why it can never work here, as far as that is seen without doing it; "" where it may."""
+        """The reason why it can never work here, as far as that shows without doing it; "" if it may."""
         return ""
 
     def prepare(self) -> None:

@@ -177,7 +177,7 @@ def _anatomy(
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
-    """Which CPU's wake-up ended the measuring, with the events around it."""
+    """Report the CPU whose wake-up ended the measuring, with the events around it."""
     limit = result.request.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:
