@@ -142,7 +142,7 @@ def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tup
 def _of_rows(
     before: ProcTable, now: ProcTable, cpus: Iterable[int], place: int, cause: Cause
 ) -> Iterator[Interruption]:
-    """Interruptions from files with a row for each CPU. These counters have 64 bits; steal time may decrease slightly."""
+    """Interruptions from files with a row for each CPU. 64-bit counters; steal time may decrease slightly."""
     for cpu in sorted(cpus):
         row, old = now.rows.get(f"cpu{cpu}"), before.rows.get(f"cpu{cpu}")
         if row is None or old is None or row == old:

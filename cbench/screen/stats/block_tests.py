@@ -167,7 +167,7 @@ def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
 def _level_differences(
     apart: Values, groups: NDArray[np.intp], levels: NDArray[np.intp]
 ) -> tuple[LevelDifference, ...]:
-    """The difference of each level from the first, by treatments that differ in it only; () if some have none, or too few
+    """The difference of each level from the first, by treatments that differ in it only; () if some have no or too few
     blocks. `levels`: shape (differences, 2), of the treatment that counts and of that which is subtracted."""
     first = int(levels.min())
     found = []
