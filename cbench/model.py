@@ -212,7 +212,7 @@ class Settling:
 class Layout:
     """How one measuring process lies in memory: what may move a program's speed without being a part of it.
 
-    `environment` and `stack` in bytes. `aslr`: whether addresses are randomised.
+    `environment` and `stack` in bytes. `aslr`: whether addresses are randomized.
     """
 
     aslr: bool = False

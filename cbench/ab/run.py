@@ -57,7 +57,7 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
         if path and resumed:
             before = stored.read(path)  # which another process may have gone on with
         elif path and has_content(path):
-            raise UsageError(f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}")
+            raise UsageError(f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
             layouts = stage_layouts(before.options, folder, show, tell)
             digests = digests_of(layouts)
@@ -131,7 +131,7 @@ def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[Block
     if path is None:
         yield BlockKeeper(None, before)
         return
-    again = f"go on with: cbench ab --resume {path}"
+    again = f"resume with: cbench ab --resume {path}"
     keeper = None
     try:
         _, cpus, isolated = cpus_of(before.options.cpus)

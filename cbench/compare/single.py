@@ -172,7 +172,7 @@ def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: Com
 def _clean(sample: TestSample, which: str) -> TestSample:
     kept = tuple(values for values in sample.clean if values)
     if not kept:
-        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: leave --clean-only away")
+        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
     return replace(sample, processes=kept, clean=kept)
 
 

@@ -52,7 +52,7 @@ class ExportSource:
         if clean_only:
             samples = tuple(kept for each in samples if (kept := each.undisturbed()).processes)
         if not samples:
-            raise UsageError("no undisturbed trial to export: leave --clean-only away")
+            raise UsageError("no undisturbed trial to export: omit --clean-only")
         return samples
 
 

@@ -49,7 +49,7 @@ class PyperfExporter(Exporter):
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
             raise UsageError(
-                "no undisturbed trial to export: leave --clean-only away" if clean_only else "no trials in it"
+                "no undisturbed trial to export: omit --clean-only" if clean_only else "no trials in it"
             )
         return _dumped(pyperf, benchmarks)
 

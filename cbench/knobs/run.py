@@ -92,7 +92,7 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
     """A new screening. Raises QuietError."""
     _only_root()
     if path.is_file() and path.stat().st_size:
-        raise UsageError(f"{path}: is there already; go on with: cbench screen knobs --resume {path}")
+        raise UsageError(f"{path}: exists already; resume with: cbench screen knobs --resume {path}")
     screening = StoredScreening.new(options, planned(options, Reader()))
     return _run(screening, path, show, tell)
 
@@ -130,9 +130,9 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
             with from_housekeeping(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
                 search = conduct(screening, host.applied, measure, keeper, show)
         except KeyboardInterrupt:
-            raise StoppedError(f"interrupted; go on with: cbench screen knobs --resume {path}") from None
+            raise StoppedError(f"interrupted; resume with: cbench screen knobs --resume {path}") from None
         except SystemExit:
-            tell(f"ended by a signal; go on with: cbench screen knobs --resume {path}")
+            tell(f"ended by a signal; resume with: cbench screen knobs --resume {path}")
             raise
         except QuietError:
             if not path.stat().st_size:

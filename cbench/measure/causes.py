@@ -130,7 +130,7 @@ def _within(name: str, seen: Seen) -> bool:
 
 
 def _outside(name: str, count: int, seen: Seen) -> bool:
-    """Whether all interrupts that were counted came between this trial and its neighbours."""
+    """Whether all interrupts that were counted came between this trial and its neighbors."""
     if _within(name, seen):
         return False
     if name.partition(" (")[0] in ALSO_COUNTED:

@@ -35,7 +35,7 @@ class IntervalRule:
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
     """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known. `pairs`:
-    so many runs are compared with a neighbour in the other order; left out where the orders are two samples."""
+    so many runs are compared with a neighbor in the other order; left out where the orders are two samples."""
 
     interleaved: bool | None
     warnings: tuple[str, ...]
@@ -74,7 +74,7 @@ class LabelTest:
 class OrderTest:
     """One metric of one test: fixed against random order, and what the order does within the random runs.
 
-    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentised rank
+    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentized rank
     sum; p_paired: of the signed ranks of `pairs` of runs; p_decides: the one on which `significant` rests, p_adjusted:
     the same for the number of tests. delta_pct: (fixed - random)/fixed, delta_pct_hl: Hodges and Lehmann's estimate of
     it, with an interval. p_spread: of equal spread, spread_ratio: random over fixed. first_trial: those that were the

@@ -103,7 +103,7 @@ def check_page(data: str, output: str) -> None:
     with target.open("rb") as file:
         begin = file.read(len(PAGE))
     if begin and begin.lower() != PAGE:
-        raise UsageError(f"-o {output}: is there already and is no page; choose another name, or remove it")
+        raise UsageError(f"-o {output}: exists already and is not a page; choose another name, or remove it")
 
 
 @lru_cache(maxsize=1)

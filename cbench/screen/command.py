@@ -199,7 +199,7 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
-    tell_or_json(reached, as_json, f"stopped; go on with: cbench screen resume {data}")
+    tell_or_json(reached, as_json, f"stopped; resume with: cbench screen resume {data}")
 
 
 @screen.command("analyze")

@@ -1,4 +1,4 @@
-"""A study whose reset is a reboot goes on by itself: a systemd unit that resumes it after each boot, until it is done.
+"""A study whose reset is a reboot resumes by itself: a systemd unit that resumes it after each boot, until it is done.
 
 The unit is one file of our own in /etc/systemd/system and the link that enables it; both go when the study has ended,
 or is interrupted. A kill or a power cut leaves them, so that the next boot goes on. See systemd.unit(5),
@@ -66,13 +66,13 @@ def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kin
         os.sync()
     except OSError as error:
         raise Refused(
-            f"the {CALLED[kind]} cannot go on by itself after a reboot: {error.filename}: {error.strerror}"
+            f"the {CALLED[kind]} cannot resume by itself after a reboot: {error.filename}: {error.strerror}"
         ) from None
     return file.name
 
 
 def remove(data: Path, units: Path = UNITS) -> None:
-    """The study does not go on by itself any more. What is not there is no error."""
+    """The study does not resume by itself any more. What is not there is no error."""
     file = units / name(data)
     for path in (units / f"{TARGET}.wants" / file.name, file):
         path.unlink(missing_ok=True)

@@ -117,7 +117,7 @@ def start_again(store: Path) -> DetachedJob:
 def start_new(store: Path, kind: str) -> DetachedJob:
     """start_again() for a store that must not have content yet. Raises QuietError."""
     if not lock.held(store) and has_content(store):
-        raise UsageError(f"{store}: is there already; go on with: cbench {kind} resume {store} --detach")
+        raise UsageError(f"{store}: exists already; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
 
 

@@ -51,7 +51,7 @@ def described(counter: StudyCounter | None) -> StoredFacts:
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of its workloads, None where it has none. Raises UsageError where it cannot be had."""
+    """The counter of its workloads, None where it has none. Raises UsageError where it is unavailable."""
     if not any(test.workload for test in study.tests):
         return None
     from cbench.study import workload

@@ -41,7 +41,7 @@ def write_example(path: str, example: str, next_command: str) -> None:
         with open(path, "x") as file:
             file.write(example)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already; choose another name") from None
+        raise UsageError(f"{path}: exists already; choose another name") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     tell(f"{path} written; now: {next_command}")
@@ -195,18 +195,18 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
         raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
     if isinstance(study.reset, RebootReset) and not study.reset.command and auto_resume.obstacle():
         raise Refused(
-            f"reset by reboot: the {CALLED[kind]} cannot go on by itself: {auto_resume.obstacle()}; or give [reset] "
+            f"reset by reboot: the {CALLED[kind]} cannot resume by itself: {auto_resume.obstacle()}; or give [reset] "
             f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
         )
 
 
 def _after_each_boot(kind: str, data: Path) -> None:
-    """Have the study go on by itself, or say that it will not. Raises Refused."""
+    """Have the study resume by itself, or say that it will not. Raises Refused."""
     if auto_resume.obstacle():
         tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
         return
     unit = auto_resume.install(data, os.environ, kind=kind)
-    tell(f"after each reboot the {CALLED[kind]} goes on by itself ({unit}); see: cbench {kind} status {data}")
+    tell(f"after each reboot the {CALLED[kind]} resumes by itself ({unit}); see: cbench {kind} status {data}")
 
 
 def say_if_changed(header: Header) -> None:
@@ -232,7 +232,7 @@ def go_on(
 
     `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
     """
-    kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
+    kept = f"what has ended is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 
     def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()

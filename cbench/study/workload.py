@@ -39,7 +39,7 @@ def find(test: Test, folder: str) -> Workload:
 
 
 def choose(wanted: str) -> StudyCounter:
-    """The counter of a study's workloads. Raises UsageError where it cannot be had."""
+    """The counter of a study's workloads. Raises UsageError where it is unavailable."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)

@@ -95,7 +95,7 @@ def _lost(result: ValidationResult) -> list[str]:
 
 
 def _rest(result: ValidationResult) -> list[str]:
-    said = [f"{each.read} is not to be had: {each.missing}." for each in result.instruments if each.missing]
+    said = [f"{each.read} is unavailable: {each.missing}." for each in result.instruments if each.missing]
     if result.trials_failed:
         said.append(f"{result.trials_failed:,} trials failed.")
         said += [f"{each.test}: {each.reason}." for each in result.failures[:MOST]]

@@ -56,7 +56,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 _back(host, disk, record)
             except OSError as second:
                 raise Incomplete(
-                    f"{_reason(error)}; {_reason(second)}: mend it, then run `quiet boot remove`"
+                    f"{_reason(error)}; {_reason(second)}: fix it, then run `quiet boot remove`"
                 ) from None
             raise Refused(f"{_reason(error)}; every file was restored") from None
         for entry in record.generated:
@@ -136,7 +136,7 @@ def remove(host: Host) -> BootReceipt:
             records.sweep(disk)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again when it is mended") from None
+            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again once it is fixed") from None
         return BootReceipt()
 
 
@@ -242,11 +242,11 @@ def _generated_back(
         elif now is None:
             conflicts.append((entry.path, "it was deleted after the apply; it stays deleted"))
         elif failure:
-            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: mend it and run boot remove again")
+            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: fix it, run `quiet boot remove`")
         else:
             conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
     if failure and not known.generated:
-        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again when it is mended")
+        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again once it is fixed")
     return tuple(conflicts)
 
 

@@ -135,7 +135,7 @@ def service_installed(done: ServiceReceipt) -> None:
     out(f"installed **{done.unit}**: profile {done.profile} after each boot, restored when it is stopped")
     _service_files(done)
     if done.ran:
-        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+        out("`systemctl start quiet` applies it now; `quiet remove-service` removes everything")
 
 
 def service_removed(done: ServiceReceipt) -> None:

@@ -2,7 +2,7 @@
 
 Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
 dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
-So the twin is journalled too, and comes back when it was the one in use.
+So the twin is journaled too, and comes back when it was the one in use.
 """
 
 from __future__ import annotations

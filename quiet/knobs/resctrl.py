@@ -31,7 +31,7 @@ class DivisibleCache(NamedTuple):
     resources: tuple[str, ...]
     fewest: int  # ways that a group must have at least
     shareable: int  # ways that devices may fill too
-    sparse: bool  # whether a group's ways need not be neighbours
+    sparse: bool  # whether a group's ways need not be neighbors
 
 
 def read_masks(line: str) -> Masks:
@@ -46,13 +46,13 @@ def write_masks(masks: Masks) -> str:
 
 
 def _run(mask: int) -> bool:
-    """Whether the bits of a mask are neighbours, and there is one at least."""
+    """Whether the bits of a mask are neighbors, and there is one at least."""
     low = mask & -mask
     return mask > 0 and (mask // low) & (mask // low + 1) == 0
 
 
 def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
-    """`ways` neighbours of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
+    """`ways` neighbors of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
     for count in range(ways, cache.fewest - 1, -1):
         for start in range(whole.bit_length()):
             mask = ((1 << count) - 1) << start

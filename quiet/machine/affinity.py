@@ -95,7 +95,7 @@ def _enter(host: Host, group: str, pid: int) -> None:
 
 
 def fixed_addresses() -> bool:
-    """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
+    """Switch address-space randomization off for what this process executes next; False where that is forbidden."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

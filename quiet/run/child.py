@@ -125,7 +125,7 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
             identity.become(user)
         word = os.read(gate, 1)
         if word == b"f" and not _fixed_addresses():
-            os.write(2, b"quiet: addresses stay randomised: personality(2) is forbidden here\n")
+            os.write(2, b"quiet: addresses stay randomized: personality(2) is forbidden here\n")
         if word:
             os.execv(program, list(command))  # noqa: S606 - running the user's command is the purpose
     except OSError as error:

@@ -154,9 +154,9 @@ def _check_name(host: Reader) -> None:
             continue
         if host.link(path) == "/dev/null":
             raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
-        raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
+        raise Refused(f"{path} exists already and was not created by quiet; it was left alone")
     if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
-        raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
+        raise Refused(f"{AFTER} exists already and was not created by quiet; it was left alone")
 
 
 def _check_program(host: Reader) -> None:
@@ -202,7 +202,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} is there already and was not made by quiet; give that one, or rename yours")
+        raise Refused(f"{path} exists already and was not created by quiet; give that one, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:

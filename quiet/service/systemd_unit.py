@@ -17,7 +17,7 @@ from quiet.host.reader import Reader
 NAME, AFTER, WATCH = "quiet.service", "quiet-after.target", "quiet-watch.service"
 FOLDER = "/etc/systemd/system"
 TARGET = "multi-user.target"
-MARK = "# Made by `quiet install-service`; `quiet remove-service` takes it away."
+MARK = "# Made by `quiet install-service`; `quiet remove-service` removes it."
 FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),

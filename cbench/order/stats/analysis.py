@@ -65,7 +65,7 @@ class OrderSample:
 class SeriesResult:
     """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
 
-    p_brunner_munzel: of the studentised rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
+    p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
     runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
     """
 
@@ -266,10 +266,10 @@ def _series(
     test = p_permutation = None
     if fixed_part.values.size and random_part.values.size:
         test = of_sorted([fixed_part.values, random_part.values])
-    p_studentised = p_spread = spread = ranks = interval = apart = None
+    p_studentized = p_spread = spread = ranks = interval = apart = None
     if test is not None:
         two = fixed_part.values, random_part.values
-        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two), brunner_munzel.spread_p(*two)
+        p_studentized, p_spread = brunner_munzel.unequal_spread_p(*two), brunner_munzel.spread_p(*two)
         spread = brunner_munzel.spread_ratio(*two)
         if pair is not None and run is not None:
             matched = paired.matched(value, random, pair[run])
@@ -299,7 +299,7 @@ def _series(
         first,
         drift,
         p_permutation,
-        p_studentised,
+        p_studentized,
         p_spread,
         spread,
         ranks,

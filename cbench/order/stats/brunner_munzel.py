@@ -5,7 +5,7 @@ random order adds variance that is wrong: of 40 fixed and 10 random runs with th
 studies had a false alarm.
 
 E. Brunner, U. Munzel, "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation",
-Biometrical J. 42 (2000) 17-25: the rank sum, studentised by the variances of both samples' placements, against
+Biometrical J. 42 (2000) 17-25: the rank sum, studentized by the variances of both samples' placements, against
 Student's t with Satterthwaite's degrees of freedom.
 M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests for scale", J. Amer. Statist. Assoc. 71 (1976)
 210-213, with distances to each sample's median: of 56 tests of spread among those that stay at their level whatever the

@@ -2,7 +2,7 @@
 
 Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
 them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
-unequally the test is studentised (Brunner and Munzel), for which the variance is taken where the samples lie upon each
+unequally the test is studentized (Brunner and Munzel), for which the variance is taken where the samples lie upon each
 other. Values that are all above 0 are compared by their logarithms, so that the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
@@ -113,7 +113,7 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
     """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger one of the rank sum's and of the studentised test's. `sizes`: of the samples for which these stand.
+    The larger one of the rank sum's and of the studentized test's. `sizes`: of the samples for which these stand.
     """
     m, n = sizes
     if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:

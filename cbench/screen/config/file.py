@@ -164,7 +164,7 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
-        why = "is missing: which ones cannot be had" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
+        why = "is missing: name unavailable ones" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
         raise table.error("responses", why)
     names = [each.name for each in responses]
     if unknown := [each for each in named if each not in names]:

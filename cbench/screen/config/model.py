@@ -21,7 +21,7 @@ DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman
 NO_PROFILER = "none"
 """The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
-"""In a workload's name: the folder of the treatment's artefacts."""
+"""In a workload's name: the folder of the treatment's artifacts."""
 
 COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
@@ -44,7 +44,7 @@ def matches(where: Where, levels: Mapping[str, str]) -> bool:
 class Level:
     """One level and how it is set: nothing (`found`), or one or several of the others, in this order.
 
-    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artefact: `build` (a command, done
+    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command, done
     once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
     through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel` (words of
     the kernel's command line; only a boot changes them).

@@ -50,7 +50,7 @@ class PlannedResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTreatment:
-    """`unobtainable`: responses that cannot be had of it, each with the reason."""
+    """`unobtainable`: responses unavailable for it, each with the reason."""
 
     numbers: tuple[int, ...]
     levels: Mapping[str, str]
@@ -92,7 +92,7 @@ class ScreenPlan:
 
 class Planned:
     """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
-    response those that it can be had of. Raises UsageError where there are none."""
+    response those that measure it. Raises UsageError where there are none."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -147,7 +147,7 @@ class Planned:
         return assessed
 
     def _of(self, response: str) -> tuple[tuple[int, ...], ...]:
-        """The treatments that a response can be had of."""
+        """The treatments that measure a response."""
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
@@ -160,7 +160,7 @@ class Planned:
         for response in self.screen.responses:
             judged = self._by_response.get(response.name)
             if judged is None:
-                raise UsageError(f"{name}: the response {response.name} cannot be had of any treatment")
+                raise UsageError(f"{name}: the response {response.name} is not available for any treatment")
             reasons = {each.unobtainable.get(response.name) for each in self.treatments} - {None}
             if reasons != {UNSAMPLED} and not any(each.ok for each in judged.effects):
                 raise UsageError(f"{name}: the response {response.name} can test nothing: {judged.effects[0].words}")
@@ -228,7 +228,7 @@ class Planned:
         words = []
         for name, judged in self._by_response.items():
             if judged is not self._whole:
-                words.append(f"{name} is had of {judged.treatments:,} of {self._whole.treatments:,} treatments")
+                words.append(f"{name} is available for {judged.treatments:,} of {self._whole.treatments:,} treatments")
                 words += [f"{name}: {each}" for each in _sentences(judged) if each not in self._whole.words]
         return words
 

@@ -191,7 +191,7 @@ def _set(path: Path) -> list[str]:
         pending = pending_restores.read(pending_restores.place(path))
     except QuietError as error:
         return [str(error)]
-    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in pending]
+    return [f"{each.name} is still set on this host: `cbench screen resume` restores it" for each in pending]
 
 
 def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:

@@ -45,7 +45,7 @@ def place(data: Path) -> Path:
 
 
 class Builds:
-    """All artefacts of an experiment."""
+    """All artifacts of an experiment."""
 
     def __init__(
         self, screen: Screen, treatments: Sequence[Treatment], data: Path, environment: Mapping[str, str]
@@ -89,7 +89,7 @@ class Builds:
         if self._root.is_symlink() or not self._root.is_dir():
             raise Refused(f"{self._root}: is in the way of what is built")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
-            raise Refused(f"{others[0]}: is none of what was built; move it away")
+            raise Refused(f"{others[0]}: not created by a build; move it away")
         shutil.rmtree(self._root)
 
     def of(self, treatment: Treatment) -> Artefacts | None:

@@ -1,4 +1,4 @@
-"""Sets what each trial of an experiment needs, and puts it back: the setting of its study."""
+"""Sets what each trial of an experiment needs, and restores it: the setting of its study."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from quiet import Refused
 
 
 class PendingRestore(NamedTuple):
-    """A level that is set, and the command that puts it back."""
+    """A level that is set, and the command that restores it."""
 
     factor: str
     level: str

@@ -83,7 +83,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
             f"At {100 * result.confidence:.4g} %; panels of one unit span the same height, without a unit each its "
-            "own; intervals narrower than a pixel are left away, red is questionable."
+            "own; intervals narrower than a pixel are omitted, red is questionable."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
         )

@@ -137,7 +137,7 @@ class PerfRecording:
 
     def obstacle(self, path: str | None) -> str:
         why = obstacle(self._sampling, path)
-        return f"samples cannot be had here: {why}" if why else ""
+        return f"samples are unavailable here: {why}" if why else ""
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="cbench-")

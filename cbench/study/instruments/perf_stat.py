@@ -55,7 +55,7 @@ class Counting:
         try:
             check(self.name)
         except UsageError as error:
-            return f"read = {self.name!r} cannot be had here: {error}"
+            return f"read = {self.name!r} is unavailable here: {error}"
         return ""
 
     def __enter__(self) -> Self:

@@ -32,7 +32,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
     if generic and full not in ("", "null"):
         where = f"in use on the CPUs of nohz_full ({full}); by ticks on others"
         return KERNEL_S, f"VIRT_CPU_ACCOUNTING_GEN in {config.source}, {where}"
-    where = "is taken for granted: the kernel's configuration is not to be had"
+    where = "is taken for granted: the kernel's configuration is unavailable"
     if config.source:
         where = f"in {config.source}"
     kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"

@@ -93,7 +93,7 @@ def execute(
 ) -> Execution:
     """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
 
-    `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
+    `probes`: raise UsageError where they are unavailable; times and counts are those of a probe's own command too.
     `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process
     group are killed when this process is killed; its start takes longer, for it needs a fork(2) and a guard.
     """

@@ -53,7 +53,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "idle",
         "poll never halts an idle CPU: no wake-up latency at all",
-        risk="full power at rest on every CPU, no turbo from idle neighbours, SMT siblings slowed down",
+        risk="full power at rest on every CPU, no turbo from idle neighbors, SMT siblings slowed down",
         doc=f"{DOC} (idle=), timers/no_hz",
         example="poll",
         needs=x86,
@@ -189,7 +189,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "norandmaps",
-        "switches address randomisation off for every program",
+        "switches address randomization off for every program",
         risk="one guard less for every program",
         takes=FLAG,
         runtime="the knob aslr, for one command alone or for the host",
