@@ -219,7 +219,7 @@ def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]
         if rest != saved.data:
             disk.clean(path)
             disk.save(path, rest, saved)
-            changed.append((path, "it came after apply, with our words: only these were taken out"))
+            changed.append((path, "it was created after apply, with our words: only these were removed"))
     return tuple(changed)
 
 

@@ -132,7 +132,7 @@ ALL = (
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "it is how you get in": (
+    "remote access depends on it": (
         "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
     ),
     "everything else needs it": "dbus",
@@ -140,7 +140,7 @@ NEVER = {
     "the first process": "init.scope",
     "a login session": "user@ session- display-manager gdm sddm lightdm",
     "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
-    "others wait for its answers": "polkit",
+    "other programs wait for its answers": "polkit",
     "the kernel's audit needs it, and it refuses to be stopped": "auditd",
     "it guards the network": (
         "nftables iptables ip6tables arptables ebtables netfilter-persistent firewalld ufw shorewall ferm pve-firewall "
@@ -164,7 +164,7 @@ _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]+")  # systemd.unit(5)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
 HELD = "inactive masked"
 REFUSALS = {
-    16: "something that is not to be stopped needs it, and would stop with it",
+    16: "a unit that must not be stopped requires it, and would stop too",
     2: "systemctl is not there",
 }
 
@@ -215,7 +215,7 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
                 continue
             words = current.split()
             if "active" in words and "masked" in words:
-                yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, nobody could start it again")
+                yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, it could not be started again")
             elif "active" in words or not {"masked", "disabled"} & set(words):
                 yield DesiredValue(f"unit:{unit}", HELD, service.why, current=current)
         for job in service.jobs.split():

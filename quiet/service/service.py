@@ -202,7 +202,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} exists already and was not created by quiet; give that one, or rename yours")
+        raise Refused(f"{path} exists already and was not created by quiet; give that file, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:

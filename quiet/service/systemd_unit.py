@@ -17,7 +17,7 @@ from quiet.host.reader import Reader
 NAME, AFTER, WATCH = "quiet.service", "quiet-after.target", "quiet-watch.service"
 FOLDER = "/etc/systemd/system"
 TARGET = "multi-user.target"
-MARK = "# Made by `quiet install-service`; `quiet remove-service` removes it."
+MARK = "# Made by `quiet install-service`; `quiet remove-service` takes it away."
 FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
@@ -124,7 +124,7 @@ def after(reader: Reader) -> str:
     start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
-    head = [MARK, "[Unit]", "Description=What quiet waits for, because it would change settings again"]
+    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would change settings again"]
     return "\n".join([*head, f"After={' '.join(names)}", ""])
 
 

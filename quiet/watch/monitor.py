@@ -142,7 +142,7 @@ class Monitor:
         except OSError as error:
             self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written when it can be")
         else:
-            self._over("history", "history: it is written again")
+            self._over("history", "history: writing works again")
 
     def _export(self, watching: bool, applied: WatchState | None) -> None:
         assert self._textfile is not None
@@ -151,7 +151,7 @@ class Monitor:
         except QuietError as error:
             self._note("textfile", str(error))
         else:
-            self._over("textfile", f"--textfile {self._textfile.path}: it is written again")
+            self._over("textfile", f"--textfile {self._textfile.path}: writing works again")
 
     def _note(self, what: str, text: str) -> None:
         """Once, until it is over."""

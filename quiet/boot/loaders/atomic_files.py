@@ -121,7 +121,7 @@ class Disk:
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
-                raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
+                raise NotADirectoryError(errno.ENOTDIR, "a file is in its place, not a folder")
             with self.reader.place(folder, follow=False) as place:
                 os.mkdir(place, 0o755)
         return missing

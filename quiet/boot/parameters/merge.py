@@ -122,7 +122,7 @@ class _Merger:
     def _yields(self, item: BootParameter, word: str) -> str:
         """The reason why a word is left out: the line has a safeguard, which an administrator had a reason for."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
-        return f"{' '.join(guards)} stands there: take it out yourself, if the reason for it is gone" if guards else ""
+        return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 
     def _series(self, word: str) -> list[str]:
         """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""

@@ -109,7 +109,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])
             name = signal.Signals(signals.came[0]).name
-            measured.limits.append(f"ended early by {name}: this is what there was until then")
+            measured.limits.append(f"ended early by {name}: the report covers the time until then")
         return report.make(measured, wanted.limits, throttled)
 
 

@@ -176,7 +176,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     monkeypatch.setattr(os, "write", write)
     machine.look(nvme=1)
     machine.monitor.end()
-    assert "history: it is written again" in machine.texts
+    assert "history: writing works again" in machine.texts
     assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [31]
 
 
@@ -220,7 +220,7 @@ def test_metrics_that_cannot_be_written_are_one_line(tmp_path: Path, clock: Cloc
     assert sum(event.event == events.NOTE for event in machine.reported) == 1
     (tmp_path / "folder").mkdir()
     machine.look(nvme=1)
-    assert machine.texts[-1].endswith("it is written again")
+    assert machine.texts[-1].endswith("writing works again")
 
 
 def test_dear_looks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
