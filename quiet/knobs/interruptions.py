@@ -109,7 +109,7 @@ KNOBS = (
         noticed="removing network devices, cgroups and modules takes longer",
         title="no expedited grace periods at all",
         why="with 1, a request for an expedited grace period waits for a normal one, which interrupts "
-        "only CPUs that delay it",
+        "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         **one_file(f"{_KERNEL}rcu_normal", "1"),
         risk="network devices, cgroups and modules take longer to remove while it lasts",
