@@ -168,7 +168,7 @@ class ChainTimes:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution, one number, and what is known to have come between.
+    """One execution, one number, and its known interruptions.
 
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
     the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
@@ -210,7 +210,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one measuring process lies in memory: what may move a program's speed without being a part of it.
+    """The memory layout of a measuring process: it may change a program's speed without being a part of it.
 
     `environment` and `stack` in bytes. `aslr`: whether addresses are randomized.
     """

@@ -61,7 +61,7 @@ def emit_json(shape: object) -> None:
 
 
 class OutputGone(QuietError):
-    """Nobody reads what is printed."""
+    """The reader of the output has closed it."""
 
     exit_code = 141
 
@@ -175,7 +175,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """A defect of this program, or input that nobody thought of: one line too, and never the exit code of a result."""
+    """A bug of this program, or unforeseen input: one line too, and never the exit code of a result."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:

@@ -116,7 +116,7 @@ def ab_options(
 
 
 def check(options: AbOptions) -> None:
-    """Raises UsageError for what cannot be measured."""
+    """Raises UsageError for input that cannot be measured."""
     names = [arm.name for arm in options.arms]
     if len(names) < 2:
         raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")

@@ -118,7 +118,7 @@ def read(path: Path) -> StoredBlocks:
 
 
 def _options(facts: Mapping[str, Any]) -> AbOptions:
-    """Raises ValueError, TypeError or LookupError for what is damaged."""
+    """Raises ValueError, TypeError or LookupError for damaged data."""
     arms = tuple(
         Arm(each["name"], each["text"], each["revision"], tuple((name, value) for name, value in each["environment"]))
         for each in facts["arms"]

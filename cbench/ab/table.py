@@ -1,4 +1,4 @@
-"""A comparison as text: one sentence for each arm, then what limits them."""
+"""A comparison as text: one sentence for each arm, then its limitations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Were both sides measured over the same time? What changed on the host between them looks like a difference."""
+"""Check that both sides were measured over the same time: a change of the host between them looks like a difference."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class SuiteTest:
 
     @property
     def claim_p(self) -> float | None:
-        """The adjusted p of what is claimed; of no difference where nothing is."""
+        """The adjusted p of the claim; without a claim, that of no difference."""
         return self.p_same_adjusted if self.outcome == SAME and self.p_same_adjusted is not None else self.p_adjusted
 
 

@@ -21,7 +21,7 @@ WIDEST_NAME = 160
 
 
 def suite(result: CompareResult) -> None:
-    """A line a test, regressions first, what was left out, and the summary."""
+    """A line a test, regressions first, the skipped tests, and the summary."""
     console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
@@ -51,7 +51,7 @@ def suite(result: CompareResult) -> None:
 
 
 def detailed(result: CompareResult) -> None:
-    """A table and a verdict for each test, then what was left out."""
+    """A table and a verdict for each test, then the skipped tests."""
     console = table_console(120)
     several = len(result.new) > 1
     for side, file in (("A", result.a), *(() if several else (("B", result.b),))):

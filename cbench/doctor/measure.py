@@ -1,4 +1,4 @@
-"""Measure the same work again and again, a process each, for as long as there is time, and what the host does then."""
+"""Measure the same work repeatedly, a process each, until the time is over, and observe the host meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cbench.workloads import registry
 from quiet import Reader, UsageError, isolated_cpus
 
 WORKLOAD, PARAMS = "hash", {"n": 20_000}
-"""One chain of arithmetic that needs no memory: what moves it is the machine."""
+"""One chain of arithmetic that needs no memory: only the machine changes its time."""
 TRIALS, QUICK_TRIALS = 1000, 200
 SECONDS, QUICK_SECONDS = 60.0, 10.0
 FEWEST, LEAST = 8, 4
@@ -30,7 +30,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """How to examine this machine. UsageError for what cannot be."""
+    """How to examine this machine. UsageError for impossible options."""
 
     cpu: str | None = None
     counter: str = "auto"

@@ -13,7 +13,7 @@ WIDTH = 12
 
 
 def report(result: DoctorResult) -> None:
-    """The answer first, then what it rests on, then what would help."""
+    """The answer first, then its basis, then remedies."""
     console = table_console(120)
     console.print(escape(result.verdict), style="bold", soft_wrap=True)
     for name, text in lines(result):

@@ -145,7 +145,7 @@ class Launcher:
                     raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it{self._advice}")
 
     def _reported(self) -> str:
-        """The last line on stderr; what was written is thrown away."""
+        """The last line on stderr; the rest is discarded."""
         size = os.fstat(self._errors).st_size
         if not size:
             return ""

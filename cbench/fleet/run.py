@@ -72,7 +72,7 @@ class Fleet:
         return self._state
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
-        """Start what has not started, wait, fetch, restore, release. Raises QuietError."""
+        """Start the remaining nodes, wait, fetch, restore, release. Raises QuietError."""
         try:
             self._prepare()
             wait = FIRST_POLL_S
@@ -141,7 +141,7 @@ class Fleet:
         return self._save()
 
     def _take(self, name: str) -> None:
-        """Replace the controller's copy of a store by what was fetched last, where that is whole."""
+        """Replace the controller's copy of a store with the last fetched one if that is complete."""
         part = self._folder / "results" / f"{name}.db.part"
         if not part.is_file() or not _whole(part):
             return
@@ -295,7 +295,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
 
 
 def _static(text: str) -> JsonValue:
-    """An inventory that Ansible reads from a file, made from what a command or an inventory script printed."""
+    """An inventory file for Ansible, from the output of a command or an inventory script."""
     try:
         content = json.loads(text)
         if not isinstance(content, dict):

@@ -24,7 +24,7 @@ STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",
     "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
 }
-"""By kind of study: what compares what is in its store."""
+"""By kind of study: the command that analyzes its store."""
 
 
 class StoreReader(ResultReader):

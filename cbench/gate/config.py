@@ -1,4 +1,4 @@
-"""gate.toml: what to compare, how long, and from where on a slowdown is a regression."""
+"""gate.toml: the programs to compare, the time limit, and the threshold of a regression."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def counts(tests: Sequence[JudgedTest]) -> str:
 
 
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
-    """Measure and judge; a second session for what the first one suspects. Raises QuietError."""
+    """Measure and judge; a second session measures the suspects of the first. Raises QuietError."""
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
         raise UsageError(f"--artifacts {artifacts}: exists already; choose a new or empty folder")
     if artifacts:

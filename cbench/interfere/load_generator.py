@@ -19,7 +19,7 @@ from cbench.workloads import registry
 from quiet import QuietError, UsageError, place
 
 CALL_S = 0.001
-"""How long one call of the workload is to take: what a stop may be late."""
+"""The target duration of one call of the workload: the longest delay of a stop."""
 
 PATIENCE_S = 60.0
 Run = Callable[[int], int]

@@ -96,5 +96,5 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
 
 
 def disturbs(effect: Difference, base: Baseline) -> bool:
-    """Slower beyond doubt: the whole interval lies above what the unloaded visits differ by among themselves."""
+    """Certainly slower: the whole interval lies above the differences between unloaded visits."""
     return effect.low_pct > base.noise_pct

@@ -1,4 +1,4 @@
-"""The knobs of a screening, the order in which they may be left out, and what is found of them. Pure.
+"""The knobs of a screening, the order in which they may be left out, and the findings. Pure.
 
 A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
 `ordered`, these stand before it, and every beginning of such a list can be left out by itself.
@@ -120,7 +120,7 @@ class Needs:
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
     def ordered(self, names: Collection[str], seed: int) -> list[str]:
-        """In random order, but who needs another one before that one."""
+        """In random order, but a knob that needs another one comes before it."""
         shuffled = Stream(seed, "knobs").shuffled(sorted(names))
         return sorted(shuffled, key=lambda name: -len(self.of(name)))
 

@@ -45,7 +45,7 @@ def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
 
 
 def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
-    """The knobs that `quiet noise` names as remedies of what interrupts the CPUs now; none where it cannot say."""
+    """The knobs that `quiet noise` names as remedies of the current interruptions; none if it cannot tell."""
     command = [sys.executable, "-P", "-m", "quiet", "noise", "--cpus", format_cpus(cpus)]
     try:
         found: Any = json.loads(_output([*command, "--duration", f"{seconds / WINDOWS:g}", "--json"]))

@@ -40,7 +40,7 @@ FEWEST = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOptions:
-    """A screening. UsageError for what cannot be."""
+    """The options of a screening. UsageError for impossible ones."""
 
     profile: str = "bench"
     response: str = "lost"

@@ -218,7 +218,7 @@ class Search:
         yield from self._name(group[0])
 
     def _give_back(self, names: list[str], whole: list[float] | None, half: list[float]) -> None:
-        """The other half, and what the sums make of it: only a hint on what to measure next."""
+        """The other half, and its estimate from sums: only a hint for the next measurement."""
         if whole is None or not self.options.adds:
             return
         effect = abs(center_of(half) - self.level.center)

@@ -89,7 +89,7 @@ class Causes:
 
 
 def decided(trial: Trial) -> Trial:
-    """The trial by what the PMU says of the kernel: no cause when it did not run, one at least when it did."""
+    """The trial with causes from the PMU's kernel counts: none if the kernel did not run, else at least one."""
     if trial.kernel is None:
         return trial
     if trial.kernel == 0:

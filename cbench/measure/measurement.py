@@ -1,4 +1,4 @@
-"""Measure workloads on CPUs, in one process or several, and check what they computed."""
+"""Measure workloads on CPUs, in one process or several, and check their results."""
 
 from __future__ import annotations
 

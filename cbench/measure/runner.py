@@ -128,7 +128,7 @@ def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractCont
 
 
 def ending(returncode: int, name: str, phase: str) -> str:
-    """One line for a worker that ended early: what happened, in which phase, what to do."""
+    """One line for a worker that ended early: the event, its phase, the remedy."""
     if returncode == -signal.SIGKILL:
         return f"{name}: the measuring process was killed (SIGKILL) {phase}: by another program, or to free memory"
     if returncode < 0:

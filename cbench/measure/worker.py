@@ -94,7 +94,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: Job) -> tuple[Counter, Any]:
-    """The counter and what is counted beside it, without what opens but counts nothing.
+    """The counter and the events beside it, without events that open but count nothing.
 
     UsageError when just that was asked for by name.
     """

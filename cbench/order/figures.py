@@ -227,7 +227,7 @@ def positions(result: OrderResult, names: Sequence[str]) -> str:
 
 
 def _relative(values: Sequence[float]) -> tuple[list[float], str]:
-    """In % away from their median, and what that is; from 0 where this is 0."""
+    """Differences from their median in %, and the unit; from 0 if the median is 0."""
     base = float(np.median(values))
     if not base:
         return list(values), "median"

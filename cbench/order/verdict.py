@@ -105,7 +105,7 @@ def unlike(effect: UnlikeHost) -> str:
 
 
 def _hosts(result: OrderResult) -> list[str]:
-    """How several hosts were compared, and what differs between them."""
+    """How several hosts were compared, and their differences."""
     hosts = result.hosts
     if hosts is None:
         return []
@@ -121,7 +121,7 @@ def _hosts(result: OrderResult) -> list[str]:
 
 
 def disturbed(effect: PredecessorEffect) -> str:
-    """A test and what ran before it, with the difference."""
+    """A test and its predecessor, with the difference."""
     where = "at the beginning of a run" if effect.after is None else f"after {effect.after}"
     return f"{effect.test} {where}" + ("" if effect.delta_pct is None else f" ({effect.delta_pct:+.2f} %)")
 

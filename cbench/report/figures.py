@@ -22,7 +22,7 @@ def check(path: str, option: str = "-o") -> None:
 
 
 def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") -> Any:
-    """matplotlib; UsageError, which says what is missing, where it is not installed."""
+    """Import matplotlib. UsageError with the missing package if it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
     try:
         import matplotlib.pyplot as plt

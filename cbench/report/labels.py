@@ -1,4 +1,4 @@
-"""Short labels for names that stand beside each other: what all have in common is dropped, what differs is kept."""
+"""Short labels for adjacent names: common parts are dropped, different parts are kept."""
 
 from __future__ import annotations
 

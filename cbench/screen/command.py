@@ -103,7 +103,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class AnalysisProgress:
-    """On a terminal one line that says what is being looked at; nothing else where."""
+    """On a terminal, one line of progress; nothing elsewhere."""
 
     def __enter__(self) -> Callable[[str], None]:
         return self._say if sys.stderr.isatty() else lambda words: None

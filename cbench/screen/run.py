@@ -88,7 +88,7 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 
 
 class StartScreen:
-    """An experiment that is about to begin. Raises UsageError for what is wrong with its file."""
+    """An experiment that is about to begin. Raises UsageError for an error in its file."""
 
     def __init__(self, path: str, output: str | None) -> None:
         self._path = Path(path)

@@ -1,4 +1,4 @@
-"""Two lines in words: do the trials repeat, and to how much; what differs, and is it known why?"""
+"""Two lines in words: whether and how closely the trials repeat; which differ, and why."""
 
 from __future__ import annotations
 

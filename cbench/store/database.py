@@ -119,7 +119,7 @@ class Database:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Raises QuietError for what cannot be in a store."""
+        """Raises QuietError for content that a store cannot have."""
         with reading(self.path):
             yield self._connection
 
@@ -273,6 +273,6 @@ def has_content(path: Path) -> bool:
 
 
 def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None where there is none; QuietError for what is no store."""
+    """The kind of the study in a store, None where there is none; QuietError if it is not a store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

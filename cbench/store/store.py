@@ -95,7 +95,7 @@ class Store(Database):
         self._write(lambda c: c.execute(change, row))
 
     def add(self, series: int, trials: Sequence[Trial]) -> None:
-        """Store a chunk: all of it or nothing. QuietError, which says what is kept, when that is impossible."""
+        """Store a chunk completely or not at all. QuietError, which reports what is kept, if that is impossible."""
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
@@ -121,7 +121,7 @@ class Store(Database):
         self._kept += len(rows)
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
-        """The series is complete; `facts` is what its process said at its end, the warm-up's values too."""
+        """The series is complete; `facts`: reported by its process at the end, with the warm-up's values."""
         row = (time.time_ns(), _ticks(), compact(facts), series)
         change = "UPDATE series SET ended_ns = ?, ended_ticks = ?, ended = ? WHERE series = ?"
         self._write(lambda c: c.execute(change, row))

@@ -72,7 +72,7 @@ def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kin
 
 
 def remove(data: Path, units: Path = UNITS) -> None:
-    """The study does not resume by itself any more. What is not there is no error."""
+    """Stop resuming the study by itself. Idempotent."""
     file = units / name(data)
     for path in (units / f"{TARGET}.wants" / file.name, file):
         path.unlink(missing_ok=True)

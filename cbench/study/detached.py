@@ -122,7 +122,7 @@ def start_new(store: Path, kind: str) -> DetachedJob:
 
 
 def stop(store: Path) -> None:
-    """End what measures into this store, and wait until it has ended. Raises QuietError where that fails."""
+    """End the measurement into this store, and wait until it has ended. Raises QuietError where that fails."""
     job = read(store)
     if job is not None and job.alive:
         with suppress(ProcessLookupError):

@@ -30,7 +30,7 @@ class TrialHooks:
     """Levels that are set around trials and around runs; here none, as in a study of orders."""
 
     def start(self) -> None:
-        """Before anything else: restore what an earlier process has left set. Raises QuietError."""
+        """First of all, restore settings that an earlier process left behind. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
         """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
@@ -49,7 +49,7 @@ class TrialHooks:
         return {}
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
-        """Set what a trial needs, and restore it. Raises QuietError, which ends the study."""
+        """Set a trial's levels, and restore them. Raises QuietError, which ends the study."""
         return nullcontext(AS_IS)
 
     def end(self) -> None:

@@ -60,7 +60,7 @@ def counter_of(study: Study, wanted: str) -> StudyCounter | None:
 
 
 def glance() -> StoredFacts:
-    """Boot and load: what costs nothing to look at."""
+    """Boot and load, which are cheap to read."""
     return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 

@@ -48,7 +48,7 @@ def write_example(path: str, example: str, next_command: str) -> None:
 
 
 class StartStudy:
-    """A study that is about to begin. Raises UsageError for what is wrong with its file.
+    """A study that is about to begin. Raises UsageError for an error in its file.
 
     `host`: the name from which, with the seed, its orders are drawn; None: the host's own, "": the seed alone.
     """
@@ -182,7 +182,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 
 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
-    """Raises QuietError for what would make every trial fail."""
+    """Raises QuietError for a problem that would make every trial fail."""
     if not Path(study.folder).is_dir():
         raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there")
     for test in study.tests:
@@ -228,7 +228,7 @@ def go_on(
     kind: str = ORDER,
     again: str | None = None,
 ) -> StudyStatus:
-    """Run what is left, and how far it then is. Raises QuietError.
+    """Run the remaining trials and return the progress. Raises QuietError.
 
     `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
     """

@@ -17,7 +17,7 @@ from cbench.study.model import CALLED
 from quiet import Refused, UsageError
 
 PATIENCE_S, PAUSE_S = 0.5, 0.05
-"""Whoever just looks holds the lock for a moment."""
+"""Readers hold the lock only for a moment."""
 
 
 @contextmanager

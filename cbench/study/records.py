@@ -129,7 +129,7 @@ class RunFacts:
 
     @classmethod
     def parse(cls, run: int, facts: Mapping[str, FactValue]) -> Self:
-        """From what is stored. Raises ValueError."""
+        """Read from the store. Raises ValueError."""
         said, levels = part(facts, "quiet"), part(facts, "levels")
         every = [cpu.get("lost_pct") for cpu in part(said, "cpus").values() if isinstance(cpu, Mapping)]
         lost = tuple(each for each in every if isinstance(each, int | float))

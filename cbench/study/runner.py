@@ -1,4 +1,4 @@
-"""Runs what is left of a study: run after run, trial after trial, each stored before the next begins."""
+"""Run the rest of a study: run after run, trial after trial, each stored before the next begins."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Runner:
         self._cut: set[str] = set()
 
     def run(self) -> None:
-        """Everything that is left. Raises QuietError where the study cannot go on; what has ended is kept."""
+        """Run the rest. Raises QuietError if the study cannot continue; finished trials are kept."""
         self._of = sum(len(each.order) for each in self._runs)
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()

@@ -27,7 +27,7 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]
 
 
 class TomlTable:
-    """One table of the file: takes keys out of it, and what is left at the end is unknown."""
+    """One table of the file: takes keys out of it; keys that remain at the end are unknown."""
 
     def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
         self._file, self._lines, self._path = file, lines, path
@@ -50,7 +50,7 @@ class TomlTable:
         return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
 
     def has(self, key: str) -> bool:
-        """Whether it is there; who asks would have it."""
+        """Whether the key exists; counts as known from then on."""
         self._known.append(key)
         return key in self._values
 
@@ -146,7 +146,7 @@ class TomlTable:
         return content
 
     def end(self) -> None:
-        """Raises UsageError for the first key that nobody asked for."""
+        """Raises UsageError for the first unknown key."""
         for key in self._values:
             raise self.error(key, f"unknown; here may be {', '.join(dict.fromkeys(self._known))}")
 

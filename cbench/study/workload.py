@@ -31,7 +31,7 @@ TABLES = {"order": "study", "screen": "screen"}
 
 
 def find(test: Test, folder: str) -> Workload:
-    """The workload of a test, without compiling what is the user's own. Raises UsageError."""
+    """The workload of a test, without compiling user code. Raises UsageError."""
     if not user_code.is_user_code(test.workload):
         return registry.find(test.workload)
     path, function = user_code.split(str(Path(folder, test.workload)))

@@ -255,7 +255,7 @@ class _Room:
     random: Flags
 
     def release(self) -> None:
-        """Unmap the pages; what was written stays in the file."""
+        """Unmap the pages; their content stays in the file."""
         self.file.madvise(mmap.MADV_DONTNEED)
 
     @classmethod

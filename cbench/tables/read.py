@@ -175,7 +175,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 @contextmanager
 def frugal(arrow: Any) -> Iterator[None]:
-    """With the C library's memory: pyarrow's own allocator keeps much of what was freed."""
+    """Use the C library's allocator: pyarrow's own keeps much of its freed memory."""
     before = arrow.default_memory_pool()
     arrow.set_memory_pool(arrow.system_memory_pool())
     try:

@@ -58,7 +58,7 @@ class ValidateOptions:
 
     @property
     def plans(self) -> bool:
-        """Whether any of them says what is measured."""
+        """Whether any of them selects measurements."""
         return self != ValidateOptions(self.data, run=self.run)
 
 

@@ -54,7 +54,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
 
 
 def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
-    """Run what is left of it."""
+    """Run the rest of it."""
     if not is_store(data):
         raise UsageError(f"{data}: exists already and is not a store; choose another name (-o)")
     with StudyStore.open(data) as store:

@@ -16,7 +16,7 @@ ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycl
 
 
 def validation(result: ValidationResult) -> None:
-    """The verdict, what the instruments resolve, then each workload's metrics."""
+    """The verdict, the resolution of the instruments, then each workload's metrics."""
     console = table_console(160)
     for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)

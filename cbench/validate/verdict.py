@@ -10,7 +10,7 @@ STEADY = 3.0
 
 
 def verdict(result: ValidationResult) -> list[str]:
-    """The answer first, then why, then what is missing."""
+    """The answer first, then the reasons, then the missing instruments."""
     return [
         _answer(result),
         *_faults(result),

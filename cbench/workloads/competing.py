@@ -110,7 +110,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def end(path: str) -> None:
-    """End it. What is not there is no error."""
+    """End it. Idempotent."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.sendall(END)

@@ -38,7 +38,7 @@ Made = dict[str, Any]
 
 
 class WrongResult(QuietError):
-    """The workload has not done what it should have; the text says what."""
+    """The workload did not do its work; the text says why."""
 
     exit_code = 1
 
@@ -142,7 +142,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of them. Raises UsageError for what it does not know, WrongResult for a wrong result."""
+    """Run one of them. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)

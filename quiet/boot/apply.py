@@ -141,7 +141,7 @@ def remove(host: Host) -> BootReceipt:
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Without a record (it was deleted) the marks still show what is ours."""
+    """Without a record (it was deleted), the marks still show our part."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]

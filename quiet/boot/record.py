@@ -55,7 +55,7 @@ class BootRecord:
     undo: tuple[Command, ...] = ()
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without what we did to it: the original one, or the current one without our part."""
+        """A file's content without our changes: the original one, or the current one without our part."""
         entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
         if entry is None or entry.how == THERE:
             return data

@@ -19,7 +19,7 @@ def verify(
     texts: NoiseTexts | None = None,
     as_json: bool = False,
 ) -> int:
-    """Do the settings still hold, and who interrupts the isolated CPUs? Exit 0 when quiet, 1 when not.
+    """Check whether the settings still hold, and what interrupts the isolated CPUs. Exit 0 if quiet, 1 if not.
 
     `texts`: the options of the measuring as given; a duration of 0 leaves it out.
     """

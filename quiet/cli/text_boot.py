@@ -56,7 +56,7 @@ def plan(result: BootPlan) -> None:
 
 
 def rows(items: Sequence[MergeRow]) -> None:
-    """Parameters by what becomes of them, with why each."""
+    """Parameters by their fate, each with its reason."""
     for action, title in _HEADINGS.items():
         group = [item for item in items if item.action == action]
         if not group:

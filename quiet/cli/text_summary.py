@@ -1,4 +1,4 @@
-"""The short text of `quiet plan` and `quiet apply`: what a profile gains, what others notice, what needs a reboot."""
+"""The short text of `quiet plan` and `quiet apply`: gains, side effects, and settings that require a reboot."""
 
 from __future__ import annotations
 

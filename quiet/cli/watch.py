@@ -137,7 +137,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
 
 
 def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
-    """The counting of interruptions, or what stands in its way. A history is kept where that is possible."""
+    """Count interruptions, or report the obstacle. A history is kept if possible."""
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader
     from quiet.watch import events

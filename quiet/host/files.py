@@ -23,7 +23,7 @@ class Files(Reader):
             os.close(fd)
 
     def answer(self, name: str, value: str) -> None:
-        """Change what a recorded tree has as the kernel's answer."""
+        """Change a recorded tree's stand-in for the kernel's answer."""
         self.write(f"{ANSWERS}/{name}", value)
 
     def mkdir(self, path: str) -> None:

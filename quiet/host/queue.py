@@ -173,7 +173,7 @@ def _remove_dead(host: Files) -> None:
 
 
 def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
-    """The time of a ticket and what is in it; None for what is none, or not valid any more."""
+    """The time of a ticket and its content; None if it is not a ticket, or no longer valid."""
     if not _NAME.fullmatch(name):
         return None
     try:

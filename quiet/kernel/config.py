@@ -1,4 +1,4 @@
-"""The configuration of a kernel: where it is found, and what is in it.
+"""The configuration of a kernel: its location and content.
 
 The kernel itself offers it where CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
 """
@@ -25,7 +25,7 @@ class Config(NamedTuple):
 
     @property
     def architecture(self) -> str:
-        """ "x86", "arm64", or "" for what no fragment names."""
+        """ "x86", "arm64", or "" for an architecture that no fragment names."""
         return next((name for option, name in _ARCHITECTURES.items() if self.values.get(option) == "y"), "")
 
 
@@ -57,7 +57,7 @@ def of_file(path: str) -> Config:
 
 
 def parse(text: str) -> dict[str, str]:
-    """{"CONFIG_SMP": "y", ...}; "n" for what is not set."""
+    """{"CONFIG_SMP": "y", ...}; "n" if an option is not set."""
     return {name or off: value if name else "n" for name, value, off in _LINE.findall(text)}
 
 

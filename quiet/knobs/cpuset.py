@@ -46,7 +46,7 @@ def _slices(context: RuleContext) -> RuleResult:
 
 
 def _allowed(current: str) -> cpulist.CpuSet:
-    """The CPUs in a slice's value: what our drop-in says, when there is one."""
+    """The CPUs in a slice's value: those of our drop-in, if it exists."""
     try:
         return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:

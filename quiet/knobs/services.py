@@ -1,4 +1,4 @@
-"""Background services: systemd units and timers that may be stopped for a while, by name, and what never may be.
+"""Background services: systemd units and timers that may be stopped for a while, by name, and those that never may.
 
 Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 """
@@ -231,7 +231,7 @@ def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
 
 
 def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
-    """Held, and later let go: without systemd nobody could start them again with their own arguments."""
+    """Held, and later released: without systemd they could not be restarted with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
     leaders = set(context.facts.reader.numbered("/proc")) if names else set()

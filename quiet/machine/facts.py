@@ -23,7 +23,7 @@ PF_NO_SETAFFINITY = 0x04000000
 
 
 class Task(NamedTuple):
-    """One thread: `kernel` threads with `bound` cannot be moved by anybody."""
+    """One thread: `kernel` threads with `bound` cannot be moved."""
 
     tid: int
     comm: str

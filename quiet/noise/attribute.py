@@ -1,4 +1,4 @@
-"""The merge: each gap gets what ran in it, net of what was nested, and what nothing explains is said to be that.
+"""The merge: each gap gets the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled so.
 
 The rules, for a gap and the outermost frames in it:
 
@@ -78,7 +78,7 @@ class Total:
 
 @dataclass(slots=True)
 class Explained:
-    """A gap, and who had which share of it in ticks, the largest first."""
+    """A gap, and the share of each cause in ticks, the largest first."""
 
     gap: Gap
     parts: list[tuple[Cause, int]]
@@ -92,7 +92,7 @@ class Account:
     totals: dict[Cause, Total] = field(default_factory=dict)
 
     def add(self, gap: Gap, parts: Mapping[Cause, Total]) -> None:
-        """Enter a gap with what its causes took of it."""
+        """Add a gap with the shares of its causes."""
         for cause, part in parts.items():
             total = self.totals.setdefault(cause, Total())
             total.count += part.count
@@ -269,7 +269,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median of what lies beside the frames, for each frame."""
+    """The median time outside of the frames, for each frame."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [

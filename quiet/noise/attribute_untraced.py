@@ -1,4 +1,4 @@
-"""Without tracing: what the gaps' own times, the thread's own counters and the kernel's counts prove.
+"""Attribution without tracing: from the gaps' times, the thread's own counters and the kernel's counts.
 
 - The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
   two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.

@@ -39,7 +39,7 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 
 def _step(common: Sequence[int]) -> int:
-    """The clock's step: what the common differences are multiples of, to a tick (it need not be whole); else 1."""
+    """The clock's step: the common divisor of frequent differences, to a tick (it need not be an integer); else 1."""
     places: list[list[int]] = []
     for value in common:
         if places and value - places[-1][-1] <= 1:

@@ -1,7 +1,7 @@
-"""From the kernel's events of several CPUs to what interrupted the tasks of a command there.
+"""From the kernel's events of several CPUs to the interruptions of a command's tasks there.
 
 An interruption is an interrupt, softirq or NMI that came while a task of the command ran, or another task that ran
-while one of the command's that it had displaced was still waiting. What comes to an idle CPU interrupts nobody.
+while one of the command's that it had displaced was still waiting. An event on an idle CPU interrupts no task.
 
 Where the tick does not stop, it also shows pauses of the whole machine: on a CPU that one task of the command has kept
 since the tick before, the next one is late by as long as the hypervisor or the firmware had the CPU.

@@ -33,7 +33,7 @@ class Symbols:
         self._strings: dict[int, str] | None = None
 
     def __call__(self, address: int) -> str:
-        """The name of what is at an address; the address itself where the kernel hides the names."""
+        """The symbol at an address; the address itself if the kernel hides the names."""
         address &= (1 << 64) - 1
         if address not in self._known:
             self._known[address] = self._function(address) or self._string(address) or f"{address:#x}"

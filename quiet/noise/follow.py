@@ -115,7 +115,7 @@ class Follower:
         self.why = why
 
     def begin(self, cpu: int) -> None:
-        """Trace from now on; what was traced before on this CPU is forgotten."""
+        """Trace from now on; earlier events of this CPU are discarded."""
         with self._losing_the_trace():
             if self._traces:
                 mine, theirs = self._traces

@@ -162,7 +162,7 @@ def analyze(
 
 
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
-    """The rows that do not count: failed ones, and what these take with them. None where all count."""
+    """The rows that do not count: failed ones, and those excluded with them. None if all count."""
     failed = np.empty(trials.value.size, dtype=bool)
     for part in trials.blocks():
         failed[part] = np.isnan(trials.value[part])

@@ -1,4 +1,4 @@
-"""Each treatment by itself: its mean with intervals, its first run; and what samples of other sizes would show."""
+"""Each treatment by itself: its mean with intervals, its first run, and intervals at other sample sizes."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def _abridgments(screen: Screen, planned: Sequence[model.Treatment], whole: Toml
 
 
 def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> None:
-    """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
+    """Raises UsageError if a level contradicts a response, or one treatment another."""
     if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}

@@ -105,7 +105,7 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
 
 
 def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None) -> None:
-    """Raises UsageError for what is not there; what is built is looked for when it has been."""
+    """Raises UsageError for missing files; build results are checked after the build."""
     if folder is None:
         return
     if screen_workload.directory and Path(folder).is_dir() and not Path(folder, screen_workload.directory).is_dir():

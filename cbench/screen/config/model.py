@@ -163,7 +163,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenTest:
-    """A treatment with one of the workloads: what a trial runs. Numbered as the tests of a study are."""
+    """A treatment with one of the workloads, as a trial runs it. Numbered like the tests of a study."""
 
     number: int
     treatment: int
@@ -216,5 +216,5 @@ class Screen:
         return {factor.name: factor for factor in self.factors}[name]
 
     def level(self, factor: str, name: str) -> Level:
-        """One level of a factor. KeyError for what does not exist."""
+        """One level of a factor. KeyError if it does not exist."""
         return {level.name: level for level in self.factor(factor).levels}[name]

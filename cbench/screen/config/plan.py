@@ -40,7 +40,7 @@ class PlannedEffect:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
-    """`detectable`: None where batches decide, whose differences nobody knows before."""
+    """`detectable`: None if batches decide, because their differences are unknown beforehand."""
 
     unit: str
     workloads: tuple[str, ...]
@@ -260,7 +260,7 @@ class Planned:
         return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
-        """By what was measured of each test, without resets; None where one of them is not known."""
+        """From the measured times of each test, without resets; None if one of them is unknown."""
         if not seconds or any(each.number not in seconds for each in self.tests):
             return None
         width = len(self.screen.workloads)

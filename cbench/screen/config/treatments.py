@@ -1,4 +1,4 @@
-"""Treatments of an experiment, what each of them measures, and the tests and batches that they make."""
+"""Treatments of an experiment with their responses, and the tests and batches that they form."""
 
 from __future__ import annotations
 

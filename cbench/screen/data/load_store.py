@@ -1,4 +1,4 @@
-"""A screening experiment's store, as what was planned and every trial that has ended.
+"""Read a screening experiment's store: the plan and every trial that has ended.
 
 In a study's terms (cbench/study/store.py): a treatment with a workload is a test, an iteration is a run with an order
 of its own, and the run's kind says its batch: "batch 0". What the tests and batches are is in the header's host facts

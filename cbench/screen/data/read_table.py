@@ -200,7 +200,7 @@ def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
-    """Raises ColumnError for a column that nobody called a factor and that looks like one of a response."""
+    """Raises ColumnError for a column that looks like a response and was not declared a factor."""
     for name, column in levels.items():
         many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:

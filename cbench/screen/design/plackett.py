@@ -63,7 +63,7 @@ class PlackettBurman:
 
 
 def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
-    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for what cannot be made."""
+    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for an impossible design."""
     k = len(names)
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:

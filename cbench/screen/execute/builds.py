@@ -33,7 +33,7 @@ class NotBuilt(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """A folder, and the first digits of the digest of what is in it."""
+    """A folder, and the first digits of the digest of its content."""
 
     folder: Path
     digest: str

@@ -1,4 +1,4 @@
-"""Sets what each trial of an experiment needs, and restores it: the setting of its study."""
+"""Set the levels of each trial of an experiment, and restore them: the setting of its study."""
 
 from __future__ import annotations
 

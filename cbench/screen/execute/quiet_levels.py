@@ -124,7 +124,7 @@ def _govern(host: Host, source: str, governor: str) -> None:
 
 
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
-    """Read back what was written. Raises Refused for what is so no more.
+    """Read back the written values. Raises Refused if one has changed.
 
     Of a profile it only checks that it is applied: some of its hundreds of targets drift by themselves; `quiet verify`
     reports those, and its result is stored with each batch.

@@ -50,7 +50,7 @@ class AxisNames:
 
 
 Panel = tuple[str, Sequence[SampleResult], AxisNames]
-"""A response's name, its treatments, and what names its axes."""
+"""A response's name, its treatments, and the names of its axes."""
 
 
 @contextmanager

@@ -188,7 +188,7 @@ def indicators(labels: NDArray[np.intp]) -> Values:
 
 
 def _beyond(basis: Values, columns: Values) -> Values:
-    """An orthonormal basis of what the columns have beyond an orthonormal one."""
+    """An orthonormal basis of the columns' part that is orthogonal to a given one."""
     for _ in range(2):  # once leaves rounding in it
         columns = columns - basis @ (basis.T @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)

@@ -97,7 +97,7 @@ def _text(done: Execution) -> str:
 
 
 def last_number(text: str, where: str) -> tuple[float, str]:
-    """The last number; never a part of what may mean another one, and never one before what is no number."""
+    """The last number; never a part of an ambiguous token, and never one that precedes a non-number."""
     token = ""
     for found in TOKEN.finditer(text):
         token = found[0]
@@ -123,7 +123,7 @@ def _number(text: str) -> tuple[float, str]:
 
 
 def _path(text: str, path: str) -> str:
-    """The text of what lies at a path such as jobs.0.read.iops in the JSON of the output.
+    """The text at a path such as jobs.0.read.iops in the JSON of the output.
 
     Lines before the JSON are passed over; a key may have dots in it.
     """

@@ -63,7 +63,7 @@ class Reset:
         """Once, before any run."""
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
-        """Do it before a run, and return what shows that it was done. Raises ResetError, CommandError."""
+        """Reset before a run, and return the evidence that it happened. Raises ResetError, CommandError."""
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:

@@ -93,7 +93,7 @@ class Disk:
             self._sync(os.path.dirname(place))
 
     def clean(self, path: str) -> None:
-        """Remove what a killed `save` left beside a file."""
+        """Remove the temporary file of a killed `save`."""
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:

@@ -51,7 +51,7 @@ class Known(Protocol):
     drop: tuple[str, ...]
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without what was done to it."""
+        """A file's content without our changes."""
 
 
 class BootFiles(Disk):
