@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class StoppedError(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
+    """Ctrl-C, with a shell's exit code for it."""
 
     exit_code = 128 + signal.SIGINT
 

@@ -269,7 +269,7 @@ class Keeper(Protocol):
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]
-"""Whether the trials so far will do."""
+"""Whether the trials so far suffice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ ORDER_ALPHA = 0.05
 """The error rate of position and predecessor together."""
 POWER = 0.8
 POLISHED = 5
-"""After so many rounds the effects of predecessors move no more."""
+"""Rounds after which the effects of predecessors have converged."""
 FASTER, SLOWER = "faster", "slower"
 WITHIN_FLOOR, NOTHING, TOO_FEW = "within the floor", "no difference shown", "too few blocks"
 
@@ -75,7 +75,7 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that so many `units`, blocks or layouts, would have shown with some probability."""
+    """`effect`: the log ratio that this number of `units`, blocks or layouts, shows with some probability."""
 
     effect: float
     units: int
@@ -150,7 +150,7 @@ def detectable(
 
 
 def fewest_layouts(arms: int) -> int:
-    """How many layouts can show a difference of any of so many arms, with A and A' among them."""
+    """The fewest layouts that can show a difference of any arm; `arms` includes A and A'."""
     return max(fewest(FLOOR_ALPHA), fewest(_each(ALPHA, arms)))
 
 

@@ -17,9 +17,9 @@ from cbench.ab.analyze import SmallestEffect
 from cbench.study.orders import drawn_square, square
 
 FEWEST = 10
-"""Blocks before the first look, rounded up to whole squares."""
+"""Blocks before the first check, rounded up to complete squares."""
 GROWTH = 1.25
-"""From look to look there are so many more blocks."""
+"""The factor between the numbers of blocks at successive checks."""
 BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
 """The reason for the end of a measurement: the requested blocks are done, the effect can be found, or time is up."""
 
@@ -50,11 +50,11 @@ class StoppingRule:
 
     @property
     def first_look(self) -> int:
-        """The number of blocks at the first look, with each layout among them."""
+        """The number of blocks at the first check, enough for each layout."""
         return whole_squares(max(FEWEST, self.layouts), self.arms)
 
     def next_look(self, blocks: int) -> int:
-        """The number of blocks at the look after one with so many."""
+        """The number of blocks at the next check after this many."""
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
@@ -69,5 +69,5 @@ class StoppingRule:
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """At a look: whether the effect would be found."""
+        """At a check: whether the effect would be found."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

@@ -164,7 +164,7 @@ def _check_build(options: AbOptions) -> None:
 
 
 def _numbered(words: Sequence[str]) -> list[str]:
-    """A name for each; the same words again have a number."""
+    """A name for each; repeated words get a number."""
     return [word if (again := words[:at].count(word) + 1) == 1 else f"{word} #{again}" for at, word in enumerate(words)]
 
 
@@ -176,7 +176,7 @@ def _named(text: str, option: str, what: str) -> tuple[str, str]:
 
 
 def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> list[Arm]:
-    """Arms with their variables; a name that is no arm yet becomes one that executes `run`."""
+    """Arms with their variables; a new name becomes an arm that executes `run`."""
     found = {arm.name: arm for arm in arms}
     if len(found) != len(arms):
         return list(arms)  # the check of names says why

@@ -122,7 +122,7 @@ def ab_result(
     ended: str,
     seconds: float,
 ) -> AbResult:
-    """All figures of a comparison, whose blocks took so many seconds. `distinct`: builds of each arm."""
+    """All figures of a comparison; `seconds`: the duration of its blocks. `distinct`: builds of each arm."""
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]
     needed = _needed(analysis, log1p(options.effect))

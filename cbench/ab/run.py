@@ -42,7 +42,7 @@ def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> Ab
 
 
 def resume(path: Path, show: Show, tell: Tell) -> AbResult:
-    """Go on with the last comparison in a file; one that has ended is shown again. Raises QuietError."""
+    """Resume the last comparison in a file; a finished one is shown again. Raises QuietError."""
     before = stored.read(path)
     if before.end:
         with reading(path):
@@ -76,7 +76,7 @@ def _blocks_of(
     keeper: BlockKeeper,
     show: Show,
 ) -> AbResult:
-    """Warm up, and measure the blocks that are left."""
+    """Warm up, and measure the remaining blocks."""
     programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
     every = programs[0]  # which keeps the trials of all layouts
     begin = time.monotonic()

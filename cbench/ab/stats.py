@@ -15,11 +15,11 @@ from math import sqrt
 from statistics import NormalDist
 
 EXACT_UP_TO = 60
-"""With at most so many differences the distribution is counted, with more it is taken for normal."""
+"""Up to this many differences the distribution is counted, above it is approximated as normal."""
 MANY = 600
 """A larger number of differences is represented by this many quantiles."""
 STEP = 1e-12
-"""The Walsh averages are found to this, a ratio's 12th digit."""
+"""The precision of Walsh averages: a ratio's 12th digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def center(differences: Sequence[float]) -> float:
 
 
 def fewest(alpha: float) -> int:
-    """How many differences an interval at the level 1 - `alpha` takes."""
+    """The fewest differences for an interval at the level 1 - `alpha`."""
     size = 1
     while not interval_rank(size, alpha)[0]:
         size += 1

@@ -168,7 +168,7 @@ class BlockKeeper:
     def begin(
         self, every: Sequence[CommandSeries], here: CommandSession, digests: Sequence[tuple[str, ...]], not_copied: str
     ) -> None:
-        """Before the first block of this run: what is known only now."""
+        """Store the facts of this run before its first block."""
         for number, series, digest in zip(self._numbers, every, digests, strict=False):
             facts = self._facts(series.command, series.settling, digest, not_copied, here)
             if self._store:

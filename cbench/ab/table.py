@@ -13,7 +13,7 @@ from cbench.external.table import disturbed_line, duration
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
-"""With so many times the blocks, it is better to make the host quieter."""
+"""If this many times the blocks are needed, a quieter host is the better advice."""
 
 
 def result(report: AbResult) -> None:

@@ -19,7 +19,7 @@ from cbench.stats.center import center
 from cbench.stats.rank import Number, RankSum, RatioInterval, rank_sum, ratio_interval
 
 POWER = 0.8
-"""How probably the smallest difference that data could have shown would have been shown."""
+"""The power for the smallest difference that the data could have shown."""
 
 CENTER = "center"
 """The robust center: where the values lie densest."""
@@ -193,7 +193,7 @@ def _middle(values: Sequence[Number]) -> Number:
 
 
 def _same(a: Sequence[Number], b: Sequence[Number]) -> bool:
-    """Whether each side has but one value."""
+    """Whether each side has only one value."""
     return min(a) == max(a) and min(b) == max(b)
 
 

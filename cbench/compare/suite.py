@@ -15,7 +15,7 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""Units in which less is faster; the others are only larger or smaller."""
+"""Units in which less is faster; other units only grow or shrink."""
 HIGHER, LOWER = "higher", "lower"
 """The better direction of a metric."""
 

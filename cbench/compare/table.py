@@ -17,7 +17,7 @@ from cbench.console import table_console
 NAME_WIDTH = 12
 """The narrowest column of names: on a narrower terminal lines wrap."""
 WIDEST_NAME = 160
-"""How much of a name is shown where there is no terminal."""
+"""The length of a displayed name without a terminal."""
 
 
 def suite(result: CompareResult) -> None:

@@ -16,7 +16,7 @@ DIGITS = 4
 
 
 def percent(ratio: float) -> str:
-    """A ratio as a change: "+1.25 %", with as many digits as it takes to show that it is none of 0."""
+    """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0."""
     return f"{_short(100 * (ratio - 1), '+')} %"
 
 
@@ -92,7 +92,7 @@ def verdict(
 
 
 def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
-    """The observed difference, why it shows nothing about the programs, and the command that would."""
+    """The observed difference, why it proves nothing about the programs, and the command that could."""
     wanted = needed(alpha, comparison.family)
     many = " and ".join(counted_processes(number) for number in comparison.processes)
     where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"

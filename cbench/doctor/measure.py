@@ -22,7 +22,7 @@ WORKLOAD, PARAMS = "hash", {"n": 20_000}
 TRIALS, QUICK_TRIALS = 1000, 200
 SECONDS, QUICK_SECONDS = 60.0, 10.0
 FEWEST, LEAST = 8, 4
-"""Processes; the least however long they take."""
+"""The fewest processes, regardless of their duration."""
 LATEST = 3
 
 Show = Callable[[str, int, int], None]
@@ -85,7 +85,7 @@ class Examination:
 
 
 def examine(options: DoctorOptions, show: Show) -> Examination:
-    """Measure for the time that there is; QuietError for whatever prevents it."""
+    """Measure until the time is over. Raises QuietError if that is impossible."""
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
     siblings = describe.siblings(cpu)
@@ -120,7 +120,7 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
 
 
 def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
-    """Whether another process is measured: while there is time, and for FEWEST of them up to LATEST times as long."""
+    """Whether to measure another process: while time remains; for the first FEWEST up to LATEST times as long."""
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
     return elapsed + longest < seconds

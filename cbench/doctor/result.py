@@ -181,13 +181,13 @@ def quartile_range(values: Sequence[float]) -> float:
 
 
 def _kept_values(one: Examined) -> list[int]:
-    """Those of all trials where none can be kept."""
+    """Those of all trials if none can be kept."""
     trials = one.result.trials
     return [trial.value for trial in trials if kept(trial)] or [trial.value for trial in trials]
 
 
 def _step(found: Examination, middle: float) -> float | None:
-    """How finely a process's number is read, as a share of it."""
+    """The resolution of a process's number, as a share of it."""
     counter = found.processes[0].result.session.counter
     if counter.calibration:
         chains = [t.chains for one in found.processes for t in one.result.trials if t.chains and kept(t)]

@@ -78,7 +78,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
 
 
 def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
-    """A process as a run of pyperf, None when nothing is left of it."""
+    """A process as a run of pyperf, None if it has no trials."""
     series = process.series
     values = [each.value for each in process.trials if not (clean_only and each.polluted)]
     warmups = series.warmup if len(series.processes) == 1 else []
@@ -128,7 +128,7 @@ def _per_second(series: StoredSeries) -> float | None:
 
 
 def _named(name: str) -> Metadata:
-    """A name that is not a single line is also there in full, as JSON."""
+    """A name that is not a single line is also stored in full, as JSON."""
     return {"name": name} | ({} if _one_line(name) == name else {NAME: json.dumps(name)})
 
 

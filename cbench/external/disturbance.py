@@ -23,7 +23,7 @@ KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
 """The text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16
 DEAR_S = 0.005
-"""A host whose /proc/interrupts takes longer to read is not read for each trial."""
+"""If /proc/interrupts takes longer than this to read, it is not read for each trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CountReader:
         return KernelCounts(self._stat.read(), b"" if self.why else self._interrupts.read())
 
     def stolen_ms(self, before: KernelCounts, after: KernelCounts) -> int | None:
-        """How much steal time came; None where the kernel does not say."""
+        """The increase of steal time; None if the kernel does not report it."""
         ticks = [stolen(counts.stat.decode(), self._cpus) for counts in (before, after)]
         if ticks[0] is None or ticks[1] is None:
             return None

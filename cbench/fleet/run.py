@@ -26,7 +26,7 @@ FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
 FETCH_S = 300.0
 """A store that grows is fetched no more often than this; a finished one at once."""
 MOST_ATTEMPTS = 5
-"""How often a study that fails on a node is started again."""
+"""How many times a study that fails on a node is restarted."""
 Show = Callable[[FleetState], None]
 
 
@@ -260,12 +260,12 @@ class Fleet:
 
 
 def _waits(node: NodeState) -> bool:
-    """Whether to start it, or to start it again: a full disk may have been emptied."""
+    """Whether to start or restart it: a full disk may have free space again."""
     return node.state in (state.NEW, STOPPED) or (node.state == FAILED and node.attempts < MOST_ATTEMPTS)
 
 
 def begin(inventory: str | None, study: str, folder: Path) -> None:
-    """Create the folder and its state where there is none. Raises UsageError where another study is in it."""
+    """Create the folder and its state unless they exist. Raises UsageError if it holds another study."""
     plan(inventory, study)
     folder.mkdir(parents=True, exist_ok=True)
     before = state.load(folder)
@@ -279,7 +279,7 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The state after a look; `answer`: what `cbench status --json` printed, None where nothing came."""
+    """The state after a check; `answer`: what `cbench status --json` printed, None where nothing came."""
     if answer is None:
         return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
     try:

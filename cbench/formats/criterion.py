@@ -14,7 +14,7 @@ from quiet import UsageError
 LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
-"""Folders to look into: a directory with more is the root of a file system rather than one of Criterion."""
+"""The most folders to search: a directory with more is rather a file system's root than Criterion's."""
 
 
 class CriterionReader(ResultReader):

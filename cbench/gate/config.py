@@ -44,7 +44,7 @@ class GateConfig:
 
 
 def load(path: Path, old: str | None = None, new: str | None = None, profile: str | None = None) -> GateConfig:
-    """Read a gate's file. `old`, `new`, `profile`: in the place of what it says.
+    """Read a gate's file. `old`, `new`, `profile`: override its keys.
 
     Raises UsageError, with file and line.
     """

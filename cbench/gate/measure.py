@@ -72,7 +72,7 @@ def measure(
 ) -> GateSession:
     """Measure one session. `tests`: those that matter for when to stop (None: all); `keep`: a folder for raw results.
 
-    Raises QuietError for whatever prevents it.
+    Raises QuietError if that is impossible.
     """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
@@ -161,7 +161,7 @@ class _Runs:
             shutil.copyfile(self._target, name)
 
     def usable(self) -> tuple[list[SessionTest], dict[str, str]]:
-        """The tests that every run has with one unit and values above 0; and why others are not."""
+        """The tests that every run has with one unit and values above 0; and the reasons against the others."""
         every = [run for block in self.blocks for run in block]
         tests, left_out = list[SessionTest](), dict[str, str]()
         for name in dict.fromkeys(name for run in every for name in run):

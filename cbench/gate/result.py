@@ -138,7 +138,7 @@ def _confirmed(test: JudgedTest) -> JudgedTest:
 
 
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
-    """A suspect that the second session has no values of is neither confirmed nor cleared."""
+    """A suspect without values in the second session is neither confirmed nor cleared."""
     why = second.left_out.get(test.name, "not in the results of the second session")
     why = f"suspected in the first session: {test.delta_pct:+.3g} %; not measured again: {why}"
     return replace(test, outcome=CANNOT_JUDGE, why=why)

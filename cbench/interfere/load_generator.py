@@ -64,7 +64,7 @@ def _seconds(run: Run, n: int) -> float:
 
 
 def load(channel: Channel) -> None:
-    """The process's whole life: prepare, wait for the parent, run until it says stop, report what was done."""
+    """The main function of the process: prepare, wait for the parent, run until told to stop, report the calls."""
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())

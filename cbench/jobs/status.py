@@ -1,4 +1,4 @@
-"""The state of whatever is measured into a store: study, experiment, comparison or plain run."""
+"""The state of the measurement into a store: study, experiment, comparison or plain run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """How far a measurement is. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
+    """The progress of a measurement. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
 
     `trials`: None where it is not known before the end; `left_s`: seconds; `noise`: the last verdict of `quiet verify`,
     "quiet" or "not quiet", None without a profile; `message`: the last line of its log, "" unless stopped or failed.

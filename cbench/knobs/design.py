@@ -26,14 +26,14 @@ FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
 )
 SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
 PRIOR_KNOBS, PRIOR_MATTER = 8, 1
-"""Before anything is known, one knob in eight is taken to matter."""
+"""The prior: one knob in eight matters."""
 UNLIKELY = 0.2
 """The share of its chance that is left to a knob that a sum makes look inert."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenedKnob:
-    """A knob that the profile would change here; `needs`: one without which it may not be applied, "" for none."""
+    """A knob that the profile would change here; `needs`: another knob that it requires, "" for none."""
 
     name: str
     needs: str = ""
@@ -115,7 +115,7 @@ class Needs:
         return frozenset(other for other in self._needs if name in self.of(other))
 
     def closed(self, names: Iterable[str]) -> LeftOut:
-        """With all knobs that need one of these."""
+        """These knobs with all knobs that need one of them."""
         chosen = set(names)
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 

@@ -119,7 +119,7 @@ class KnobHost:
 
 @contextmanager
 def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
-    """This process and its children stay off the isolated CPUs: there they would be noise."""
+    """Keep this process and its children off the isolated CPUs, where they would be noise."""
     import os
 
     before = frozenset(os.sched_getaffinity(0))

@@ -14,7 +14,7 @@ from cbench.stats.distributions import t_quantile
 from quiet import QuietError, format_cpus, one_line
 
 WINDOWS = 3
-"""The noise of an application is the median of so many windows: a burst from elsewhere is in one of them."""
+"""The noise of an application is the median of this many windows, so a burst in one of them does not count."""
 FEWEST_PAIRS = 3
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 """Lines of /proc/interrupts that count parts of others, or errors."""

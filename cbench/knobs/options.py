@@ -35,7 +35,7 @@ RESPONSES = {
     )
 }
 FEWEST = 15
-"""Applications that even a screening of a few knobs takes."""
+"""The fewest applications, even for a screening of a few knobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
 
 
 def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """Go on with the screening in a file; one that has ended is shown again. Raises QuietError."""
+    """Resume the screening in a file; a finished one is shown again. Raises QuietError."""
     screening = stored.read(path)
     search = replayed(screening)
     if _over(search, screening, screening.applications):
@@ -155,7 +155,7 @@ def replayed(screening: StoredScreening) -> Search:
 
 
 def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: ScreeningKeeper, show: Show) -> Search:
-    """Make the applications that are left, each stored when it has ended. Raises QuietError."""
+    """Make the remaining applications, each stored when it has ended. Raises QuietError."""
     search, done = replayed(screening), list(screening.applications)
     while not _over(search, screening, done):
         step = search.next
@@ -181,7 +181,7 @@ def _progress(why: str, left: int, done: Sequence[MeasuredApplication]) -> str:
 
 
 def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> int:
-    """How many applications may still be made."""
+    """The number of remaining applications."""
     options = screening.options
     left = options.applications - len(done)
     spent = sum(each.seconds for each in done)
@@ -191,7 +191,7 @@ def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> in
 
 
 def _over(search: Search, screening: StoredScreening, done: Sequence[MeasuredApplication]) -> bool:
-    """Whether no application is to be made; ends the search in time for the verification."""
+    """Whether no application remains; ends the search in time for the verification."""
     left = _left(screening, done)
     if search.next is not None and search.next.phase == SEARCH and left <= RESERVE and len(done) > CONTROLS:
         search.conclude()

@@ -61,7 +61,7 @@ Steps = Generator[Application, float, None]
 
 
 class _Concluded(Exception):
-    """No application is left for the search."""
+    """Raised if no application remains for the search."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class Search:
         yield from self._confirm()
 
     def _group(self) -> list[str]:
-        """The next group: all that is left, once, when the effects so far explain the host without any knob."""
+        """The next group: all remaining knobs, once, if the effects so far explain the host without any knob."""
         effects = self.findings()
         if self.options.adds and len(effects) > self._explained and self._unexplained() < self._tolerance():
             self._explained = len(effects)
@@ -180,7 +180,7 @@ class Search:
         return whole - sum(each.effect for each in self.findings())
 
     def _tolerance(self) -> float:
-        """How far a sum of effects may be from their joint effect."""
+        """The largest difference of a sum of effects from their joint effect."""
         widths = [(each.high - each.low) / 2 for each in self.findings()]
         whole = self._half_width(self.values[self.every], self.level.center)
         return max(self.level.matters, sqrt(whole**2 + sum(width**2 for width in widths)))
@@ -340,7 +340,7 @@ class Search:
         return ProfileDifference(len(self.pairs), written, full, middle - half, middle + half)
 
     def _conflicts(self) -> Steps:
-        """Do the effects add up? Leave all knobs that matter out of the full profile; if they do not, one by one."""
+        """Check that effects add up: leave all knobs that matter out of the full profile; if not, one by one."""
         if len(self.matter) < 1 or not self.dropped:
             return
         named = self.needs.closed(self.matter)

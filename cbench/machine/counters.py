@@ -212,7 +212,7 @@ def unavailable(name: str, counter: Counter, why: str) -> UsageError:
 
 
 def _as(counter: Counter, name: str) -> int:
-    """Page faults of user mode are all that there are: beside a counter without the kernel they may be had alike."""
+    """All page faults occur in user mode, so a counter without the kernel may count them too."""
     return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
 
 

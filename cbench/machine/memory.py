@@ -1,4 +1,4 @@
-"""How much memory this host has to spare."""
+"""The memory that this host has to spare."""
 
 from __future__ import annotations
 

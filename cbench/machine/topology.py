@@ -103,6 +103,6 @@ def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
 
 
 def _one(cpus: CpuSet, preferred: CpuSet, facts: Facts) -> int:
-    """The lowest of the CPUs; rather not the first one of the host, which takes most of the interrupts."""
+    """The lowest of the CPUs; avoids the host's first one, which takes most of the interrupts."""
     first = min(facts.online)
     return min(cpus, key=lambda cpu: (cpu not in preferred, cpu == first, cpu))

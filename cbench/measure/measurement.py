@@ -129,7 +129,7 @@ def _until_kept(wanted: int) -> Enough:
 
 
 def _until_clean(wanted: int) -> Enough:
-    """Whether the trials so far have as many clean ones as are wanted; looked at again after every 10 % more."""
+    """Whether enough of the trials so far are clean; checked again after every 10 % more."""
     virtual = describe.virtual(Reader())
     kept_enough = _until_kept(wanted)
     next_look = 0

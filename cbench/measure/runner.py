@@ -1,4 +1,4 @@
-"""Starts the measuring process, waits for its chunks, and outlives whatever becomes of it."""
+"""Start the measuring process, wait for its chunks, and survive its failure."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Worker:
         return message
 
     def close(self) -> None:
-        """End the child and whatever it started."""
+        """End the child and its descendants."""
         self.ended(patience=0)
         os.close(self._in)
         os.close(self._out)

@@ -28,7 +28,7 @@ from quiet import QuietError
 BUDGET_NS = 200_000_000
 MOST = 2000
 FEWEST_CYCLES = 0.1
-"""An instruction of the kernel takes at least so many cycles."""
+"""The fewest cycles of a kernel instruction."""
 
 
 class TrialSeries:
@@ -152,7 +152,7 @@ class TrialSeries:
         return round(chains.cycles(times, self._calibration)), times
 
     def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
-        """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
+        """Instructions that the kernel ran within the region, None if the workload may have caused them."""
         if self._kernel_baseline is None or self._enters_kernel:
             return None
         ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)

@@ -27,7 +27,7 @@ MOST_PANELS = 6
 MOST_CELLS = 30
 """Rows and columns of the matrix."""
 MOST_WRITTEN = 14
-"""... of one whose numbers stand in its cells."""
+"""... of a heat map with numbers in its cells."""
 MOST_PANEL_POINTS = 600
 """Points of one order in a panel."""
 MOST_JOINED = 30

@@ -24,7 +24,7 @@ from cbench.tables.columns import Coded, named, trials
 from quiet import UsageError
 
 KINDS = {ISOLATED: FIXED}
-"""Isolated runs are the baseline that runs in one process are compared with."""
+"""Isolated runs are the baseline for runs in one process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """The same of a suite's tests, such as "b is 1.8 times slower right after a"."""
+    """The same for a suite's tests, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"
@@ -159,7 +159,7 @@ def by_itself(tests: Mapping[str, OrderTest]) -> bool:
 
 
 def nothing_compared(tests: Mapping[str, OrderTest]) -> bool:
-    """Whether there is no answer at all."""
+    """Whether nothing could be tested."""
     return not by_itself(tests) and all(test.p is None for test in tests.values())
 
 

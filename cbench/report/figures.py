@@ -14,7 +14,7 @@ FORMATS = (".svg", ".png")
 
 
 def check(path: str, option: str = "-o") -> None:
-    """UsageError when no plot can be made there: to be asked before the measuring, not after it."""
+    """UsageError if no plot can be written there: call it before measuring."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
     check_savable(path, option)

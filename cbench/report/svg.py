@@ -97,7 +97,7 @@ def embedded(text: str, key: str) -> str:
 
 
 def shortened(name: str, most: int = LONGEST_NAME) -> str:
-    """A name as far as a figure has room for it; its end is kept, since names often differ only there."""
+    """A name shortened for a figure; its end is kept, since names often differ only there."""
     name = "".join(each if each.isprintable() else " " for each in name)
     if len(name) <= most:
         return name

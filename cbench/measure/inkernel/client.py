@@ -81,7 +81,7 @@ class ModuleAnswer:
 
 
 def ask(device: int, request: bytearray) -> ModuleAnswer:
-    """One ioctl. What the module wrote is read also where it ends with an error."""
+    """One ioctl. The module's output is read even after an error."""
     error = 0
     try:
         fcntl.ioctl(device, RUN, request)
@@ -140,7 +140,7 @@ def measure(
 
 @contextlib.contextmanager
 def opened() -> Iterator[int]:
-    """The open device; Refused with what to do when it cannot be opened."""
+    """The open device. Raises Refused with the remedy if it cannot be opened."""
     try:
         device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

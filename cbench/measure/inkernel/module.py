@@ -90,7 +90,7 @@ def why_absent(host: Reader | None = None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, and say how to load."""
+    """Build the module, and print how to load it."""
     release = platform.release()
     folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
     try:

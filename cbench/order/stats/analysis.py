@@ -309,7 +309,7 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """On which a series' significance rests. Of two samples the larger one: without any effect of the order the first
+    """The p that decides on a series. Of two samples the larger one: without any effect of the order the first
     keeps its level, and where only the spread differs the second does."""
     if result.test is None or result.p_permutation is None:
         return None

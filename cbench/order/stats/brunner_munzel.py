@@ -30,7 +30,7 @@ from cbench.stats.kruskal import tied
 Values = NDArray[np.float64]
 MANY = 100
 FEWEST = 3
-"""Below, a sample's own spread says nothing."""
+"""The fewest values for a sample's own spread."""
 
 
 def unequal_spread_p(first: Values, second: Values) -> float | None:

@@ -1,7 +1,7 @@
 """Several hosts in one study: the order's effect within each host, across hosts, and hosts that are unlike the others.
 
 Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
-(cbench/stats/stratified.py). For all that is looked at within runs, each host's values of a series are scaled to one
+(cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one
 level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
 Whether hosts differ in the effect of the order: B. L. Welch, "On the comparison of several mean values: an alternative
@@ -28,7 +28,7 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 LEVEL = 0.95
 FEWEST_SPREAD = 4
 FEWEST_LEVELS = 4
-"""With fewer hosts, no level of a host can be called unlike the others."""
+"""The fewest hosts for calling a host's level unlike the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import beta_sf, chi2_sf
 
 WORK = 4_000_000
-"""Additions that counting may take for one test: a few milliseconds."""
+"""The most additions for counting one test: a few milliseconds."""
 COARSE = 20_000_000
 """... where no approximation is good."""
 TABLES = 50_000
@@ -68,7 +68,7 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
-    """The same of a sum of other scores than ranks, one for each place: P(square' >= square) of its squared distance to
+    """The same for a sum of other scores than ranks, one a place: P(square' >= square) of its squared distance to
     its mean over its variance. None where there are more tables of the different values than TABLES."""
     n, k = first + second, min(first, second)
     ties = _counts(lengths, n)
@@ -137,7 +137,7 @@ def _scale(ties: tuple[int, ...], k: int) -> tuple[int, int]:
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
-    """At most so many ways there are to say how many of each value are in the smaller sample."""
+    """The most tables: ways to split the counts of each value between the samples."""
     found = 1
     for length in sorted(ties)[:-1]:
         found *= min(length, k) + 1

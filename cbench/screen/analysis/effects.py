@@ -73,7 +73,7 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The plain effect itself where both are one but for rounding."""
+    """The plain effect itself if both are equal except for rounding."""
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect

@@ -27,7 +27,7 @@ def every_filter(data: Data) -> list[Filter]:
 
 
 def chosen(data: Data, options: ScreenOptions) -> Filter:
-    """The filter that an analysis uses. Raises UsageError for a name that is none, and where nothing is left."""
+    """The filter that an analysis uses. Raises UsageError for an unknown name, or if it keeps nothing."""
     known = {each.name: each for each in every_filter(data)}
     name = options.abridgment
     if name is not None and name not in known:

@@ -14,7 +14,7 @@ from cbench.screen.stats.practical_significance import Materiality
 from cbench.screen.stats.resolution import coarse_words
 
 USUAL = 40
-"""Values of a sample as people often take them, which TN 1855 finds not to be enough."""
+"""A usual number of values in a sample, which TN 1855 finds insufficient."""
 NOTHING = "nothing could be tested"
 
 
@@ -26,7 +26,7 @@ def verdict(result: ScreenResult) -> list[str]:
 
 
 def nothing_told(result: ScreenResult) -> bool:
-    """Whether there is no answer at all: no test."""
+    """Whether nothing could be tested."""
     return not result.tests
 
 
@@ -71,7 +71,7 @@ def _matters(result: ScreenResult) -> str:
 
 
 def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
-    """Main effects with the interactions of other factors that would be seen as them."""
+    """Main effects with the interactions of other factors that are aliased with them."""
     used = next(each for each in result.design.sets if each.name == result.filter.name)
     return {each.effect: each.aliases for each in used.seen_with or ()}
 
@@ -111,7 +111,7 @@ def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult
 
 
 def _seen_with(result: ScreenResult) -> list[str]:
-    """Main effects that were found, and that interactions of others would be seen as."""
+    """Detected main effects that may be interactions of other factors."""
     shared = _shared(result)
     found = dict.fromkeys(effect for *_, effect, each in result.every_effect if each.significant and effect in shared)
     if not found:
@@ -148,7 +148,7 @@ def _why_nothing(result: ScreenResult) -> str:
 
 
 def _practice(result: ScreenResult) -> list[str]:
-    """Whether samples of usual sizes would show it."""
+    """Whether samples of the usual size would show the effect."""
     lines = []
     for name, row in result.responses.items():
         material = row.material
@@ -290,7 +290,7 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Effects that a response cannot test for want of treatments. `known`: those that no response can."""
+    """Effects that a response cannot test for lack of treatments. `known`: those that no response can."""
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]

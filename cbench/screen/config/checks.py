@@ -28,7 +28,7 @@ ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
 
 
 def _knobs(level: Level) -> list[str]:
-    """A governor is one too."""
+    """Whether a level is set by quiet; a governor counts too."""
     return [*level.knobs, *([GOVERNOR] if level.governor else [])]
 
 
@@ -75,7 +75,7 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
-    """No two factors set the same thing, or the one that is set last would win."""
+    """Check that no two factors set the same thing: the last one would win."""
     for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:

@@ -13,7 +13,7 @@ from cbench.study.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
-"""Names that filters and the tests' names are made of."""
+"""Check the names from which filters and test names are built."""
 WAYS = (
     *("found", "environment", "cpus", "aslr", "profiler", "build", "flags", "knob", "profile", "governor", "command"),
     "kernel",

@@ -119,7 +119,7 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
 
 
 def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
-    """Each with an instrument that some workload has; without any: what the first workload gives of itself."""
+    """The responses, each with an instrument that some workload has; without any, the first workload's own."""
     tables = whole.tables("response")
     if not tables:
         raise whole.error("response", "is missing: what is measured, at least one [[response]]")

@@ -138,7 +138,7 @@ class Abridgment:
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """A variable that is held: said in words (`value`), or read by a `command` at the beginning of each batch."""
+    """A controlled variable: stated in words (`value`), or read by a `command` at the beginning of each batch."""
 
     name: str
     value: str = ""

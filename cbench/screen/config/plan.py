@@ -92,7 +92,7 @@ class ScreenPlan:
 
 class Planned:
     """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
-    response those that measure it. Raises UsageError where there are none."""
+    response those that measure it. Raises UsageError if there are none."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen

@@ -184,7 +184,7 @@ def _facts(
 
 
 def _set(path: Path) -> list[str]:
-    """Levels that a process which is no more has left set."""
+    """Levels that an ended process left set."""
     if lock.held(path):
         return []
     try:
