@@ -27,7 +27,7 @@ _STEERING = {
 
 
 def emit(text: str) -> None:
-    """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
+    """Write to stdout; a closed pipe ends the command silently, like other programs."""
     try:
         sys.stdout.write(printable(text))
         sys.stdout.flush()
@@ -39,7 +39,7 @@ def emit(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with every character that steers a terminal written out, such as \\x1b; not line breaks and tabs.
+    """The text with every control character escaped, such as \\x1b, except line breaks and tabs.
 
     A profile, a store or a recorded machine may come from a stranger. The characters are the control characters of
     ISO 6429 and those that reorder what is shown (Unicode Standard Annex #9).
@@ -195,7 +195,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def say(line: str) -> None:
-    """Write a message to stderr, in one line. Where that is full or cannot be written, the command goes on unheard."""
+    """Write a message to stderr, in one line. If that fails, the command continues."""
     try:
         sys.stderr.write(one_line(line) + "\n")
         sys.stderr.flush()

@@ -139,7 +139,7 @@ def detach(path: str, output: str | None) -> DetachedJob:
 
 
 class ResumeScreen:
-    """An experiment that is about to go on. Raises UsageError where there is none."""
+    """An experiment to resume. Raises UsageError if there is none."""
 
     def __init__(self, data: str) -> None:
         self._path = Path(data)
@@ -168,12 +168,12 @@ class ResumeScreen:
 
 
 def status(data: str) -> StudyStatus:
-    """How far an experiment is, also while another process runs it; and which levels are set on the host."""
+    """The progress of an experiment, also while another process runs it; and the levels that are set on the host."""
     return replace(study_status(data, SCREEN), set=tuple(_set_now(Path(data))))
 
 
 def _set_now(data: Path) -> list[str]:
-    """By commands, as it is written down, and by quiet."""
+    """Levels set by commands, as recorded, and by quiet."""
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:

@@ -28,10 +28,10 @@ MOST_EXACT = 8
 
 _NORMAL = NormalDist()
 _SORTED = 4096
-"""So few replicates are sorted as a whole."""
+"""Up to this many replicates are sorted completely."""
 
 _PROBE = 1024
-"""So many of more replicates say about where a quantile is."""
+"""With more replicates, this many locate a quantile roughly."""
 
 _FAR = 4
 """How many standard deviations of the probe's rank the guess is on the safe side."""
@@ -47,7 +47,7 @@ class CenteredSample:
     rounding: float
 
     def replicates(self, count: int, rng: np.random.Generator) -> Values:
-        """The means of so many bootstrap samples, in these units, in which the estimate is 0."""
+        """The means of bootstrap samples, in these units, in which the estimate is 0."""
         return bootstrap.sums(self.row, count, rng) / self.row.size
 
     def back(self, value: float) -> float:
@@ -94,7 +94,7 @@ def bca(
 
 
 def generator(*seed: int) -> np.random.Generator:
-    """The one that all draws of this package are made with."""
+    """The generator for all draws of this package."""
     return np.random.Generator(np.random.SFC64(seed))
 
 

@@ -18,10 +18,10 @@ from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
 
 ON_FLOOR = 0.05
-"""At least such a share of the undisturbed trials lies on a floor that repeats."""
+"""The least share of undisturbed trials on a floor that repeats."""
 SLOWER = 1.01
 KEPT_SHARE, KEPT_LEAST = 0.05, 30
-"""Fewer trials, of all or at all, tell nothing about cycles; of less than twice as many, half."""
+"""With fewer trials, as a share or in number, cycles are unknown; of less than twice as many, half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _centers(values: Sequence[Sequence[float]], resolution: float, unit: str, wh
 
 
 def needed(count: int) -> int:
-    """How many of so many trials have to be kept."""
+    """The number of trials that must be kept."""
     return max(ceil(KEPT_SHARE * count), min(KEPT_LEAST, ceil(count / 2)))
 
 

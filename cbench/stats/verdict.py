@@ -42,7 +42,7 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
-    """On the floor, as far as a counter with such steps can tell; exactly on it when it counts one by one."""
+    """Whether a value is on the floor within the counter's steps; exactly if it counts single units."""
     return value == floor if quantum == 1 else abs(value - floor) <= quantum
 
 

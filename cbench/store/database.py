@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_S = 10.0
-"""How long another process may write before ours is given up."""
+"""The longest wait (s) for another process that writes."""
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -259,7 +259,7 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 
 def has_content(path: Path) -> bool:
-    """Whether anything is in it, of whatever kind: not in what a kill left of a store that was being made."""
+    """Whether the database has any content; a store whose creation was killed has none."""
     if not path.is_file() or not path.stat().st_size:
         return False
     _recover(path)

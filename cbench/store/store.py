@@ -52,7 +52,7 @@ class Store(Database):
     def create(cls, path: str | os.PathLike[str], host: Mapping[str, Any], command: Sequence[str]) -> Self:
         """A new store, or an existing one, with a new run in it.
 
-        UsageError for a file that is no such store or a folder that is none; QuietError when it cannot be written.
+        UsageError if it is not a store or has no folder; QuietError if it cannot be written.
         """
         store = cls(Path(path), for_writing(Path(path)), True)
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
@@ -65,7 +65,7 @@ class Store(Database):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """An existing store, to read it. UsageError when it is none."""
+        """An existing store, to read it. UsageError if it is not a store."""
         return cls(Path(path), for_reading(Path(path)), False)
 
     @property
@@ -172,7 +172,7 @@ def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object
 
 
 def _read(connection: sqlite3.Connection, trials: bool) -> list[tuple[Run, list[StoredSeries]]]:
-    """Runs and their series as of one moment, though another process may be writing."""
+    """A consistent snapshot of runs and their series, even while another process writes."""
     connection.execute("BEGIN")
     try:
         rows = connection.execute("SELECT run, started_ns, ended_ns, version, command, host FROM run ORDER BY run")

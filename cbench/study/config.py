@@ -97,7 +97,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """In which orders; of a suite, such as its harness can run within one process."""
+    """The design; for a suite, one that its harness can run within one process."""
     if suite is None:
         return study.text("design", INTERLEAVED, DESIGNS)
     if suite.isolated == "yes":
@@ -118,7 +118,7 @@ def _design(study: TomlTable, suite: Suite | None) -> str:
 
 
 def no_square(repetitions: int, tests: int) -> str:
-    """The reason why so many repetitions make no complete squares; "" if they do."""
+    """The reason why these repetitions make no complete squares; "" if they do."""
     multiple = len(square(tests))
     return f"{repetitions}: a multiple of {multiple} for {tests} tests in this design" if repetitions % multiple else ""
 
@@ -259,7 +259,7 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
 
 
 def read_of(table: TomlTable) -> str:
-    """How commands' numbers are read that do not say it themselves: the key `read` of `[study]` or `[screen]`."""
+    """The default of `read` for commands: the key `read` of `[study]` or `[screen]`."""
     read = table.text("read", LAST)
     try:
         instruments.parse(read)

@@ -65,7 +65,7 @@ def log_file(store: Path) -> Path:
 
 
 def read(store: Path) -> DetachedJob | None:
-    """The last detached job of a store; None where there was none. Raises QuietError for a damaged file."""
+    """The last detached job of a store; None if there was none. Raises QuietError for a damaged file."""
     file = job_file(store)
     try:
         content = json.loads(file.read_bytes())

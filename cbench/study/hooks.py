@@ -27,7 +27,7 @@ AS_IS = Held()
 
 
 class TrialHooks:
-    """Levels that are set around trials and around runs; here none, as in a study of orders."""
+    """Hooks that set levels around trials and runs; here none, as in a study of orders."""
 
     def start(self) -> None:
         """First of all, restore settings that an earlier process left behind. Raises QuietError."""
@@ -45,7 +45,7 @@ class TrialHooks:
         return {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Before a run's first trial, also where the run goes on. Raises QuietError, which ends the study."""
+        """Called before a run's first trial, also on a resume. Raises QuietError, which ends the study."""
         return {}
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
@@ -53,4 +53,4 @@ class TrialHooks:
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        """Restore everything, whatever has happened. Raises QuietError where that cannot be."""
+        """Restore everything in any case. Raises QuietError if that is impossible."""

@@ -36,7 +36,7 @@ def init(path: str) -> None:
 
 
 def write_example(path: str, example: str, next_command: str) -> None:
-    """Write it, and say which command comes next. Raises UsageError where the file exists."""
+    """Write the example, and name the next command. Raises UsageError if the file exists."""
     try:
         with open(path, "x") as file:
             file.write(example)
@@ -107,7 +107,7 @@ def stop(data: str, kind: str = ORDER) -> StudyStatus:
 
 
 class ResumeStudy:
-    """A study that is about to go on. Raises UsageError where there is none."""
+    """A study to resume. Raises UsageError if there is none."""
 
     def __init__(self, data: str) -> None:
         self._data = data
@@ -121,7 +121,7 @@ class ResumeStudy:
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Go on at the next trial. Raises QuietError. `again`: as go_on()."""
+        """Resume at the next trial. Raises QuietError. `again`: as go_on()."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
@@ -133,7 +133,7 @@ class ResumeStudy:
 
 
 def status(data: str, kind: str = ORDER) -> StudyStatus:
-    """How far a study is, also while another process runs it."""
+    """The progress of a study, also while another process runs it."""
     path = Path(data)
     limit = time.monotonic() + PATIENCE_S
     while True:
@@ -201,7 +201,7 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
 
 
 def _after_each_boot(kind: str, data: Path) -> None:
-    """Have the study resume by itself, or say that it will not. Raises Refused."""
+    """Arrange for the study to resume by itself, or report that it will not. Raises Refused."""
     if auto_resume.obstacle():
         tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
         return

@@ -58,7 +58,7 @@ class Header:
 
     @property
     def hostname(self) -> str:
-        """The name of its host, "" in a store of before it was kept."""
+        """The name of its host, "" in a store from before it was recorded."""
         return str(self.host.get("hostname") or "")
 
     @property
@@ -91,7 +91,7 @@ def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as planned, and how far it is: `done` trials have ended."""
+    """A planned run and its progress: `done` trials have ended."""
 
     number: int
     kind: str
@@ -192,7 +192,7 @@ class RunLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """How far a study is. `running`: in some process; `left_s`: of the trials that are left, None before the first has
+    """The progress of a study. `running`: in some process; `left_s`: of the remaining trials, None before the first has
     ended; `set`: what an experiment has set on this host, None for a study of orders."""
 
     name: str

@@ -37,7 +37,7 @@ MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How far a study is. `left_s`: how long the rest will take, None before the first trial has ended."""
+    """The progress of a study. `left_s`: how long the rest will take, None before the first trial has ended."""
 
     done: int
     of: int
@@ -137,7 +137,7 @@ class Runner:
         self._store.end_run(run.number)
 
     def _whole(self, suite: Suite, run: StoredRun) -> None:
-        """A run that is one process; one that was cut short has stored nothing."""
+        """Execute a run that is one process; an interrupted one has stored nothing."""
         self._progress(run, suite.harness)
         trials = self._process(suite, run.order, run.number, 0, "")
         self._store.add_run(run.number, trials)
@@ -178,7 +178,7 @@ class Runner:
         return self._supervised(run, position, start)
 
     def _supervised(self, run: int, position: int, start: Callable[[], list[Ended]]) -> list[Ended]:
-        """The trials of one process. What has left its session is ended where it was cut short or is late."""
+        """The trials of one process. Processes that left its session are ended if it was interrupted or timed out."""
         late = True
         try:
             trials = start()

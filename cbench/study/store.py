@@ -69,7 +69,7 @@ class StudyStore(Database):
 
     @classmethod
     def open(cls, path: Path, writing: bool = False, kind: str | None = None) -> Self:
-        """A study that is there. UsageError where it is none, or not of this kind."""
+        """An existing study. UsageError if it is none, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
         store = cls(path, for_writing(path) if writing else for_reading(path), writing)
@@ -144,7 +144,7 @@ class StudyStore(Database):
             return str(asked.get("boot_id_before", "")), int(asked.get("asked", 0))
 
     def resume_run(self, run: int, position: int, facts: Mapping[str, FactValue]) -> None:
-        """A run that was cut short goes on at this position."""
+        """An interrupted run resumes at this position."""
 
         def write(c: sqlite3.Connection) -> None:
             before = c.execute("SELECT resumed FROM study_run WHERE run = ?", (run,)).fetchone()[0]

@@ -132,7 +132,7 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The same of variables that a process can have; `fitting`: whether they have to fit into this host's."""
+        """The same for environment variables; `fitting`: whether they must fit this host's limit."""
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():
             path = (*self._path, key, name)

@@ -16,9 +16,9 @@ from cbench.stats.trials import Codes, Trials
 
 FIXED = "fixed"
 RANDOM = ("random", "williams")
-"""Orders that change from run to run; what they do is looked at in the same way."""
+"""Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""How a missing number is written; nothing else than the empty text is a missing name."""
+"""The texts of a missing number; a missing name is only the empty text."""
 
 UNTIMED = (
     "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
@@ -244,7 +244,7 @@ def _runs_of_hosts(
 
 
 def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
-    """A number for each run, and what these are by themselves where all are numbers."""
+    """A number for each run, and the original numbers if all are numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")

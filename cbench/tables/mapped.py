@@ -25,7 +25,7 @@ from quiet import UsageError
 IN_MEMORY = 15_000_000
 """Tables with more rows are analyzed out of core: with run and position 15 million rows take about 2 GB in memory."""
 RELEASE = 4 * BATCH
-"""After so many rows the memory of the file's pages is released."""
+"""The number of rows after which the memory of the file's pages is released."""
 NO_POSITIONS = (
     "{rows:,} rows are analyzed out of core, without the column position: positions, first trials and predecessors are "
     "not analyzed; give fewer rows to analyze them"

@@ -6,7 +6,7 @@ from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
-"""Work whose coefficient of variation is so many times the etalon's varies by itself."""
+"""Work whose coefficient of variation is this many times the etalon's varies by itself."""
 
 
 def verdict(result: ValidationResult) -> list[str]:

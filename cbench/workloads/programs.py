@@ -89,7 +89,7 @@ def _share(params: Mapping[str, int]) -> int:
 
 
 def copy(blocks: int, mib: int) -> Made:
-    """Random blocks, each full and unlike the others."""
+    """Random blocks, each complete and different from the others."""
     block, seen = bytearray(mib << 20), set[bytes]()
 
     def work() -> int:

@@ -75,7 +75,7 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """Generated files as they were before our first apply, unless another program has written them since.
+    """Restore generated files to their state before our first apply, unless another program has written them since.
 
     An apply that was killed does not know their content after it: the content before it counts.
     """
@@ -113,7 +113,7 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
 
 
 def _back(host: Host, disk: Disk, record: BootRecord) -> None:
-    """After a command that failed: files and generated files as they were before it."""
+    """After a failed command, restore files and generated files to their state before it."""
     for entry in (*record.files, *record.generated):
         if entry.how == THERE:
             continue

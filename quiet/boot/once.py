@@ -109,7 +109,7 @@ def _signed(reader: Reader) -> bool:
 
 
 def _running(reader: Reader, facts: Facts) -> CommandLine:
-    """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
+    """The running line without the words of an earlier `boot apply`; otherwise another choice would only add to it."""
     line = parse(facts.command_line)
     known = load_record(reader)
     if known and set(known.add) <= set(line.words):

@@ -112,7 +112,7 @@ def _cpus(text: str) -> CpuSet:
 
 
 def _save(measured: NoiseResult, options: NoiseOptions) -> None:
-    """Save the timeline, before anything is printed to a reader that may have gone."""
+    """Save the timeline before printing to a pipe that may be closed."""
     if options.timeline and measured.timeline:
         save(options.timeline, measured.timeline, "--timeline")
 

@@ -62,7 +62,7 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def _first_steps() -> int:
-    """`quiet` alone: no command is wrong usage, as with `--help` forgotten."""
+    """`quiet` without a command: print the first commands; wrong usage."""
     emit(FIRST_STEPS)
     return 2
 

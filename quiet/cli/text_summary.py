@@ -81,7 +81,7 @@ def _gained(changes: Iterable[Change], title: str, most: int) -> None:
 
 
 def _measured(names: Iterable[str]) -> str:
-    """The first effect that was measured of these knobs, in the order in which they are applied."""
+    """The first measured effect of these knobs, in the order in which they are applied."""
     for name in names:
         effect = measured_effect(BY_NAME[name])
         if effect and effect.removed:

@@ -37,7 +37,7 @@ class Files(Reader):
             os.symlink(to, place)
 
     def create(self, path: str, text: str) -> None:
-        """Make a file, whole or not at all; one that is there is replaced."""
+        """Create or replace a file atomically."""
         with self.place(path, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):

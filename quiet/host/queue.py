@@ -67,7 +67,7 @@ def queue(reader: Reader) -> list[Ticket]:
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket on the CPUs that a process, or one above it, has taken: its run may use them too."""
+    """The ticket on the CPUs of a process or its ancestors: its run may use them too."""
     owners = {ticket.pid: ticket for ticket in queue(reader) if ticket.running and ticket.pid}
     for _ in range(_ANCESTORS):
         if pid in owners or pid < 2:
@@ -165,7 +165,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
 
 
 def _remove_dead(host: Files) -> None:
-    """Remove the tickets that killed runs have left, where this user may."""
+    """Remove the tickets of killed runs, if this user may."""
     for name in host.names(QUEUE):
         if _NAME.fullmatch(name) and _read(host, name) is None:
             with contextlib.suppress(OSError):

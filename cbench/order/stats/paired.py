@@ -39,7 +39,7 @@ class SignedRanks:
 def pairs_of_runs(random: Flags) -> Codes | None:
     """For each run, in time, the number of its pair, -1 for a run alone; None where the design pairs none.
 
-    Neighbours of unlike order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
+    Neighbors of different order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
     allows, the order of the runs was drawn otherwise.
     """
     kinds = random.tolist()

@@ -46,7 +46,7 @@ def spread(*samples: Values) -> Values:
 
 
 def walsh(away: Values) -> Values:
-    """How far the means of each two of these paired differences lie from the middle of all of them."""
+    """The distances of the means of each two paired differences from the middle of all."""
     some = np.sort(away) if away.size <= 2 * POINTS else np.quantile(away, (np.arange(2 * POINTS) + 0.5) / (2 * POINTS))
     first, second = _pairs(some.size)
     means = (some[first] + some[second]) / 2

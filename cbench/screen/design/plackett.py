@@ -19,7 +19,7 @@ from cbench.screen.design.factorial import Treatment, effect_name
 LARGEST = 48
 """Runs."""
 LISTED = 6
-"""So many interactions with one main effect are named one by one."""
+"""Up to this many interactions with one main effect are named individually."""
 
 Signs = list[list[int]]
 
@@ -30,7 +30,7 @@ class PlackettBurman:
     treatments: tuple[Treatment, ...]
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
-        """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
+        """(main effect, first, second, share): the share of that two-factor interaction in the main effect."""
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
         shares = []
         for main, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""Artefacts of an experiment: each combination of levels that are built has a folder of its own, made once.
+"""Artifacts of an experiment: each combination of levels that are built has a folder of its own, made once.
 
 Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
 stack. A note in 0000.json says what was built, and the digest of all files, so that who goes on knows whether they are
@@ -28,7 +28,7 @@ OURS = re.compile(r"\d{4,}(\.json|\.new)?")
 
 
 class NotBuilt(QuietError):
-    """A command that builds has failed; the text says which level's, and why."""
+    """A build command has failed; the text names its level and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Builds:
             beside.replace(note)
 
     def _remove(self) -> None:
-        """Those of an earlier experiment. Raises Refused where something else is there."""
+        """Builds of an earlier experiment. Raises Refused if the folder has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
             raise Refused(f"{self._root}: is in the way of what is built")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
@@ -93,7 +93,7 @@ class Builds:
         shutil.rmtree(self._root)
 
     def of(self, treatment: Treatment) -> Artefacts | None:
-        """Those of a treatment, once they are made; None where nothing is built."""
+        """The builds of a treatment, once they exist; None if nothing is built."""
         key = self._key(treatment)
         if key not in self._numbers:
             return None

@@ -33,7 +33,7 @@ HALF = 0.4
 """Half the greatest width of a silhouette; samples stand 1 apart."""
 MOST_EXACT = 600
 LETTER = 5.3
-"""Points that a letter takes at the size of the axes' texts."""
+"""Width of a letter in points at the size of the axes' texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> Non
 
 
 def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
-    """Name places, the parts of a name below each other; aslant and in one line where they would touch, and False."""
+    """Label places, the parts of a name below each other; slanted in one line, and False, if they would touch."""
     slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
     fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
     if fits:
@@ -221,7 +221,7 @@ def plain(axes: Any, name: str) -> None:
 
 
 def legend(axes: Any) -> None:
-    """Above the panels, where there is something to explain."""
+    """A legend above the panels if something needs explanation."""
     if axes.get_legend_handles_labels()[0]:
         axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8)
 

@@ -92,7 +92,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
 
 
 def _figure(key: str, draw: Callable[[str], str], title: str, explained: str, shown: str) -> Figure:
-    """Over the whole width of the page; `draw` is given the key."""
+    """A figure over the whole width of the page; `draw` receives the key."""
     return Figure(key, draw(key), title, explained, shown, broad=True)
 
 
@@ -284,7 +284,7 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
 
 
 def coverage_said(studies: Sequence[StudyResult]) -> str:
-    """The lowest one that the figure shows, by BCa where there is any."""
+    """The lowest coverage in the figure, by BCa if available."""
     every = [(study.name, each) for study in studies for each in study.sizes]
     covers = [item for item in every if item[1].method == "BCa"] or every
     name, low = min(covers, key=lambda item: item[1].coverage)

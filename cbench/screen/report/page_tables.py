@@ -120,7 +120,7 @@ def _interval(ends: Ends | None) -> str:
 
 
 def material(row: ResponseResult) -> tuple[str, Table | None]:
-    """Effects against the widths of intervals by the size of the sample, and a sentence; or why there is no table."""
+    """Effects against the widths of intervals by sample size, and a sentence; or the reason for no table."""
     facts, unit = row.material, row.unit
     if not isinstance(facts, Materiality) or facts.median_effect is None or facts.largest_effect is None:
         return (facts.why if facts else None) or "Nothing to compare.", None

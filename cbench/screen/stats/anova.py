@@ -50,7 +50,7 @@ class Anova:
 
 def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
     """`levels`: shape (rows, factors); `values`: shape (rows,), NaN left out; `blocks`: of each row its block, whose
-    differences are no error; None in a completely randomised experiment, whose rows may come in any order."""
+    differences are no error; None in a completely randomized experiment, whose rows may come in any order."""
     some = ~np.isnan(values)
     levels, values = levels[some], values[some]
     blocks = None if blocks is None else blocks[some]

@@ -54,7 +54,7 @@ class EffectEstimate:
 
 
 class AnovaTable:
-    """Takes the sums of squares of one source after the other out of the values (their mean is 0)."""
+    """Removes the sums of squares of one source after the other from the values (their mean is 0)."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class AnovaTable:
 def _size(
     beyond: Values, part: Values, levels: Levels, effect: Effect, weights: Values
 ) -> tuple[Values, Values] | None:
-    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for what is seen in part only,
+    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for partly aliased effects,
     and for interactions of more levels than two."""
     present = [np.unique(levels[:, each]) for each in effect]
     if len(effect) == 1:

@@ -1,4 +1,4 @@
-"""Tests of effects in randomised complete blocks, by signed ranks of the differences within blocks.
+"""Tests of effects in randomized complete blocks, by signed ranks of the differences within blocks.
 
 A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. Two
 treatments that differ in the levels of one factor only: their difference has no block and no other factor in it, and
@@ -213,7 +213,7 @@ class Differences:
 
     @property
     def signed(self) -> bool:
-        """Whether each says the same, so that their mean is the effect."""
+        """Whether all differences estimate the same, so that their mean is the effect."""
         return bool((self.shows == self.shows[0]).all())
 
 
@@ -251,7 +251,7 @@ def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> 
 
 
 def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
-    """Each two levels of one factor, or of both, with the signs of the difference."""
+    """Each pair of levels of one factor, or of both, with the signs of the difference."""
     if len(shape) == 1:
         return [[((b,), 1), ((a,), -1)] for a, b in combinations(range(shape[0]), 2)]
     return [

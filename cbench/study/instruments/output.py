@@ -30,7 +30,7 @@ MISSING = object()
 MOST_FILE = 1 << 24
 CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
-"""Since 1970: the time given to a file of results before its trial."""
+"""Seconds since 1970: the time set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
 """Files there have their content without being written."""
 
@@ -82,7 +82,7 @@ class FileNumber(Instrument):
     argument = "PATH"
 
     def prepare(self, detail: str, folder: str) -> None:
-        """Make the file look as old as can be, so that one that is not written again is noticed."""
+        """Set an old time on the file, so that a file that is not written again is detected."""
         path = Path(folder, detail)
         if not str(path).startswith(KERNELS):
             with contextlib.suppress(OSError):
@@ -156,7 +156,7 @@ def _index(step: str, size: int) -> bool:
 
 
 class _Lines(str):
-    """An error of JSON counts the lines before it: every time from the beginning, for numbers that nobody reads."""
+    """Skip the line counting of JSON errors: it starts at the beginning each time, for unused numbers."""
 
     def count(self, *_: object) -> int:
         return 0

@@ -17,7 +17,7 @@ ATTRIBUTES = 24
 """The offset of the place and size of the events' attributes in the header; those of the records follow."""
 EXCLUDE_KERNEL = 1 << 5
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)
-"""Kinds of records. AUX_DATA is followed by as many bytes as it says, which are no records."""
+"""Kinds of records. AUX_DATA is followed by the stated number of bytes, which are not records."""
 
 
 class NoSamples(Exception):

@@ -59,7 +59,7 @@ class Counting:
         return ""
 
     def __enter__(self) -> Self:
-        """Raises UsageError, which says why it cannot be counted."""
+        """Raises UsageError with the reason if it cannot be counted."""
         self._fd = _opened(self.name)
         return self
 

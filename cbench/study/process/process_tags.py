@@ -66,7 +66,7 @@ class ProcessTags:
         return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
 
     def end(self, which: Callable[[ProcessTag], bool]) -> int:
-        """Kill all processes with such a tag and wait for their end; how many. QuietError for one that stays."""
+        """Kill all processes with such a tag and wait for their end; returns how many. QuietError if one survives."""
         ended: set[int] = set()
         limit = time.monotonic() + PATIENCE_S
         while left := [pid for pid in Reader().numbered("/proc") if self._is(pid, which)]:

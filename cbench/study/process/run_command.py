@@ -178,7 +178,7 @@ def _reason(done: Execution) -> str:
 
 
 def _ended(pid: int, timeout_s: float) -> bool:
-    """Wait for its end without reaping it; whether it came in time."""
+    """Wait for its end without reaping it; returns whether it ended in time."""
     fd = os.pidfd_open(pid)
     try:
         limit = time.monotonic() + timeout_s

@@ -90,7 +90,7 @@ class NoReset(Reset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReset(Reset):
-    """A command of the user's, and one that checks it."""
+    """Reset by a command of the user, with a command that checks it."""
 
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")

@@ -33,7 +33,7 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """A process's last words: its last line that has the word error, or else its last line."""
+    """A process's reason for its end: its last line that has the word error, or else its last line."""
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines
     return one_line(named[-1].strip()) if named else "it printed nothing"
@@ -62,7 +62,7 @@ def _owner(name: str, tests: Container[str]) -> str | None:
 
 
 def _short(results: dict[str, TestSample]) -> dict[str, TestSample]:
-    """By the rest of the names, without the words that all of them begin with."""
+    """The names by their rest, without leading words that all of them share."""
     common = min(results)
     while not all(rest.startswith(common) for rest in results):
         common = common[:-1]

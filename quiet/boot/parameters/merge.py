@@ -36,7 +36,7 @@ class MergeRow(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The line to be, with the words that go and those that come."""
+    """The merged line, with the removed and the added words."""
 
     line: CommandLine
     rows: tuple[MergeRow, ...]
