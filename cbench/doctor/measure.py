@@ -1,4 +1,4 @@
-"""Measure the same work repeatedly, a process each, until the time is over, and observe the host meanwhile."""
+"""Measure the same work repeatedly, a process each, until the time is over, and observe the host."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _seconds(run: Run, n: int) -> float:
 
 
 def load(channel: Channel) -> None:
-    """The main function of the process: prepare, wait for the parent, run until told to stop, report the calls."""
+    """The main function of the process: prepare, wait for the parent, run until a stop message, report the calls."""
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())

@@ -98,7 +98,7 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn. `wait` waits so long and returns False to give up. False when that or the limit came."""
+        """Wait for the turn. `wait(seconds)` returns False to give up. Returns False then, or after the limit."""
         end = None if limit_s is None else time.monotonic() + limit_s
         while True:
             position = self._position()

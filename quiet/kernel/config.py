@@ -18,7 +18,7 @@ _ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
 
 
 class Config(NamedTuple):
-    """A kernel's options. `source` is the file that they were read from, "" when there was none."""
+    """A kernel's options. `source`: the file that they were read from, "" if there is none."""
 
     source: str
     values: Mapping[str, str] = {}
@@ -30,7 +30,7 @@ class Config(NamedTuple):
 
 
 def running(reader: Reader) -> Config:
-    """The running kernel's: from itself, else from the file that its distribution installs beside it."""
+    """The running kernel's configuration: from itself, else from the file that its distribution installs."""
     version = reader.text("/proc/sys/kernel/osrelease") or ""
     for path in (
         "/proc/config.gz",

@@ -184,7 +184,7 @@ def _tasks(context: RuleContext) -> RuleResult:
 
 
 def _members(context: RuleContext) -> set[int]:
-    """The threads that were put on the isolated CPUs on purpose."""
+    """The threads that were placed on the isolated CPUs on purpose."""
     version, mount = context.facts.cgroup
     name = "cgroup.threads" if version == 2 else "tasks"
     reader = context.facts.reader

@@ -46,13 +46,13 @@ def write_masks(masks: Masks) -> str:
 
 
 def _run(mask: int) -> bool:
-    """Whether the bits of a mask are neighbors, and there is one at least."""
+    """Whether the set bits of a mask are contiguous; False for none."""
     low = mask & -mask
     return mask > 0 and (mask // low) & (mask // low + 1) == 0
 
 
 def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
-    """`ways` neighbors of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
+    """Up to `ways` contiguous bits of `usable`, so that the rest of `whole` is valid too; 0 if impossible."""
     for count in range(ways, cache.fewest - 1, -1):
         for start in range(whole.bit_length()):
             mask = ((1 << count) - 1) << start
@@ -145,7 +145,7 @@ def _group(context: RuleContext) -> RuleResult:
 
 
 def _cannot(context: RuleContext) -> bool:
-    """Whether an x86 processor says that it has no cache to divide; others do not say."""
+    """Whether an x86 processor reports that it cannot divide a cache; others do not report it."""
     text = context.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
     flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []

@@ -47,7 +47,7 @@ _ONCE = "it has already set its values, and acts again only on an event"
 
 
 def _loaded(context: RuleContext) -> Iterator[Skip]:
-    """A scheduler of sched_ext that none of the units stands for: only who loaded it can end it."""
+    """A scheduler of sched_ext that belongs to none of the units: only the program that loaded it can end it."""
     reader = context.facts.reader
     units = ("scx.service", "scx_loader.service")
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):

@@ -17,9 +17,9 @@ ALL_UNITS = "unit:*"
 
 
 class Service(NamedTuple):
-    """Units that belong together, those first that start others; `jobs` are what they start, let run to its end.
+    """Units that belong together, starters first; `jobs`: the units that they start, which may finish.
 
-    `held`: names of its processes, for hosts without systemd, where nobody waits for an answer from them.
+    `held`: names of its processes, for hosts without systemd, if no program waits for their answers.
     """
 
     units: str
@@ -170,7 +170,7 @@ REFUSALS = {
 
 
 def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
-    """Whether a profile's services.stop and services.keep can be meant. Raises UsageError naming the key."""
+    """Check a profile's services.stop and services.keep. Raises UsageError naming the key."""
     for key, names in (("stop", stop), ("keep", keep)):
         for name in names:
             if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
@@ -224,7 +224,7 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
 
 
 def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
-    """Whether a unit's file is another unit's second name: that one is what is stopped."""
+    """Whether a unit's file is an alias of another unit, which is then the one to stop."""
     reader = context.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")

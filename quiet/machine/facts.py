@@ -228,7 +228,7 @@ class Facts:
         return [task for task in self.tasks if not task.bound]
 
     def task(self, tid: int, pid: int | None = None) -> Task | None:
-        """One thread as it is now, of a process (default: it is the first of its own); None when it has ended."""
+        """One thread of a process (default: its first one) at present; None if it has ended."""
         base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")

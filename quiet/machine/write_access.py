@@ -46,7 +46,7 @@ def whole(facts: Facts) -> str:
 
 
 def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
-    """The mounts for `why_not`; None when none of those that matter is read-only."""
+    """The mounts for `why_not`; None if all relevant ones are writable."""
     by_place: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):

@@ -48,7 +48,7 @@ Name = tuple[str, str]  # of a cause: its kind and name, whoever sent it
 
 
 class Gap(NamedTuple):
-    """A time that the detector was away: its begin and length in ticks, and what it saw of itself (detector.h)."""
+    """An interval in which the detector did not run: begin and length in ticks, and its own counters (detector.h)."""
 
     begin: int
     length: int
@@ -56,7 +56,7 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
+    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
 
     Of HOST `by` is what ran at that time, its kind and name with a space between them; "" where nothing did.
     """
@@ -68,7 +68,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The total time of a cause, in ticks; `gaps` are those that it had a share of."""
+    """The total time of a cause, in ticks; `gaps`: the number of gaps with a share of it."""
 
     count: int = 0
     total: int = 0
@@ -159,7 +159,7 @@ def account(
     whole_until: int,
     virtual: bool,
 ) -> Account:
-    """Merge gaps and frames of one CPU, both in order. `window`: from when to when it was watched.
+    """Merge gaps and frames of one CPU, both in order. `window`: begin and end of the observation.
 
     `namer` gives a share its cause; `ticks` converts nanoseconds; the trace is whole until `whole_until`.
     """
@@ -213,7 +213,7 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
 def name_smis(done: Account, counted: int | None) -> None:
     """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
 
-    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
+    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others were not SMIs.
     """
     outside = Cause(HOST, OUTSIDE)
     if counted is None or outside not in done.totals:
@@ -248,7 +248,7 @@ def _within(gap: Gap, frame: Frame) -> list[Share]:
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
-    """For each gap the outermost frames that overlap it; a frame over two gaps is with the one it shares more with."""
+    """The outermost frames that overlap each gap; a frame over two gaps belongs to the one with the larger overlap."""
     inside: list[list[Frame]] = [[] for _ in gaps]
     at = 0
     for frame in frames:

@@ -61,7 +61,7 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The numbers of the gaps that begin at the fullest place of the period, the longest one of each turn.
+    """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
 
     None when that place is no fuller than chance would have it.
     """
@@ -86,7 +86,7 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
 def _missing(
     gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
 ) -> tuple[int, int]:
-    """How many ticks were due while another task ran, and made no gap of their own; and how many were not seen."""
+    """The number of ticks within other tasks' gaps, without a gap of their own; and the number of unseen ticks."""
     if not ticks:
         return 0, 0
     phase = clock.monotonic(ticks[0].begin)
@@ -100,7 +100,7 @@ def _missing(
 
 
 def _unlike(gap: Gap, interruption: float) -> float:
-    """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
+    """The dissimilarity of a gap and an interrupt: by its length relative to a known one, else by its length alone.
 
     Which gaps the interrupts were is not certain; a long gap is not an interrupt.
     """
@@ -108,7 +108,7 @@ def _unlike(gap: Gap, interruption: float) -> float:
 
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
-    """A cause for each gap, as far as the evidence goes."""
+    """A cause for each gap, as far as the evidence permits."""
     outside = Cause(HOST, HYPERVISOR if known.virtual else OUTSIDE)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:

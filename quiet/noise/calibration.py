@@ -67,5 +67,5 @@ def interruptions(count: int = INTERRUPTIONS) -> list[int]:
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """How long it takes to touch a page that is not there, in ticks."""
+    """The duration of a page fault, in ticks."""
     return _lengths(lib.qn_faults, count)

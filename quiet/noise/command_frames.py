@@ -76,7 +76,7 @@ class CommandFrames:
 
     @property
     def foreign(self) -> bool:
-        """Whether tasks came and went and never the command's: it has other numbers in a PID namespace."""
+        """Whether tasks were switched but never the command's: a PID namespace numbers tasks differently."""
         each = self._cpus.values()
         return any(on.switched for on in each) and not any(on.seen for on in each)
 
@@ -123,7 +123,7 @@ class CommandFrames:
         return times
 
     def _interrupting(self, frame: Frame, arrivals: Mapping[int, Sequence[int]]) -> Frame | None:
-        """The frame as far as it kept a task of the command from running; None when it did not."""
+        """The part of the frame that kept a task of the command from running; None if it did not."""
         if frame.kind != THREAD:
             return frame if frame.pid in self._members else None
         again = arrivals.get(frame.key, ())

@@ -56,7 +56,7 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """Names of tasks by number: as they are now, else as the tracing has noted them (they have ended)."""
+    """Names of tasks by number: the present ones, else those recorded by tracing (of ended tasks)."""
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 
@@ -86,7 +86,7 @@ def events(
 
 
 def foreign(events: Sequence[TraceEvent], own: int) -> bool:
-    """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
+    """Whether tasks were switched on the CPU but never ours: a PID namespace numbers tasks differently."""
     return any(event.action == SWITCH for event in events) and not any(
         own in (event.pid, event.other) for event in events
     )

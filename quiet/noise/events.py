@@ -52,7 +52,7 @@ Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel st
 
 
 class EventType(NamedTuple):
-    """One kind of event: where the kernel has it, the fields that are wanted, and what is made of them."""
+    """One kind of event: its name in the kernel, the required fields, and the conversion."""
 
     system: str
     name: str
@@ -97,7 +97,7 @@ def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
 
 
 def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent | None:
-    """Each handler is asked in turn, and the event comes once for each: the one whose NMI it was says so."""
+    """Each handler is called in turn, with an event each; the handler of the NMI reports it."""
     return TraceEvent(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
 

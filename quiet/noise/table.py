@@ -1,4 +1,4 @@
-"""The report for people: lines of text, `**bold**` as in cli/text.py."""
+"""The report as lines of text, `**bold**` as in cli/text.py."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it c
 
 
 class NoTraceError(QuietError):
-    """There is no tracing here; the text says why, `remedy` how to get it ("": not at all)."""
+    """Tracing is not available here; the text has the reason, `remedy` the fix ("": none)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -58,7 +58,7 @@ def mount(reader: Reader) -> str:
 
 
 def check(reader: Reader) -> None:
-    """Raises NoTraceError when no instance can be made here, with why."""
+    """Raises NoTraceError with the reason if no instance can be created here."""
     if not reader.access(f"{mount(reader)}/instances", os.W_OK):
         raise NoTraceError(*_NEEDS_ROOT)
 
@@ -167,7 +167,7 @@ class Instance:
         self._write("tracing_on", "1")
 
     def off(self) -> None:
-        """Trace no longer; what was is kept until the instance goes."""
+        """Stop tracing; recorded events stay until the instance is removed."""
         self._write("tracing_on", "0")
 
     def drain(self) -> None:

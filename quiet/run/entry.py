@@ -1,4 +1,4 @@
-"""How a helper comes into being: started by sudo with a socket as its standard input, or forked by a root front."""
+"""Start a helper: by sudo with a socket as its standard input, or as a fork of a root front."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Identity(NamedTuple):
 
 
 def wanted(as_user: str | None) -> Identity | None:
-    """The user to become for the command; None: nobody else. `as_user`: the option --as. Raises QuietError."""
+    """The user to become for the command; None: no change. `as_user`: the option --as. Raises QuietError."""
     if os.geteuid() != 0:
         if as_user is None or (own := _named(as_user)).uid == os.getuid():
             return None

@@ -71,7 +71,7 @@ def installed(reader: Reader) -> Installed | None:
 
 
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
-    """Have the profile applied after each boot from now on; a service of ours that is there is replaced.
+    """Apply the profile after each boot from now on; an existing service of ours is replaced.
 
     Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
     can change the program that root would run at each boot; `trust`: they may.
@@ -160,7 +160,7 @@ def _check_name(host: Reader) -> None:
 
 
 def _check_program(host: Reader) -> None:
-    """Whoever can change what root runs at each boot is root."""
+    """A user who can change a program that root runs at each boot is as powerful as root."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(
@@ -222,7 +222,7 @@ def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> lis
 
 
 def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
-    """Make them in order; when one fails, those that are new go again. The unit is first: it names all others."""
+    """Create them in order; if one fails, new ones are removed. The unit is first: it names all others."""
     new: list[str] = []
     try:
         for path in made:

@@ -1,4 +1,4 @@
-"""Apply a profile: journal first, then write, read back, and look again until nothing more is to be done."""
+"""Apply a profile: journal first, then write, read back, and check again until nothing remains to be done."""
 
 from __future__ import annotations
 

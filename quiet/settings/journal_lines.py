@@ -37,7 +37,7 @@ class Damage(NamedTuple):
 
 
 def merged(damage: Iterable[Damage]) -> list[Damage]:
-    """The same, with lines that follow each other and have the same fault as one."""
+    """The same, with consecutive lines of the same fault as one."""
     result: list[Damage] = []
     for each in damage:
         before = result[-1] if result else Damage(-1, "")

@@ -1,4 +1,4 @@
-"""The plan: every change from what is to what the profile wants, and every skip with its reason. Writes nothing."""
+"""The plan: every change from present to wanted values, and every skip with its reason. Writes nothing."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """By knob as in the tuple; within a knob backwards, so that what was made last goes first."""
+    """By knob as in the tuple; within a knob backwards, so that the target created last goes first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))

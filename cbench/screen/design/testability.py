@@ -297,7 +297,7 @@ def smallest_p(iterations: int) -> float:
 
 
 def iterations_needed(tests: int, alpha: float) -> int:
-    """The fewest iterations with which one of this many tests can be significant, by Holm."""
+    """The fewest iterations for significance of one of this many tests, by Holm."""
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 

@@ -1,4 +1,4 @@
-"""`quiet noise --wake`: from the options as they are written to the report."""
+"""`quiet noise --wake`: from the given options to the report."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
 
 @dataclass(slots=True)
 class _Signals:
-    """Those that came; the first one ends the measuring, and what was measured until then is reported."""
+    """The signals received; the first one ends the measurement, and the results until then are reported."""
 
     came: list[int] = field(default_factory=list)
 

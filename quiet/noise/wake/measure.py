@@ -52,7 +52,7 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """All that is known of one CPU. `worst`: the latest wake-ups, the latest first."""
+    """The measurements of one CPU. `worst`: the latest wake-ups, the latest first."""
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -124,7 +124,7 @@ def _tracer(
     limits: list[str],
     stack: contextlib.ExitStack,
 ) -> WakeTracer | None:
-    """The tracing, set up and not on yet; None with the reason in `limits` where there is none."""
+    """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for, so no wake-up has a cause")
         return None
