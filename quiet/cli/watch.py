@@ -104,7 +104,7 @@ def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
         if not _SHORTEST_S <= seconds <= _LONGEST_S:  # nan is neither
             words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
-            raise UsageError(f"{option} {seconds:g}: looks have to be {words}")
+            raise UsageError(f"{option} {seconds:g}: checks have to be {words}")
     if request.duration is not None and not 0 < request.duration < float("inf"):
         raise UsageError(f"--duration {request.duration:g}: write seconds, such as 60; without it, it never ends")
     if request.cpus is not None and not request.cpus.strip():

@@ -311,7 +311,7 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         ),
         _none(r".*", "the hardware or its firmware wanted attention (errors, a power button)"),
     ),
-    FAULT: (_none(r".*", "the detector itself touched memory that was not there: raise RLIMIT_MEMLOCK"),),
+    FAULT: (_none(r".*", "the detector itself touched memory that was not mapped: raise RLIMIT_MEMLOCK"),),
     HOST: (
         _none(
             HYPERVISOR,

@@ -154,7 +154,7 @@ class Instance:
         return any(kind.name == name for kind, _ in self.kinds.values())
 
     def switch(self, name: str, traced: bool) -> None:
-        """Trace an event of this name that it has, or no longer."""
+        """Switch an event on or off, if the kernel has it."""
         for kind, _ in self.kinds.values():
             if kind.name == name:
                 self._write(f"events/{kind.system}/{name}/enable", "1" if traced else "0")

@@ -246,7 +246,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
     notes += [f"not restored: {each.target}: {each.reason}" for each in outcome.conflicts + outcome.failures]
     notes += [f"the journal is damaged: {each.target}: {each.reason}" for each in outcome.damage]
     if not outcome.complete:
-        notes.append("run `quiet restore` for what can be done")
+        notes.append("run `quiet restore`, which restores all readable values")
     return RunEnded(outcome.complete, False, outcome.restored, tuple(notes))
 
 

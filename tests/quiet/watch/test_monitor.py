@@ -291,7 +291,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--cpus", ""), "--cpus: no CPU given"),
         (("--cpus", "x"), "--cpus: 'x' is not a CPU list"),
         (("--cpus", "3", "--repair"), "--cpus watches CPUs without a profile"),
-        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: looks have to be at least 1 s apart"),
+        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: checks have to be at least 1 s apart"),
         (("--cpus", "3", "--textfile", "/nowhere/x.prom"), "--textfile /nowhere/x.prom: no directory /nowhere"),
         (("--unit", "--repair"), "--unit has no rights to repair"),
         (("--history", "--since", "soon"), "--since 'soon'"),
