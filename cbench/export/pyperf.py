@@ -48,9 +48,7 @@ class PyperfExporter(Exporter):
             if runs:
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
-            raise UsageError(
-                "no undisturbed trial to export: omit --clean-only" if clean_only else "no trials in it"
-            )
+            raise UsageError("no undisturbed trial to export: omit --clean-only" if clean_only else "no trials in it")
         return _dumped(pyperf, benchmarks)
 
 

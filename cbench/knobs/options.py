@@ -69,9 +69,7 @@ class KnobOptions:
             raise UsageError(f"--response {self.response} is of a command: name a workload, or a command after --")
         if not response.command and self.words:
             choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
-            raise UsageError(
-                f"--response {self.response} is of the CPUs alone: omit the command, or use {choices}"
-            )
+            raise UsageError(f"--response {self.response} is of the CPUs alone: omit the command, or use {choices}")
         if not 0.1 <= self.duration <= 3600:
             raise UsageError(f"--duration {self.duration:g}: from 0.1 to 3600 seconds")
         if not 0 < self.within <= 10:

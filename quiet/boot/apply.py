@@ -55,9 +55,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             try:
                 _back(host, disk, record)
             except OSError as second:
-                raise Incomplete(
-                    f"{_reason(error)}; {_reason(second)}: fix it, then run `quiet boot remove`"
-                ) from None
+                raise Incomplete(f"{_reason(error)}; {_reason(second)}: fix it, then run `quiet boot remove`") from None
             raise Refused(f"{_reason(error)}; every file was restored") from None
         for entry in record.generated:
             entry.after = disk.data(entry.path)

@@ -166,9 +166,7 @@ def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
     before = path.read_bytes()
     done = cbench("ab", "-o", str(path), "--", "true", "true")
     assert done.returncode == 2
-    assert f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}" in error_line(
-        done
-    )
+    assert f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
     assert path.read_bytes() == before
     assert not [each for each in cache.glob("*") if each.is_dir()]
 
