@@ -164,7 +164,7 @@ _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]+")  # systemd.unit(5)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
 HELD = "inactive masked"
 REFUSALS = {
-    16: "a unit that must not be stopped requires it, and would stop too",
+    16: "a unit that must not be stopped requires it, and would stop with it",
     2: "systemctl is not there",
 }
 
