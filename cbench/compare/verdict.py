@@ -177,6 +177,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
         other = "B" if first == "A" else "A"
         lines.append(
             f"{first} was measured before {other}: what changed on the host in between looks like a difference; "
-            "measure both in turn, a process each at a time (`cbench run --output` adds to its file)"
+            "measure both in turn, a process each at a time (`cbench run --output` and `pytest --cbench-store` add to "
+            "their file)"
         )
     return lines

@@ -76,7 +76,7 @@ class Examination:
 
     @property
     def has_headlines(self) -> bool:
-        """Whether most processes have a headline; else the medians of all trials have to do."""
+        """Whether most processes have a headline; else the medians of all trials are used."""
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
