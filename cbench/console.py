@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class StoppedError(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
+    """Ctrl-C, with a shell's exit code for it."""
 
     exit_code = 128 + signal.SIGINT
 
@@ -75,9 +75,9 @@ def write_json(result: object) -> None:
 
 
 def table_console(width: int = 0) -> Console:
-    """Where tables are printed: at least `width` columns wide, where that is no terminal.
+    """A console for tables: at least `width` columns wide if it is no terminal.
 
-    What steers a terminal is written out in every text: names and units come from files of strangers.
+    Control characters are escaped in every text: names and units come from files of strangers.
     """
     from rich.console import Console
 

@@ -42,7 +42,7 @@ def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
 def to_json(value: object) -> JsonValue:
     """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers stay as they are.
 
-    numpy scalars become Python numbers. Raises TypeError for what has no JSON form.
+    numpy scalars become Python numbers. Raises TypeError for a value without a JSON form.
     """
     if value is None or isinstance(value, (bool, int, float, str)):  # faster than a union
         return value

@@ -44,7 +44,7 @@ def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
 
 
 def _left_out(result: CompareResult) -> list[str]:
-    """What is in only one file, or cannot be compared, as a list."""
+    """A list of the tests that only one file has, or that cannot be compared."""
     lines = [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
     lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]

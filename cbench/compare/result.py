@@ -1,4 +1,4 @@
-"""`cbench compare`: what is compared of the tests of two or more files, and the answer."""
+"""The results of `cbench compare`: the compared tests of two or more files, and the verdict."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CompareResult:
 
     @property
     def unjudged(self) -> str:
-        """Why no test could be judged; "" where one could."""
+        """The reason why no test could be judged; "" if one could."""
         if self.exit_code != suite.NOTHING_JUDGED:
             return ""
         return self.too_few or f"{self.counted}: see --verbose; more processes narrow the intervals"
@@ -92,7 +92,7 @@ class CompareResult:
 
 
 def share(text: str, option: str = "--threshold") -> float:
-    """ "1%" or "0.01"; UsageError for what is no share between 0 and 1."""
+    """ "1%" or "0.01"; UsageError unless it is a share between 0 and 1."""
     try:
         value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:

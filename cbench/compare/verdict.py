@@ -16,7 +16,7 @@ DIGITS = 4
 
 
 def percent(ratio: float) -> str:
-    """A ratio as a change: "+1.25 %", with as many digits as it takes to show that it is none of 0."""
+    """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0."""
     return f"{_short(100 * (ratio - 1), '+')} %"
 
 
@@ -92,7 +92,7 @@ def verdict(
 
 
 def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
-    """The observed difference, why it shows nothing about the programs, and the command that would."""
+    """The observed difference, why it proves nothing about the programs, and the command that could."""
     wanted = needed(alpha, comparison.family)
     many = " and ".join(counted_processes(number) for number in comparison.processes)
     where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"
@@ -149,7 +149,7 @@ def _level(level: float) -> str:
 
 
 def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | None = None) -> list[str]:
-    """What a reader must know of it. `first`: the side that was measured before the other."""
+    """The notes that a reader needs. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
         lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B are different things")
@@ -177,6 +177,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
         other = "B" if first == "A" else "A"
         lines.append(
             f"{first} was measured before {other}: what changed on the host in between looks like a difference; "
-            "measure both in turn, a process each at a time (`cbench run --output` adds to its file)"
+            "measure both in turn, a process each at a time (`cbench run --output` and `pytest --cbench-store` add to "
+            "their file)"
         )
     return lines

@@ -22,7 +22,7 @@ NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your d
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a playbook did: the hosts that failed with the reason, and those that changed or did not answer."""
+    """The outcome of a playbook: hosts that failed with the reason, and hosts that changed or did not answer."""
 
     failed: Mapping[str, str]
     changed: tuple[str, ...]
@@ -110,7 +110,7 @@ def play(
 def look(
     inventory: str, limit: Sequence[str], command: str, variables: Mapping[str, JsonValue], tree: Path, lock: int
 ) -> dict[str, str]:
-    """What a shell command prints on each host that answers; by the raw module, which needs no file on the node."""
+    """The output of a shell command on each host that answers; the raw module needs no file on the node."""
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir()
     words = [program("ansible"), ",".join(limit), "-i", inventory, "-f", str(min(FORKS, len(limit)))]

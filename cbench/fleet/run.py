@@ -26,13 +26,13 @@ FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
 FETCH_S = 300.0
 """A store that grows is fetched no more often than this; a finished one at once."""
 MOST_ATTEMPTS = 5
-"""How often a study that fails on a node is started again."""
+"""How many times a study that fails on a node is restarted."""
 Show = Callable[[FleetState], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """What `cbench fleet plan` prints. `steps`: sentences; nothing is contacted but the inventory."""
+    """The output of `cbench fleet plan`. `steps`: sentences; nothing is contacted but the inventory."""
 
     study: str
     kind: str
@@ -41,7 +41,7 @@ class FleetPlan:
 
 
 def plan(inventory: str | None, study: str) -> FleetPlan:
-    """What `run` would do. Raises UsageError."""
+    """Plan what `run` would do. Raises UsageError."""
     config = load(Path(study))
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:
@@ -72,7 +72,7 @@ class Fleet:
         return self._state
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
-        """Start what has not started, wait, fetch, restore, release. Raises QuietError."""
+        """Start the remaining nodes, wait, fetch, restore, release. Raises QuietError."""
         try:
             self._prepare()
             wait = FIRST_POLL_S
@@ -87,7 +87,7 @@ class Fleet:
                     wait = min(wait * 1.5, MOST_POLL_S)
         except KeyboardInterrupt:
             again = f"cbench fleet resume -o {self._folder}, or release -o {self._folder}"
-            raise StoppedError(f"interrupted; the nodes go on measuring; go on with: {again}") from None
+            raise StoppedError(f"interrupted; the nodes go on measuring; resume with: {again}") from None
         self.release()
         return self._state
 
@@ -141,7 +141,7 @@ class Fleet:
         return self._save()
 
     def _take(self, name: str) -> None:
-        """Replace the controller's copy of a store by what was fetched last, where that is whole."""
+        """Replace the controller's copy of a store with the last fetched one if that is complete."""
         part = self._folder / "results" / f"{name}.db.part"
         if not part.is_file() or not _whole(part):
             return
@@ -260,12 +260,12 @@ class Fleet:
 
 
 def _waits(node: NodeState) -> bool:
-    """Whether to start it, or to start it again: a full disk may have been emptied."""
+    """Whether to start or restart it: a full disk may have free space again."""
     return node.state in (state.NEW, STOPPED) or (node.state == FAILED and node.attempts < MOST_ATTEMPTS)
 
 
 def begin(inventory: str | None, study: str, folder: Path) -> None:
-    """Create the folder and its state where there is none. Raises UsageError where another study is in it."""
+    """Create the folder and its state unless they exist. Raises UsageError if it holds another study."""
     plan(inventory, study)
     folder.mkdir(parents=True, exist_ok=True)
     before = state.load(folder)
@@ -279,7 +279,7 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The state after a look; `answer`: what `cbench status --json` printed, None where nothing came."""
+    """The state after a check; `answer`: what `cbench status --json` printed, None where nothing came."""
     if answer is None:
         return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
     try:
@@ -295,7 +295,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
 
 
 def _static(text: str) -> JsonValue:
-    """An inventory that Ansible reads from a file, made from what a command or an inventory script printed."""
+    """An inventory file for Ansible, from the output of a command or an inventory script."""
     try:
         content = json.loads(text)
         if not isinstance(content, dict):

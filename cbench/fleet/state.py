@@ -1,4 +1,4 @@
-"""What a controller knows of its fleet: one small JSON file in DIR, replaced whole."""
+"""The controller's record of its fleet: one small JSON file in DIR, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """None where no fleet was begun. Raises QuietError for a damaged file."""
+    """None if no fleet exists. Raises QuietError for a damaged file."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -74,7 +74,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Raises UsageError where no fleet was begun."""
+    """Raises UsageError if no fleet exists."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")

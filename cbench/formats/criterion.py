@@ -14,7 +14,7 @@ from quiet import UsageError
 LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
-"""Folders to look into: a directory with more is the root of a file system rather than one of Criterion."""
+"""The most folders to search: a directory with more is rather a file system's root than Criterion's."""
 
 
 class CriterionReader(ResultReader):
@@ -59,7 +59,7 @@ def _document(path: Path) -> JsonValue:
 
 
 def _times(sample: JsonValue) -> list[Number]:
-    """Of each sample. Older versions write an array of two instead of `iters` and `times`."""
+    """The time of each sample. Older versions write an array of two instead of `iters` and `times`."""
     if sample.is_list and len(sample.items()) == 2:
         iterations, times = (each.numbers() for each in sample.items())
     else:

@@ -13,7 +13,7 @@ from cbench.machine.passport import Passport
 
 Number = int | float
 LARGEST = 1e200
-"""Larger values are damage, and their sums and products would not be finite."""
+"""Larger values are treated as damage: their sums and products would not be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TestSample:
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 
     def in_unit_of(self, other: TestSample) -> TestSample:
-        """In ns where both are times in different units, else as it is."""
+        """Converted to ns if both are times in different units, else unchanged."""
         if self.unit in (other.unit, "ns") or not (self.unit in TIMES and other.unit in TIMES):
             return self
         return replace(
@@ -67,7 +67,7 @@ class TestSample:
         )
 
     def undisturbed(self) -> TestSample:
-        """Without the polluted trials, and without processes that had no others."""
+        """Without polluted trials, and without processes that have only these."""
         kept = tuple(values for values in self.clean if values)
         aligned = len(self.begun) == len(self.clean)
         begun = tuple(at for at, values in zip(self.begun, self.clean, strict=False) if values) if aligned else ()

@@ -24,7 +24,7 @@ STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",
     "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
 }
-"""By kind of study: what compares what is in its store."""
+"""By kind of study: the command that analyzes its store."""
 
 
 class StoreReader(ResultReader):
@@ -48,7 +48,7 @@ class StoreReader(ResultReader):
 
 
 def _of_group(group: Group) -> TestSample:
-    """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
+    """The sample of a group; for calibrated cycles, the trials whose chains agree if some process has enough."""
     host = group.series[0].run.host
     every, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:

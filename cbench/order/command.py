@@ -178,7 +178,7 @@ def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_jso
     from cbench.study import lifecycle
 
     status = lifecycle.stop(data)
-    tell_or_json(status, as_json, f"stopped; go on with: cbench order resume {data}")
+    tell_or_json(status, as_json, f"stopped; resume with: cbench order resume {data}")
 
 
 def add_to(app: typer.Typer) -> None:

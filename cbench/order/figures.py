@@ -27,7 +27,7 @@ MOST_PANELS = 6
 MOST_CELLS = 30
 """Rows and columns of the matrix."""
 MOST_WRITTEN = 14
-"""... of one whose numbers stand in its cells."""
+"""... of a heat map with numbers in its cells."""
 MOST_PANEL_POINTS = 600
 """Points of one order in a panel."""
 MOST_JOINED = 30
@@ -148,7 +148,7 @@ def _sorted(
     log: bool = False,
     spans: Mapping[str, tuple[float, float]] | None = None,
 ) -> str:
-    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards.
+    """A plot of the known values in increasing order. `finish`: called with the axes, and whether this is a curve.
     `spans`: intervals, by the tests' names."""
     every = [(name, test, number(test)) for name, test in result.tests.items()]
     known = sorted(
@@ -227,7 +227,7 @@ def positions(result: OrderResult, names: Sequence[str]) -> str:
 
 
 def _relative(values: Sequence[float]) -> tuple[list[float], str]:
-    """In % away from their median, and what that is; from 0 where this is 0."""
+    """Differences from their median in %, and the unit; from 0 if the median is 0."""
     base = float(np.median(values))
     if not base:
         return list(values), "median"
@@ -235,7 +235,7 @@ def _relative(values: Sequence[float]) -> tuple[list[float], str]:
 
 
 def matrix(result: OrderResult) -> str:
-    """Which test disturbs which: the median after each predecessor against the rest, in %; clearest effects if many."""
+    """A heat map of predecessor effects: the median after each predecessor against the rest, in %; clearest if many."""
     clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
     tests = [name for name in result.tests if name in measured]
@@ -279,7 +279,7 @@ def matrix(result: OrderResult) -> str:
 
 
 def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Of both orders the share of values up to each one (the empirical distribution); the first six names."""
+    """The empirical distribution function of both orders, for the first six names."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
     titles = dict(zip(names, labels(names), strict=True))

@@ -244,12 +244,12 @@ def carry_over(result: OrderResult) -> Table:
 
 
 def earlier(result: OrderResult) -> Table:
-    """Which test changes each one of a suite by running before it."""
+    """A table of the tests of a suite that change others by running before them."""
     return _effects(result.suite.earlier if result.suite else (), "ran after")
 
 
 def predecessors(result: OrderResult) -> Table:
-    """What ran right before, the clearest effects first."""
+    """A table of direct predecessors, the clearest effects first."""
     return _effects(result.predecessors, "ran right after")
 
 

@@ -1,4 +1,4 @@
-"""Which test changes another by having run before it: effects with names and corrected p-values."""
+"""Find tests that change others by running before them: effects with names and corrected p-values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cbench.stats.trials import START, Trials
 
 NAMED_PAIRS = 1000
 MOST_PAIRS = 20_000
-"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
+"""Name at most this many pairs of tests, those with the smallest p-values first."""
 
 
 def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """Of each series the test that changes it most by having run before it; p-values by Holm over all pairs."""
+    """The test that changes each series most by running before it; p-values by Holm over all pairs."""
     tested = earlier.earlier(trials, dropped(trials, analysis.rules))
     by_p = sorted(tested.found, key=lambda each: each.effect.p)
     holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()

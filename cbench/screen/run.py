@@ -37,7 +37,7 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """What would run, and what that could test. Raises UsageError for what is wrong with the file.
+    """Plan an experiment: its runs, and what they could test. Raises UsageError if something is wrong with the file.
 
     The duration is estimated where the store beside the file has trials of the same tests.
     """
@@ -73,7 +73,7 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """Of a trial from its begin to the next one's, by test: what an earlier run of this experiment took."""
+    """The seconds from the begin of a trial to that of the next, by test, in an earlier run of this experiment."""
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:
@@ -88,7 +88,7 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 
 
 class StartScreen:
-    """An experiment that is about to begin. Raises UsageError for what is wrong with its file."""
+    """An experiment that is about to begin. Raises UsageError for an error in its file."""
 
     def __init__(self, path: str, output: str | None) -> None:
         self._path = Path(path)
@@ -139,7 +139,7 @@ def detach(path: str, output: str | None) -> DetachedJob:
 
 
 class ResumeScreen:
-    """An experiment that is about to go on. Raises UsageError where there is none."""
+    """An experiment to resume. Raises UsageError if there is none."""
 
     def __init__(self, data: str) -> None:
         self._path = Path(data)
@@ -168,12 +168,12 @@ class ResumeScreen:
 
 
 def status(data: str) -> StudyStatus:
-    """How far an experiment is, also while another process runs it; and which levels are set on the host."""
+    """The progress of an experiment, also while another process runs it; and the levels that are set on the host."""
     return replace(study_status(data, SCREEN), set=tuple(_set_now(Path(data))))
 
 
 def _set_now(data: Path) -> list[str]:
-    """By commands, as it is written down, and by quiet."""
+    """Levels set by commands, as recorded, and by quiet."""
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:

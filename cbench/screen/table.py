@@ -47,7 +47,7 @@ def analysis(result: ScreenResult) -> None:
 
 
 def columns_words(columns: Mapping[str, str]) -> str:
-    """`factor: a, b; response: value`: what each column of a table is taken for."""
+    """`factor: a, b; response: value`: the role of each column of a table."""
     by_role: dict[str, list[str]] = {}
     for name, role in columns.items():
         by_role.setdefault(role, []).append(name)

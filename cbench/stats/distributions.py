@@ -25,7 +25,7 @@ _ENOUGH = 1e-16
 _MOST_STEPS = 200_000
 _MOST_NEWTON_STEPS = 200
 _EXPANDED = 1000
-"""From so many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
+"""From this many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
 _LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 

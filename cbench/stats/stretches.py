@@ -1,4 +1,4 @@
-"""Things of two kinds in a row: in how few stretches of one kind do they lie, and how often does chance make so few?
+"""The runs test: the number of stretches of one kind in a sequence, and the probability of so few by chance.
 
 A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
 147-162.
@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import comb
 
 FEW = 0.001
-"""A sequence in so few stretches that chance makes it more rarely than this was not mixed."""
+"""A sequence with a lower probability of so few stretches was not mixed."""
 
 
 def stretches(kinds: Sequence[object]) -> int:
@@ -40,5 +40,5 @@ def _ways(a: int, b: int, count: int) -> int:
 
 
 def mixed(a: int, b: int, count: int) -> bool:
-    """Whether a + b things in so many stretches were spread over the same time."""
+    """Whether a + b items in this many stretches were spread over the same time."""
     return not (count == 2 and a + b > 2) and few(a, b, count) >= FEW

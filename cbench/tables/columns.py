@@ -16,9 +16,9 @@ from cbench.stats.trials import Codes, Trials
 
 FIXED = "fixed"
 RANDOM = ("random", "williams")
-"""Orders that change from run to run; what they do is looked at in the same way."""
+"""Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""How a missing number is written; nothing else than the empty text is a missing name."""
+"""The texts of a missing number; a missing name is only the empty text."""
 
 UNTIMED = (
     "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
@@ -245,8 +245,7 @@ def _runs_of_hosts(
 
 
 def _run_codes(column: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """A number for each run, and what these are by themselves where all are numbers; twice the same where the numbers
-    of the column itself will do."""
+    """A number for each run, and the numbers if all are; the same array twice if the column will do."""
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
     if whole and -(2**52) < int(column.min()) <= int(column.max()) < 2**52:
         return column, column

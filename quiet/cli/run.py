@@ -66,7 +66,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
 
 
 def helper() -> int:
-    """What `quiet run` starts with sudo."""
+    """The helper that `quiet run` starts with sudo."""
     from quiet.run import entry
 
     return entry.run_helper()

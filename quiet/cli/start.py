@@ -1,4 +1,4 @@
-"""Where `quiet` starts.
+"""The entry point of `quiet`.
 
 Loading Typer takes longer than a whole plan. The commands that scripts call again and again are therefore started
 without it when their options are plain; everything else, errors and help included, is Typer's.
@@ -62,7 +62,7 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def _first_steps() -> int:
-    """`quiet` alone: no command is wrong usage, as with `--help` forgotten."""
+    """`quiet` without a command: print the first commands; wrong usage."""
     emit(FIRST_STEPS)
     return 2
 

@@ -21,7 +21,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @contextmanager
 def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
-    """Hold the host's lock: one apply or restore at a time, waiting `patience` seconds for it.
+    """Hold the host's lock: one apply or restore at a time; wait up to `patience` seconds.
 
     Raises Refused when it stays taken, or is not permitted.
     """

@@ -20,7 +20,7 @@ _PR_SET_THP_DISABLE = 41  # prctl(2)
 
 
 def reachable(cpus: CpuSet) -> CpuSet:
-    """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
+    """The CPUs among these that place() can use, although this process's affinity may be narrower (isolcpus=)."""
     before = os.sched_getaffinity(0)
     usable = set(cpus & before)
     for cpu in cpus - before:
@@ -81,7 +81,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """Where tasks go: below a slice, because a cgroup with tasks of its own cannot have scopes and containers too."""
+    """The cgroup for tasks: below a slice, since a cgroup with tasks of its own cannot have scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):

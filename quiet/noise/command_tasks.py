@@ -49,7 +49,7 @@ def migrations(reader: Reader, tid: int) -> int | None:
 
 
 def all_tasks(reader: Reader) -> dict[int, TaskTimes]:
-    """Every thread of the host that this process may look at."""
+    """Every thread of the host that this process may read."""
     threads: dict[int, TaskTimes] = {}
     for pid in reader.numbered("/proc"):
         for tid in reader.numbered(f"/proc/{pid}/task"):
@@ -59,7 +59,7 @@ def all_tasks(reader: Reader) -> dict[int, TaskTimes]:
 
 
 def ran(before: Mapping[int, TaskTimes], after: Mapping[int, TaskTimes], cpu: int) -> list[TaskTimes]:
-    """The tasks that ran between two looks and were on this CPU last, with what they did since; the longest first."""
+    """The tasks that ran between two reads and were on this CPU last, with their increments; the longest first."""
     since = []
     for tid, now in after.items():
         then = before.get(tid, now._replace(run_ns=0, wait_ns=0, slices=0))
@@ -72,7 +72,7 @@ def ran(before: Mapping[int, TaskTimes], after: Mapping[int, TaskTimes], cpu: in
 
 
 class CommandTasks:
-    """The tasks of one command. `tids` has every one ever seen; whoever learns of one adds it."""
+    """The tasks of one command. `tids`: all tasks seen so far; observers add new ones."""
 
     def __init__(self, reader: Reader, pid: int = 0, cgroup: str = "") -> None:
         """`pid`: the command's first process; `cgroup`: a cgroup's folder that only the command is in."""
@@ -81,7 +81,7 @@ class CommandTasks:
         self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last look
 
     def look(self) -> list[TaskTimes]:
-        """The threads that run now; one that has ended and is not waited for yet counts."""
+        """The present threads; zombies count."""
         threads = []
         for pid in self._processes():
             for tid in self._reader.numbered(f"/proc/{pid}/task"):

@@ -53,7 +53,7 @@ class NoiseRequest:
 
 @dataclass(slots=True)
 class OnCpu:
-    """All that is known of one CPU."""
+    """The measurements of one CPU."""
 
     watched: Watched
     account: Account
@@ -182,7 +182,7 @@ class _Processor:
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Put it there, beside the one frequency that the limits of cpufreq allow, if they do; the SMIs' source."""
+        """Store it with the only frequency that cpufreq's limits allow, if so; returns the source of the SMI count."""
         on.ran = self._cycles.result()
         if self.cpu in self._smis_before and self.cpu in self._smis_after:
             on.firmware = self._smis_after[self.cpu] - self._smis_before[self.cpu]
@@ -243,7 +243,7 @@ def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
 
 
 def _ticks_per_second() -> float:
-    """Good to some parts in ten thousand, which is enough to ask with; what is reported is measured over the window."""
+    """Accurate to some parts in ten thousand, enough for requests; reported rates are measured over the window."""
     first = clock.moment()
     while clock.moment().raw_ns - first.raw_ns < 20_000_000:
         pass
@@ -251,7 +251,7 @@ def _ticks_per_second() -> float:
 
 
 def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
-    """Whether the kernel's tracing can be used; why not goes to `limits`, and what would help to `naming`."""
+    """Whether the kernel's tracing is usable; otherwise adds the reason to `limits` and the remedy to `naming`."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
         return False

@@ -93,7 +93,7 @@ class Observer:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Take what has come so far; cheap where there is nothing to do."""
+        """Process pending events; cheap if there are none."""
         began = time.monotonic()
         if self._tracer:
             try:

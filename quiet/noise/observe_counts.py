@@ -55,7 +55,7 @@ class CountsObserver:
         self._cost_ns, self._looks = time.process_time_ns(), 0
 
     def tick(self) -> None:
-        """Enter what came since the last look."""
+        """Add the counts since the last read."""
         self._looks += 1
         own_ns = self._look()
         now = counters.read(self._reader, self._cpus, clock.now)
@@ -99,7 +99,7 @@ class CountsObserver:
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None
 
     def _look(self) -> dict[int, int]:
-        """The time that the command ran since the last look, per CPU."""
+        """The time that the command ran since the last read, per CPU."""
         times: dict[int, int] = defaultdict(int)
         for now in self._tasks.look():
             before = self._own.get(now.tid)
@@ -116,7 +116,7 @@ class CountsObserver:
         return times
 
     def _spread(self, factor: float, total_ns: float) -> None:
-        """Tasks that came and went between two looks ran where the others did, or anywhere."""
+        """Tasks that lived only between two reads are attributed to the others' CPUs, or to any."""
         passed = max(self._at - self._began, 1)
         if not factor:
             self._own_ns = defaultdict(float, dict.fromkeys(self._cpus, total_ns / len(self._cpus)))
@@ -139,7 +139,7 @@ class CountsObserver:
                 done.add(cause, cpu, count, None)
 
     def _enter_tasks(self, done: Observation, factor: float) -> None:
-        """Other tasks that ran on the command's CPUs; `factor`: how much of the command's time was not looked at."""
+        """Other tasks that ran on the command's CPUs; `factor`: scales up for unobserved time of the command."""
         now = all_tasks(self._reader)
         others = [
             # the rest of this process's time is before and after the command's

@@ -52,7 +52,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class CauseReport:
-    """A cause: what it took in all, and its remedy, with the knob or the kernel parameter where that is one."""
+    """A cause: its total time, and its remedy, with the knob or the kernel parameter if it is one."""
 
     cause: str
     kind: str

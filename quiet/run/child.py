@@ -1,4 +1,4 @@
-"""The command: found, forked, held until it is on its CPUs, executed, and its signals passed on."""
+"""The command: found, forked, held until it is on its CPUs, executed, with its signals forwarded."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Child:
 
 
 def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork; None when a signal came first."""
+    """Fork; None if a signal came first."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()

@@ -1,4 +1,4 @@
-"""The helper of `quiet run`, as root: waits for its turn, applies, moves the command, and restores at the end.
+"""The root helper of `quiet run`: waits for its turn, applies, moves the command, and restores at the end.
 
 The front's end of the socket closes when the front dies, whatever of; a guard takes over when the helper does.
 """
@@ -51,7 +51,7 @@ class RunSession:
         self._knobs: Mapping[str, str] = {}
 
     def run(self) -> None:
-        """The whole run; what goes wrong is said to the front."""
+        """The whole run; failures are reported to the front."""
         try:
             options = self._channel.receive(RunRequest, within_s=_REQUEST_S)
             if not isinstance(options, RunRequest):
@@ -100,7 +100,7 @@ class RunSession:
         raise Refused(f"{queue.refusal(self._host)}; nothing was changed")
 
     def _take_turn(self, profile: Profile) -> None:
-        """Apply, have the command run, restore, and say so."""
+        """Apply, let the command run, restore, and report."""
         kept = self._lingering is not None and self._lingering.fits(self._host, self._options)
         if not kept:
             linger.end_others(self._host, profile, self._options.cpus)
@@ -209,7 +209,7 @@ class RunSession:
         self._guard.note(letter)
 
     def _take_over(self, letters: bytes) -> None:
-        """In the guard, when the helper was killed: end the run as it would have."""
+        """In the guard, after the helper was killed: end the run in its place."""
         self._ours = self._ours or _APPLIED in letters
         message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
@@ -246,7 +246,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
     notes += [f"not restored: {each.target}: {each.reason}" for each in outcome.conflicts + outcome.failures]
     notes += [f"the journal is damaged: {each.target}: {each.reason}" for each in outcome.damage]
     if not outcome.complete:
-        notes.append("run `quiet restore` for what can be done")
+        notes.append("run `quiet restore`, which restores all readable values")
     return RunEnded(outcome.complete, False, outcome.restored, tuple(notes))
 
 

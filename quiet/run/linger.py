@@ -52,7 +52,7 @@ class Lingering:
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
     def listen(self, host: Host) -> bool:
-        """Begin to take runs. False when another helper of the user does already, or it cannot be done."""
+        """Start accepting runs. False if another helper of the user already does, or on failure."""
         path = f"{SOCKET}{self._uid}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -73,7 +73,7 @@ class Lingering:
         return True
 
     def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
-        """Run sessions, each in a fork, until for so long there was none, or SIGTERM."""
+        """Run sessions, each in a fork, until idle for the linger time, or SIGTERM."""
         signal.signal(signal.SIGTERM, _stop)
         sessions: set[int] = set()
         poll = select.poll()

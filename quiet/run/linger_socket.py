@@ -20,7 +20,7 @@ def connect(uid: int) -> socket.socket | None:
 
 
 def server(path: str) -> socket.socket | None:
-    """A connection to whoever listens there; None when nobody does."""
+    """A connection to the listening helper; None if there is none."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(path)

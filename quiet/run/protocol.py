@@ -144,7 +144,7 @@ class HelperChannel:
         return message
 
     def leave(self) -> None:
-        """Say nothing more; what the other side says still comes."""
+        """Stop sending; messages of the other side still arrive."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 

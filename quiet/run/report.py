@@ -33,7 +33,7 @@ def limits(own: FrontOptions) -> RunLimits:
 
 
 def wanted(own: FrontOptions) -> bool:
-    """Whether anybody looks at what is observed."""
+    """Whether the observations are used."""
     return not own.quiet_report or (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
 
 

@@ -50,7 +50,7 @@ def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
 
 
 def refusal() -> Refused:
-    """Why no helper could be started."""
+    """The reason why no helper could be started."""
     if not (_which("sudo") or _which("doas") or _which("pkexec")):
         return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
     why = "sudo did not permit it" if _has_terminal() else "sudo would ask for a password, and there is no terminal"

@@ -57,7 +57,7 @@ class RateLimit:
 
     @property
     def reason(self) -> str:
-        """Why everything is checked now."""
+        """The reason why everything is checked now."""
         return f"a look at everything after {self._hurry}" if self._hurry else "a look at everything"
 
     def whole_at(self) -> float:

@@ -115,7 +115,7 @@ def cases() -> tuple[Case, ...]:
             (), "a ranking only: feed, speed*grit, grit", ranked=("feed", x("speed", "grit")),
         ),
         Case(
-            "penicillin", "Penicillin, randomised blocks, Box, Hunter, Hunter", data.penicillin(),
+            "penicillin", "Penicillin, randomized blocks, Box, Hunter, Hunter", data.penicillin(),
             {"variant": Published(f=1.24, p=0.34)}, (), "no evidence of a difference between variants",
             "--block blend", Chosen(block="blend"),
         ),
@@ -149,7 +149,7 @@ def cases() -> tuple[Case, ...]:
             {"temperature": Published(f=2.75), "coating": Published(f=11.48),
              x("temperature", "coating"): Published(f=4.376)},
             ("coating", x("temperature", "coating")),
-            "coating and temperature*coating matter; temperature cannot be told with six heats",
+            "coating and temperature*coating matter; six heats cannot decide on temperature",
             "--batch heat", Chosen(batch="heat"),
         ),
         Case(

@@ -69,7 +69,7 @@ class OrderSample:
 class SeriesResult:
     """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
 
-    p_brunner_munzel: of the studentised rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
+    p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
     runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
     """
 
@@ -176,7 +176,7 @@ def _kept(one: SeriesResult, keep: Callable[[Values], Values]) -> SeriesResult:
 
 
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
-    """The rows that do not count: failed ones, and what these take with them. None where all count."""
+    """The rows that do not count: failed ones, and those excluded with them. None if all count."""
     failed = np.empty(trials.value.size, dtype=bool)
     for part in trials.blocks():
         failed[part] = np.isnan(trials.value[part])
@@ -205,7 +205,7 @@ def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
 
 
 def host_of_run(trials: Trials) -> Codes:
-    """Of each run the number of its host."""
+    """The number of each run's host."""
     assert trials.run is not None
     assert trials.host is not None
     host = np.zeros(int(trials.run.max()) + 1, dtype=np.int32)
@@ -214,7 +214,7 @@ def host_of_run(trials: Trials) -> Codes:
 
 
 def runs_by_host(trials: Trials) -> Codes | None:
-    """Of each row the number of its run, counted on its host; None where runs are not known."""
+    """The number of each row's run, counted on its host; None if runs are not known."""
     if trials.host is None or trials.run is None:
         return trials.run
     host = host_of_run(trials)
@@ -284,10 +284,10 @@ def _series(
     if fixed_part.values.size and random_part.values.size:
         placed = placements(fixed_part.values, random_part.values)
         test = of_sorted([fixed_part.values, random_part.values], placed[0])
-    p_studentised = p_spread = spread = ranks = interval = apart = None
+    p_studentized = p_spread = spread = ranks = interval = apart = None
     if test is not None:
         two = fixed_part.values, random_part.values
-        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two, placed), brunner_munzel.spread_p(*two)
+        p_studentized, p_spread = brunner_munzel.unequal_spread_p(*two, placed), brunner_munzel.spread_p(*two)
         spread = brunner_munzel.spread_ratio(*two)
         if pair is not None and run is not None:
             matched = paired.matched(value, random, pair[run])
@@ -317,7 +317,7 @@ def _series(
         first,
         drift,
         p_permutation,
-        p_studentised,
+        p_studentized,
         p_spread,
         spread,
         ranks,
@@ -327,7 +327,7 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """On which a series' significance rests. Of two samples the larger one: without any effect of the order the first
+    """The p that decides on a series. Of two samples the larger one: without any effect of the order the first
     keeps its level, and where only the spread differs the second does."""
     if result.test is None or result.p_permutation is None:
         return None
@@ -365,7 +365,7 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 
 def _kinds(trials: Trials) -> Flags | None:
-    """Of each run in time whether its order is random; None where the time is not known."""
+    """Whether the order of each run, sorted by time, is random; None if the time is not known."""
     return trials.run_orders() if trials.timed else None
 
 

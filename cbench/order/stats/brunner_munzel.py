@@ -5,7 +5,7 @@ random order adds variance that is wrong: of 40 fixed and 10 random runs with th
 studies had a false alarm.
 
 E. Brunner, U. Munzel, "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation",
-Biometrical J. 42 (2000) 17-25: the rank sum, studentised by the variances of both samples' placements, against
+Biometrical J. 42 (2000) 17-25: the rank sum, studentized by the variances of both samples' placements, against
 Student's t with Satterthwaite's degrees of freedom.
 M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests for scale", J. Amer. Statist. Assoc. 71 (1976)
 210-213, with distances to each sample's median: of 56 tests of spread among those that stay at their level whatever the
@@ -30,7 +30,7 @@ from cbench.stats.kruskal import placements, tied
 Values = NDArray[np.float64]
 MANY = 100
 FEWEST = 3
-"""Below, a sample's own spread says nothing."""
+"""The fewest values for a sample's own spread."""
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:
@@ -57,7 +57,7 @@ def variance(values: Values) -> float:
 
 
 def _tails(t: float, freedom: float) -> float:
-    """Of many degrees of freedom by Wallace's transformation (Ann. Math. Statist. 30 (1959) 1124), to a thousandth."""
+    """Tail probability for many degrees of freedom by Wallace (Ann. Math. Statist. 30 (1959) 1124), to a thousandth."""
     if freedom < MANY:
         return student_p(t, freedom)
     z = sqrt(freedom * log1p(t * t / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)

@@ -1,7 +1,7 @@
 """Several hosts in one study: the order's effect within each host, across hosts, and hosts that are unlike the others.
 
 Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
-(cbench/stats/stratified.py). For all that is looked at within runs, each host's values of a series are scaled to one
+(cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one
 level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
 Whether hosts differ in the effect of the order: B. L. Welch, "On the comparison of several mean values: an alternative
@@ -28,7 +28,7 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 LEVEL = 0.95
 FEWEST_SPREAD = 4
 FEWEST_LEVELS = 4
-"""With fewer hosts, no level of a host can be called unlike the others."""
+"""The fewest hosts for calling a host's level unlike the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def _against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """Of each host Welch's p of its effect less the mean of the others' effects."""
+    """Welch's p of each host's effect less the mean of the others' effects."""
     known = [each for each in means if each is not None and each.variance > 0]
     if len(known) < 3:
         return [None] * len(means)
@@ -189,7 +189,7 @@ def _against_others(means: Sequence[HostMean | None]) -> list[float | None]:
 
 
 def _levels(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Of each host p of its level among the others', and by how many % it is above their mean."""
+    """The p of each host's level among the others', and by how many % it is above their mean."""
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]
     found: list[tuple[float, float] | None] = []

@@ -29,7 +29,7 @@ LOST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
-    """Of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
+    """A signed-rank test of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
 
     pairs: int
     sum: float
@@ -39,7 +39,7 @@ class SignedRanks:
 def pairs_of_runs(random: Flags) -> Codes | None:
     """For each run, in time, the number of its pair, -1 for a run alone; None where the design pairs none.
 
-    Neighbours of unlike order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
+    Neighbors of different order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
     allows, the order of the runs was drawn otherwise.
     """
     kinds = random.tolist()

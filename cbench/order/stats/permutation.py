@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import beta_sf, chi2_sf
 
 WORK = 4_000_000
-"""Additions that counting may take for one test: a few milliseconds."""
+"""The most additions for counting one test: a few milliseconds."""
 COARSE = 20_000_000
 """... where no approximation is good."""
 TABLES = 50_000
@@ -69,7 +69,7 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
-    """The same of a sum of other scores than ranks, one for each place: P(square' >= square) of its squared distance to
+    """The same for a sum of other scores than ranks, one a place: P(square' >= square) of its squared distance to
     its mean over its variance. None where there are more tables of the different values than TABLES."""
     if lengths.size > MOST_KINDS:
         return None
@@ -99,7 +99,7 @@ def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
 
 
 def _skewness(square: float, third: float, k: int, n: int) -> float:
-    """Of the sum of k of n numbers about 0, drawn without replacement."""
+    """The skewness of the sum of k of n numbers about 0, drawn without replacement."""
     variance = k * (n - k) / (n * (n - 1)) * square
     return k * (n - k) * (n - 2 * k) / (n * (n - 1) * (n - 2)) * third / (variance * sqrt(variance))
 
@@ -137,7 +137,7 @@ def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
-    """At most so many ways there are to say how many of each value are in the smaller sample."""
+    """The most tables: ways to split the counts of each value between the samples."""
     if len(ties) > MOST_KINDS:
         return TABLES + 1
     found = 1

@@ -1,4 +1,4 @@
-"""How many runs it takes to see a shift of so many per cent here, with the test that is used.
+"""The number of runs that shows a shift of a given percentage here, with the test that is used.
 
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
 645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 LARGEST = 10.0
-"""Shifts are looked for up to ten times the median."""
+"""The largest shift considered: ten times the median."""
 POINTS = 32
-"""Of a larger sample so many quantiles stand for all of it."""
+"""A larger sample is represented by this many quantiles."""
 
 
 def spread(*samples: Values) -> Values:
@@ -46,7 +46,7 @@ def spread(*samples: Values) -> Values:
 
 
 def walsh(away: Values) -> Values:
-    """How far the means of each two of these paired differences lie from the middle of all of them."""
+    """The distances of the means of each two paired differences from the middle of all."""
     some = np.sort(away, kind="stable")  # at once where they are sorted
     if some.size > 2 * POINTS:
         some = _quantiles_of(some, 2 * POINTS)
@@ -86,7 +86,7 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
-    """The smallest shift that so many runs of each order see; None where none up to LARGEST is seen."""
+    """The smallest shift that this many runs of each order show; None if none up to LARGEST does."""
     if not apart.size or runs < 2:
         return None
     wanted = 2 * _quantiles(alpha, power) / sqrt((3 if pairs else 6) * runs)

@@ -39,7 +39,7 @@ def changed_by_chance(
     level: float,
     seen: tuple[int, int],
 ) -> ByChance | None:
-    """Of grouped trials; `seen`: how many comparisons there are and how many change. None where nothing can change."""
+    """Changes by chance in grouped trials; `seen`: comparisons, and how many change. None if nothing can change."""
     if not seen[0]:
         return None
     counted = [number for number, rows in enumerate(slices) if rows.stop > rows.start]

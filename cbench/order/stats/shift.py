@@ -2,7 +2,7 @@
 
 Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
 them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
-unequally the test is studentised (Brunner and Munzel), for which the variance is taken where the samples lie upon each
+unequally the test is studentized (Brunner and Munzel), for which the variance is taken where the samples lie upon each
 other. Values that are all above 0 are compared by their logarithms, so that the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
@@ -24,7 +24,7 @@ from cbench.stats.kruskal import placements
 from cbench.stats.trials import Values
 
 POINTS = 64
-"""Of a larger sample so many quantiles stand for all of it: their differences are enough to place three of them."""
+"""A larger sample is represented by this many quantiles: their differences are enough to place three of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ShiftInterval:
 
 
 def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """Of two sorted samples; None where one is empty, or a share means nothing because the fixed median is 0."""
+    """The shift between two sorted samples; None if one is empty, or if the fixed median is 0 (no share exists)."""
     if not fixed.size or not random.size:
         return None
     ratio = bool(fixed[0] > 0 and random[0] > 0)
@@ -58,7 +58,7 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
-    """Of paired values. `away`: their differences(), sorted, where known."""
+    """The shift of paired values. `away`: their differences(), sorted, where known."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
@@ -127,9 +127,9 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 
 
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
-    """Of P(first < second): so far from 1/2 the test does not reject; None where it never does.
+    """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger one of the rank sum's and of the studentised test's. `sizes`: of the samples for which these stand.
+    The larger one of the rank sum's and of the studentized test's. `sizes`: of the samples for which these stand.
     """
     m, n = sizes
     if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:

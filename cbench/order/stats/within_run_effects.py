@@ -1,4 +1,4 @@
-"""What order does inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+"""Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
 
 The plain test of fixed against random order asks whether one order is special. These ask why, and find effects that the
 random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
@@ -23,7 +23,7 @@ from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
 WORTH = 0.05
-"""Two groups whose p by chi-squared is larger keep it: no correction for many tests leaves it significant."""
+"""Two groups with a larger p by chi-squared keep it: no correction for many tests makes it significant."""
 COUNTED = 8
 SMALL = 5
 """For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
@@ -64,7 +64,7 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """Also each label against all others of the same test: a row of the matrix of predecessors, as columns."""
+    """As columns, each label against all others of the same test: a row of the matrix of predecessors."""
 
     medians_others: Values
     h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
@@ -94,7 +94,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Values in order, where each was, their average ranks, and their ties as kruskal.tied has them."""
+    """Sorted values, their original places, their average ranks, and their ties as in kruskal.tied."""
 
     values: Values
     order: NDArray[np.intp]
@@ -144,7 +144,7 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
 
 
 def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
-    """Trials that were the first of their run against all others. None where one of both is missing."""
+    """Trials that were the first of their run against all others. None if one of the two groups is empty."""
     first = positions[values.order] == 0
     n, size = first.size, int(np.count_nonzero(first))
     if not 0 < size < n:

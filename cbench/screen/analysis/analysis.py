@@ -36,7 +36,7 @@ from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
 Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
-"""Of the treatments of a response that are kept."""
+"""A function: the kept treatments of a response to their results."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 
@@ -168,7 +168,7 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 def _with_effects(
     result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
 ) -> ResponseResult:
-    """With the effects, each beside its test, or why there is none."""
+    """With the effects, each with its test or the reason for none."""
     numbers = {name: number for number, name in enumerate(part.names)}
     mean = float(part.means.mean())
     margin = made.lenth.margin if made.lenth else None
@@ -241,7 +241,7 @@ def _material_effects(row: ResponseResult) -> dict[str, float]:
 
 
 def finite_only(value: T) -> T:
-    """The same with None in place of numbers that are none."""
+    """The same with None in place of NaN and infinity."""
     converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}

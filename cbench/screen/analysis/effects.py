@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""Of the values' magnitude: what least squares leave of nothing."""
+"""The share of the values' magnitude that least squares may leave of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ResponseSlice:
 
     @property
     def names(self) -> list[str]:
-        """Of the factors."""
+        """The names of the factors."""
         return [factor.name for factor in self.data.factors]
 
     @property
@@ -73,7 +73,7 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The plain effect itself where both are one but for rounding."""
+    """The plain effect itself if both are equal except for rounding."""
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect

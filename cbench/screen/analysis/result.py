@@ -20,7 +20,7 @@ from cbench.screen.stats.resolution import CoarseClock
 from cbench.screen.stats.splitplot import SplitPlot
 
 Ends = tuple[float, float]
-"""Of an interval."""
+"""The ends of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class NoMateriality:
-    """Why there is nothing to compare."""
+    """The reason why there is nothing to compare."""
 
     why: str
 

@@ -14,7 +14,7 @@ from cbench.tables.columns import Coded
 Codes = NDArray[np.int32]
 Values = NDArray[np.float64]
 Column = Coded | NDArray[np.generic] | Sequence[object]
-"""Of a table: names, or numbers, or texts as they are written."""
+"""A column of a table: names, or numbers, or texts as they are written."""
 Columns = Mapping[str, Column]
 COMPLETE = "complete"
 UNQUESTIONED = "without questionable treatments"
@@ -94,9 +94,9 @@ class Data:
     randomised: bool = False
     """Nothing pairs the values of several treatments: rows are in any order, and no iteration is known."""
     plot_blocks: tuple[int, ...] = ()
-    """Of each batch the block (replicate) of whole plots that it belongs to; () where none is known."""
+    """The block (replicate) of whole plots that each batch belongs to; () if none is known."""
     columns: tuple[tuple[str, str], ...] = ()
-    """Of a table: each column, and what it is taken for."""
+    """The columns of a table, each with its role."""
 
     def label(self, treatment: int) -> str:
         """`os=1 fp=0 prf=2`."""

@@ -28,7 +28,7 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 
 
 def every_effect(result: ScreenResult) -> list[EffectRow]:
-    """Of every response, the largest in percent first, those that were not tested last."""
+    """The effects of every response, the largest in percent first, those that were not tested last."""
 
     def place(item: EffectRow) -> tuple[bool, float]:
         each = item[3]
@@ -120,7 +120,7 @@ def _interval(ends: Ends | None) -> str:
 
 
 def material(row: ResponseResult) -> tuple[str, Table | None]:
-    """Effects against the widths of intervals by the size of the sample, and a sentence; or why there is no table."""
+    """Effects against the widths of intervals by sample size, and a sentence; or the reason for no table."""
     facts, unit = row.material, row.unit
     if not isinstance(facts, Materiality) or facts.median_effect is None or facts.largest_effect is None:
         return (facts.why if facts else None) or "Nothing to compare.", None

@@ -1,4 +1,4 @@
-"""Signed ranks, and the chance of their sum when each block's sign is a coin's.
+"""Signed ranks, and the probability of their sum if each block's sign is random.
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
 zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
@@ -91,7 +91,7 @@ def _all_signs(n: int) -> Values:
 
 
 def _chance(scores: Values) -> float:
-    """The chance that a sum of these, with all signs by a coin, is as far from 0 as theirs."""
+    """The probability that their sum with random signs is as far from 0."""
     size, total = np.abs(scores), abs(float(scores.sum()))
     step = common_step(size)
     exact = chance_of_sum(size, total, step) if step else None
@@ -123,9 +123,9 @@ def _saddlepoint(size: Values, total: float) -> float:
 
 
 MOST_WORK = 2**22
-"""Additions at most: 60 blocks of 12 treatments without ties take 2 million of them, some milliseconds."""
+"""The most additions: 60 blocks of 12 treatments without ties take 2 million, some milliseconds."""
 CLOSE = 1e-9
-"""What is left of a division below this share of the largest number is rounding."""
+"""A remainder of a division below this share of the largest number is rounding."""
 
 
 def common_step(size: Values) -> float:
@@ -143,7 +143,7 @@ def common_step(size: Values) -> float:
 
 
 def chance_of_sum(size: Values, total: float, step: float) -> float | None:
-    """The chance that the sum of `size`, each with a coin's sign, is as far from 0 as `total`. None where it is too
+    """The chance that the sum of `size`, each with a random sign, is as far from 0 as `total`. None where it is too
     much work."""
     parts = np.sort(np.rint(size / step).astype(np.int64))
     whole, wanted = int(parts.sum()), round(total / step)

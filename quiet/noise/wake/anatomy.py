@@ -1,4 +1,4 @@
-"""One wake-up taken apart: four phases that follow each other, and what had the CPU in each.
+"""The anatomy of a wake-up: four consecutive phases, and the work that had the CPU in each.
 
     timer   from the time that was asked for until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
@@ -42,7 +42,7 @@ NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the numbe
 
 
 class Waking(NamedTuple):
-    """The kernel woke a thread: when, on which CPU it did so, and the thread."""
+    """A wake-up by the kernel: its time, its CPU, and the thread."""
 
     time: int
     cpu: int
@@ -169,7 +169,7 @@ class _Idle(NamedTuple):
 
 
 def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]:
-    """When the CPU was in which idle state."""
+    """The idle states of the CPU over time."""
     found: list[_Idle] = []
     notes = [event for event in events if event.action == NOTE and event.kind == IDLE_NOTE]
     if notes and notes[0].key == NOT_IDLE:

@@ -51,7 +51,7 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """All that is known of one CPU. `worst`: the latest wake-ups, the latest first."""
+    """The measurements of one CPU. `worst`: the latest wake-ups, the latest first."""
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -123,7 +123,7 @@ def _tracer(
     limits: list[str],
     stack: contextlib.ExitStack,
 ) -> WakeTracer | None:
-    """The tracing, set up and not on yet; None with the reason in `limits` where there is none."""
+    """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for, so no wake-up has a cause")
         return None
@@ -175,7 +175,7 @@ def _anatomy(
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
-    """Which CPU's wake-up ended the measuring, with the events around it."""
+    """Report the CPU whose wake-up ended the measuring, with the events around it."""
     limit = result.request.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:

@@ -26,7 +26,7 @@ _US = 1_000
 
 
 class WakeBudgets(NamedTuple):
-    """The latest that a wake-up may be, in ns; None: no limit. `stop_above` also ends the measuring."""
+    """The limit of a wake-up's latency, in ns; None: no limit. `stop_above` also ends the measuring."""
 
     max_latency_ns: float | None = None
     stop_above_ns: float | None = None

@@ -177,9 +177,7 @@ def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
     before = path.read_bytes()
     done = cbench("ab", "-o", str(path), "--", "true", "true")
     assert done.returncode == 2
-    assert f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}" in error_line(
-        done
-    )
+    assert f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
     assert path.read_bytes() == before
     assert not [each for each in cache.glob("*") if each.is_dir()]
 
@@ -235,7 +233,7 @@ def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path,
         _, errors = process.communicate(timeout=60)
     assert process.returncode in (-number, 128 + number)
     if number != signal.SIGKILL:
-        assert f"go on with: cbench ab --resume {path}" in errors
+        assert f"resume with: cbench ab --resume {path}" in errors
     before = stored(path)
     assert before % 3 == 0
     assert 0 < before < 3 * BLOCKS

@@ -193,7 +193,7 @@ def test_a_page_takes_the_place_of_a_page_only(tmp_path: Path) -> None:
     rows = [f"{test},{order},{run},{run}" for test in "ab" for run in range(8) for order in ("fixed", "random")]
     data.write_text("test,order,run,value\n" + "\n".join(rows) + "\n")
     other.write_text("something else")
-    for target, why in ((data, "is the data itself"), (other, "is there already and is no page")):
+    for target, why in ((data, "is the data itself"), (other, "exists already and is not a page")):
         before = target.read_bytes()
         with pytest.raises(UsageError, match=why):
             analyze.reported(OrderOptions(str(data)), str(target))

@@ -48,7 +48,7 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
     process.send_signal(number)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == code
-    assert "what has ended is kept; go on with: cbench order resume " in said
+    assert "what has ended is kept; resume with: cbench order resume " in said
     assert len(said.splitlines()) == 1
     assert not any(map(alive, found))
     assert (tmp_path / "steps").read_text() == "down\n"
@@ -92,7 +92,7 @@ def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     process.communicate(timeout=60)
     status = order("status", "s.db", folder=tmp_path)
     assert "not running: " in status.stdout
-    assert "go on with: cbench order resume s.db" in status.stdout
+    assert "resume with: cbench order resume s.db" in status.stdout
 
 
 def test_who_looks_for_a_moment_does_not_keep_a_runner_out(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     assert done.returncode == 2
     assert re.fullmatch(
         r"cbench: error: s\.db: cannot be written to \(disk, quota or file size limit\?\) \[SQLITE_IOERR_WRITE\]; "
-        r"what has ended is kept; go on with: cbench order resume s\.db\n",
+        r"what has ended is kept; resume with: cbench order resume s\.db\n",
         done.stderr,
     )
     kept = rows(tmp_path / "s.db")

@@ -138,7 +138,7 @@ def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: P
         text = study({"a": "touch ran; echo 1"}) + "read = 'cycles'\n"
         done = order("run", written(tmp_path, text), folder=tmp_path)
         assert done.returncode == 2
-        said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' cannot be had here: {error}\n"
+        said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' is unavailable here: {error}\n"
         assert (done.stderr, (tmp_path / "ran").exists(), (tmp_path / "s.db").exists()) == (said, False, False)
     else:
         counted = execute("true", "/", ENVIRONMENT, 60, [Counting("cycles")]).readings["cycles"].value

@@ -70,7 +70,7 @@ def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
         assert running.stderr is not None
         said = running.stderr.read()
     assert running.returncode == 130
-    assert "interrupted; what has ended is kept; go on with: cbench screen validate -o validate.db\n" in said
+    assert "interrupted; what has ended is kept; resume with: cbench screen validate -o validate.db\n" in said
     before = trials(tmp_path / "validate.db")
     assert 0 < len(before) < 6
     so_far = json.loads(validate("--no-run", "--json", folder=tmp_path).stdout)
@@ -88,7 +88,7 @@ def test_what_an_interruption_says_is_the_command_that_goes_on(tmp_path: Path, m
     monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
     few = ValidateOptions("v.db", samples=2, workloads=("copy",), instruments=("wall",), quick=True)
     for _ in ("begun", "gone on with"):
-        with pytest.raises(QuietError, match=r"; go on with: cbench screen validate -o v\.db$"):
+        with pytest.raises(QuietError, match=r"; resume with: cbench screen validate -o v\.db$"):
             run.validated(few, lambda _: None)
 
 
@@ -106,8 +106,8 @@ def counted(store: Path) -> int:
         (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
         (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
         (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
-        (["-o", "text"], "text: is there already and is no store; choose another name (-o)"),
-        (["-o", "other.db"], "other.toml: is there already, and another study's; choose another name (-o)"),
+        (["-o", "text"], "text: exists already and is not a store; choose another name (-o)"),
+        (["-o", "other.db"], "other.toml: exists already and belongs to another study; choose another name (-o)"),
         (["-o", "order.db"], "order.db: is no validation, but another study; choose another name (-o)"),
     ],
 )
@@ -143,7 +143,7 @@ def test_other_options_than_it_was_begun_with_are_refused(tmp_path: Path) -> Non
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
     done = validate("--samples", "3", folder=tmp_path)
     assert done.returncode == 2
-    assert "validate.db: was begun with other options: leave them out to go on with it" in done.stderr
+    assert "validate.db: was begun with other options: omit them to resume it" in done.stderr
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
 
 

@@ -106,7 +106,7 @@ def test_a_remove_whose_command_fails_still_restores_what_nobody_else_changed(de
 def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
-    with pytest.raises(Incomplete, match="mend it and run boot remove again"):
+    with pytest.raises(Incomplete, match="fix it, run `quiet boot remove`"):
         remove(Alive(debian, broken=("update-grub",)))
     assert load_record(Alive(debian))
     remove(Alive(debian))

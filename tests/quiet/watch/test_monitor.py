@@ -178,7 +178,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     monkeypatch.setattr(os, "write", write)
     machine.look(nvme=1)
     machine.monitor.end()
-    assert "history: it is written again" in machine.texts
+    assert "history: writing works again" in machine.texts
     assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [31]
 
 
@@ -222,7 +222,7 @@ def test_metrics_that_cannot_be_written_are_one_line(tmp_path: Path, clock: Cloc
     assert sum(event.event == events.NOTE for event in machine.reported) == 1
     (tmp_path / "folder").mkdir()
     machine.look(nvme=1)
-    assert machine.texts[-1].endswith("it is written again")
+    assert machine.texts[-1].endswith("writing works again")
 
 
 def test_dear_looks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--cpus", ""), "--cpus: no CPU given"),
         (("--cpus", "x"), "--cpus: 'x' is not a CPU list"),
         (("--cpus", "3", "--repair"), "--cpus watches CPUs without a profile"),
-        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: looks have to be at least 1 s apart"),
+        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: checks have to be at least 1 s apart"),
         (("--cpus", "3", "--textfile", "/nowhere/x.prom"), "--textfile /nowhere/x.prom: no directory /nowhere"),
         (("--unit", "--repair"), "--unit has no rights to repair"),
         (("--history", "--since", "soon"), "--since 'soon'"),

@@ -48,7 +48,7 @@ def test_a_treatment_that_cannot_be_sampled_here_is_called_one(monkeypatch: pyte
     text = experiment(ENV).replace("name = 'y'", "name = 'y'\nread = 'samples:fp'")
     made = parse(text, "e.toml", "/")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(QuietError, match=r"^e\.toml: treatment 'e=0': samples cannot be had here"):
+    with pytest.raises(QuietError, match=r"^e\.toml: treatment 'e=0': samples are unavailable here"):
         check(study_of(made, Planned(made).treatments), "e.toml", SCREEN)
 
 

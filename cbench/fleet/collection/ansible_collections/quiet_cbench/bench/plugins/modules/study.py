@@ -33,7 +33,7 @@ RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": (
 
 
 def status(module):
-    """Of the store, None where nothing was started."""
+    """The status of the store, None if nothing was started."""
     data = module.params["data"]
     if not os.path.exists(data) and not os.path.exists(data + ".job"):
         return None
