@@ -113,12 +113,10 @@ dist: setup ## the sdist, the wheel without C and the wheels for x86-64 and arm6
 deb: dist ## Debian packages of the same, into dist/
 	@for wheel in dist/*-abi3-*.whl; do PYTHONPATH=. $(BIN)/python contrib/package/deb.py "$$wheel" dist; done
 
-# Compiled first: a test that limits the size of files would leave cut modules behind.
-lower-bounds: ## the fast tests with the lowest versions of the dependencies that pyproject.toml allows
+lower-bounds: setup ## the fast tests with the lowest versions of the dependencies that pyproject.toml allows
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
 	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q --disable-pip-version-check install uv; \
 	"$$temporary/bin/uv" pip install -q --python "$$temporary/bin/python" --resolution lowest-direct '.[test]'; \
-	"$$temporary/bin/python" -m compileall -q quiet cbench "$$temporary/lib"; \
 	"$$temporary/bin/python" -m pytest -q -p no:cacheprovider -m 'not lab and not slow' $(or $(TESTS),tests/cbench/compare \
 		tests/cbench/run tests/cbench/order tests/quiet/cli tests/quiet/settings tests/test_api.py)
 

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from cbench.ab import command as ab
-from cbench.command import SectionGroup
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
@@ -27,7 +26,7 @@ from cbench.run import command as run
 from cbench.screen import command as screen
 from cbench.sweep import command as sweep
 from cbench.validate import command as validate
-from quiet import UsageError, __version__, emit, enter
+from quiet import PanelGroup, UsageError, __version__, emit, enter
 
 FIRST_STEPS = """\
 cbench: Measure programs and C code, and report what interrupted each trial.
@@ -41,7 +40,7 @@ Start with:
 """
 
 app = typer.Typer(
-    cls=SectionGroup,
+    cls=PanelGroup,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

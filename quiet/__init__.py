@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to load than all o
 if TYPE_CHECKING:
     from quiet import console as _console
     from quiet import cpulist as _cpulist
+    from quiet.cli.panel_group import PanelGroup as PanelGroup
     from quiet.console import check_savable as check_savable
     from quiet.console import emit as emit
     from quiet.console import emit_json as emit_json
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     load_profile = _profile.load
 
 _HOMES = {
+    "cli.panel_group": "PanelGroup",
     "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable raised_at save say table_html",
     "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
     "errors": "Incomplete QuietError Refused UsageError did_you_mean",

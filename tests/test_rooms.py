@@ -133,7 +133,7 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(program: str, argum
 PARSERS = {
     *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state"),
     *("quiet.settings.journal_lines", "quiet.run.report"),
-    *("quiet.settings.profile", "cbench.study.toml_table", "cbench.tables.columns", "cbench.tables.read"),
+    *("quiet.settings.profile", "cbench.study.toml_table"),
     *("cbench.ab.stored", "cbench.workloads.programs"),
     *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),
 }

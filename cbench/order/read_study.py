@@ -11,7 +11,7 @@ import numpy as np
 
 from cbench.machine.passport import Passport, UnlikeFact, unlike
 from cbench.order.result import SuiteResult
-from cbench.order.summarize import MetricMeaning
+from cbench.order.series_summary import MetricMeaning
 from cbench.report.text import counted
 from cbench.results import JsonValue
 from cbench.stats.trials import Trials

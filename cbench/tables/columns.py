@@ -42,7 +42,12 @@ class Coded:
     names: tuple[str, ...]
 
 
-def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+Column = Coded | NDArray[Any] | Sequence[object]
+"""Of a file: names, or numbers, or texts as they are written."""
+Columns = Mapping[str, Column]
+
+
+def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
 
     `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
@@ -126,7 +131,7 @@ def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> C
 
 
 def _side_by_side(
-    test: Coded, columns: Mapping[str, Any], metrics: Sequence[str]
+    test: Coded, columns: Columns, metrics: Sequence[str]
 ) -> tuple[NDArray[np.intp], Coded, NDArray[np.float64]]:
     """The rows, metrics and values of columns that have a value for each metric; of a test's metrics those that have a
     value in any row."""
@@ -146,7 +151,7 @@ def named(test: str, metric: str) -> str:
     return f"{test}:{metric}" if metric else test
 
 
-def orders_of(column: Any) -> NDArray[np.bool_]:
+def orders_of(column: Column) -> NDArray[np.bool_]:
     order = coded("order", column)
     kinds = np.zeros(len(order.names), dtype=bool)
     for number, name in enumerate(order.names):
@@ -157,7 +162,7 @@ def orders_of(column: Any) -> NDArray[np.bool_]:
     return np.asarray(kinds[order.codes])
 
 
-def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
@@ -186,11 +191,15 @@ def _number(name: str, row: int, text: object) -> float:
     return value
 
 
-def _positions(column: Any) -> Codes | None:
+def _positions(column: Column | None) -> Codes | None:
     if column is None:
         return None
-    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
-    if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
+    if (
+        isinstance(column, np.ndarray)
+        and column.dtype.kind in "iu"
+        and column.size
+        and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1
+    ):
         return np.asarray(column - column.min(), dtype=np.int32)
     value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
@@ -199,7 +208,7 @@ def _positions(column: Any) -> Codes | None:
     return (value - value.min() if value.size else value).astype(np.int32)
 
 
-def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
+def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
     """Runs numbered from 0, and whether in time: by their own numbers where those show it, else by the rows' order.
 
     The same name with both orders means two runs: some files restart the numbers for each order.
@@ -224,12 +233,16 @@ def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[
 
 
 def _runs_of_hosts(
-    column: Any, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
+    column: Column | None, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
 ) -> tuple[Codes | None, bool]:
     """The same for each host by itself, host after host: hosts may have runs of the same name."""
     if host is None or column is None:
         return _runs(column, random, warnings)
-    every = column if isinstance(column, np.ndarray) else np.array([str(each) for each in column], dtype=object)
+    if isinstance(column, np.ndarray):
+        every = column
+    else:
+        names = coded("run", column)
+        every = np.array(names.names, dtype=np.object_)[names.codes]
     run, begin, timed, said = np.empty(random.size, dtype=np.int32), 0, True, list[str]()
     for number in range(len(host.names)):
         rows = np.flatnonzero(host.codes == number)
@@ -244,11 +257,11 @@ def _runs_of_hosts(
     return run, timed
 
 
-def _run_codes(column: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """A number for each run, and the numbers if all are; the same array twice if the column will do."""
-    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
-    if whole and -(2**52) < int(column.min()) <= int(column.max()) < 2**52:
-        return column, column
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
+        if -(2**52) < int(column.min()) <= int(column.max()) < 2**52:
+            return column, column
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")

@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 
 from cbench.stats.trials import Codes, Flags, Trials, Values
 from cbench.tables import read
-from cbench.tables.columns import UNTIMED, ColumnError, coded, first_rows, named, numbers_of, orders_of, unique
+from cbench.tables.columns import (
+    UNTIMED,
+    Column,
+    ColumnError,
+    Columns,
+    coded,
+    first_rows,
+    named,
+    numbers_of,
+    orders_of,
+    unique,
+)
 from cbench.tables.parquet_set import BATCH, ParquetSet
 from quiet import UsageError
 
@@ -64,7 +75,7 @@ class _Names:
 
     numbers: dict[str, int] = field(default_factory=dict)
 
-    def codes(self, name: str, column: Any, blank: bool = False) -> Codes:
+    def codes(self, name: str, column: Column, blank: bool = False) -> Codes:
         batch = coded(name, column, blank)
         found = [self.numbers.setdefault(each, len(self.numbers)) for each in batch.names]
         return np.asarray(np.array(found, dtype=np.int32)[batch.codes])
@@ -79,7 +90,7 @@ class _RunRanks:
     last: tuple[float | str, bool] | None = None
     rank: dict[tuple[float | str, bool], int] = field(default_factory=dict)
 
-    def add(self, column: Any, random: Flags, begin: int) -> None:
+    def add(self, column: Column, random: Flags, begin: int) -> None:
         keys, first, codes = self._keys(column, random)
         for key, row in zip(keys, first.tolist(), strict=True):
             self.first.setdefault(key, begin + row)
@@ -103,12 +114,12 @@ class _RunRanks:
         self.rank = {key: number for number, key in enumerate(in_time)}
         return timed
 
-    def codes(self, column: Any, random: Flags) -> Codes:
+    def codes(self, column: Column, random: Flags) -> Codes:
         keys, _, codes = self._keys(column, random)
         return np.asarray(np.array([self.rank[key] for key in keys], dtype=np.int32)[codes])
 
     def _keys(
-        self, column: Any, random: Flags
+        self, column: Column, random: Flags
     ) -> tuple[list[tuple[float | str, bool]], NDArray[np.intp], NDArray[Any]]:
         names: Sequence[float | str]
         if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
@@ -166,7 +177,7 @@ def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
 def _scan(
     table: ParquetSet,
     columns: Sequence[str],
-    add: Callable[[read.ArrowColumns, int], int],
+    add: Callable[[Columns, int], int],
     progress: Callable[[int], None],
 ) -> None:
     """Every batch of rows. `add`: gets a batch and its first row, and returns how many rows it has."""
@@ -190,11 +201,11 @@ class _Count:
     runs: _RunRanks = field(default_factory=_RunRanks)
     rows: dict[int, int] = field(default_factory=dict)
 
-    def series(self, batch: read.ArrowColumns) -> NDArray[np.int64]:
+    def series(self, batch: Columns) -> NDArray[np.int64]:
         codes = self.tests.codes("test", batch["test"]).astype(np.int64) * WIDTH
         return codes + self.metrics.codes("metric", batch["metric"], blank=True) if "metric" in batch else codes
 
-    def add(self, batch: read.ArrowColumns, begin: int) -> int:
+    def add(self, batch: Columns, begin: int) -> int:
         series, random = self.series(batch), orders_of(batch["order"])
         keys, numbers = np.unique(series, return_counts=True)
         for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
@@ -225,7 +236,7 @@ class _Fill:
         room.release()
         return cls(count, room, series, ends - sizes)
 
-    def add(self, batch: read.ArrowColumns, _begin: int) -> int:
+    def add(self, batch: Columns, _begin: int) -> int:
         number = np.searchsorted(self.series, self.count.series(batch)).astype(np.int32)
         order = np.argsort(number.astype(np.uint16) if self.series.size <= 2**16 else number, kind="stable")
         here = np.bincount(number, minlength=self.series.size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cbench.stats.trials import Trials
 from cbench.tables import read
-from cbench.tables.columns import ColumnError, trials
+from cbench.tables.columns import ColumnError, Columns, trials
 from quiet import UsageError
 
 BATCH = 1 << 18
@@ -45,18 +45,24 @@ class ParquetSet:
                     raise UsageError(f"{lacking}: no column {name}, which {having} has")
         return cls(tuple(files), tuple(rows), names[0])
 
-    def columns(self, wanted: Sequence[str]) -> read.ArrowColumns:
+    def columns(self, wanted: Sequence[str]) -> Columns:
         """Whole columns in memory. Raises UsageError and ColumnError."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
-            return read.arrow_columns(self._dataset(wanted).to_table(columns=list(wanted), **_frugal(arrow)), arrow)
+            return read.arrow_columns(
+                self._dataset(wanted).to_table(columns=list(wanted), memory_pool=arrow.system_memory_pool()), arrow
+            )
 
-    def batches(self, wanted: Sequence[str]) -> Iterator[read.ArrowColumns]:
+    def batches(self, wanted: Sequence[str]) -> Iterator[Columns]:
         """The columns of at most BATCH rows at a time, in the rows' order. Raises UsageError and ColumnError."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
             scan = self._dataset(wanted).to_batches(
-                columns=list(wanted), batch_size=BATCH, batch_readahead=1, fragment_readahead=1, **_frugal(arrow)
+                columns=list(wanted),
+                batch_size=BATCH,
+                batch_readahead=1,
+                fragment_readahead=1,
+                memory_pool=arrow.system_memory_pool(),
             )
             for batch in scan:
                 if batch.num_rows:
@@ -126,7 +132,3 @@ def read_set(table: ParquetSet, metrics: Sequence[str] = ()) -> tuple[Trials, li
         raise table.placed(error) from None
     count = int(np.isnan(found.value).sum())
     return found, warnings + read.missing(count, found.value.size, found.metrics)
-
-
-def _frugal(arrow: Any) -> read.ArrowColumns:
-    return {"memory_pool": arrow.system_memory_pool()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from cbench.stats.trials import Trials
-from cbench.tables.columns import MISSING, Coded, ColumnError, trials
+from cbench.tables.columns import MISSING, Coded, Column, ColumnError, Columns, trials
 from quiet import UsageError
-
-ArrowColumns = dict[str, Any]  # a name, and an array of pyarrow, which has no types
 
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric", "host")
@@ -105,7 +103,7 @@ def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str
     return [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
 
 
-def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> dict[str, Any]:
+def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Columns:
     """The columns of a Parquet file that `select` takes of its names. Raises UsageError and ColumnError."""
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:
@@ -134,7 +132,7 @@ def readable(path: Path) -> Iterator[None]:
         raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
 
 
-def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
+def _csv(path: Path, values: Sequence[str]) -> Columns:
     there = present(path, header(path), values)
     arrow = arrow_module("pyarrow")
     fast = arrow_module("pyarrow.csv")
@@ -192,8 +190,9 @@ def arrow_module(name: str) -> Any:
         return None
 
 
-def arrow_columns(table: Any, arrow: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def arrow_columns(table: Any, arrow: Any) -> Columns:
+    """The columns of a table of pyarrow, which has no types."""
+    found: dict[str, Column] = {}
     for name in table.column_names:
         column = table.column(name)
         text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)

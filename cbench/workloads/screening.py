@@ -132,7 +132,7 @@ WORKLOADS = (
     Workload(
         name="etalon",
         function="etalon",
-        stresses="nothing: reads the clock until a time is over, to see what the counter makes of a known duration",
+        stresses="the clock: reads it until a time is over, to check the counter against a known duration",
         cost="n milliseconds whatever the frequency; 10 trials without a warm-up where nothing else is asked for",
         parameters=(Parameter("n", 10_000, 200, "milliseconds", 1, 1_000_000),),
         expected=lambda params: params["n"],  # ended at the first reading after the deadline

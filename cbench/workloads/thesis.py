@@ -83,7 +83,7 @@ WORKLOADS = (
     Workload(
         name="empty",
         function="empty",
-        stresses="nothing: what a trial costs that does nothing",
+        stresses="the measurement itself: what a trial costs that executes no work",
         cost="at most 60 ticks or cycles",
         parameters=(Parameter("n", 1, 1, "returned as it is"),),
         expected=lambda params: params["n"],

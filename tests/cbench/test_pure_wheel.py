@@ -20,7 +20,7 @@ from tests.cbench.study.storing import stored as stored_study
 
 pytestmark = pytest.mark.slow
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-SOURCES = ("quiet", "cbench", "kernel-configs", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("quiet", "cbench", "kernel-configs", "docs/schemas", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 COMPILED = shutil.ignore_patterns("*.so", "_cbench.c", "_noise.c", "__pycache__")
 
 

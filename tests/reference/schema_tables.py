@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,14 +11,11 @@ from unittest.mock import patch
 from cbench.fleet import config as fleet
 from cbench.study import config as study
 from cbench.study.toml_table import TomlTable
+from tests.reference.key_tables import Names
 from tests.reference.schema_types import Schema, one_of, table
 
-Names = tuple[str, ...]
 TEXTS: Schema = {"$ref": "#/$defs/texts"}
 DEFINITIONS: Schema = {"texts": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}}
-HEADER = re.compile(r"\[+([\w.]+)\]+")
-COMMENTED = re.compile(r"""(?:# )?(\w+) = ((?:"[^"]*"|'[^']*'|[^#"'])*?) *# (.+)$""")
-CONTINUED = re.compile(r" {8,}# (.+)$")
 
 
 class Recording:
@@ -127,23 +123,3 @@ def record(parse: Callable[[str, str, str], object], examples: Sequence[str]) ->
         for number, text in enumerate(examples):
             parse(text, f"{number}.toml", "/")
     return recording
-
-
-def comments(example: str) -> dict[Names, str]:
-    """What the comments at the end of an example's lines say of its keys; not those that continue the line before."""
-    texts: dict[Names, str] = {}
-    path: Names = ()
-    last: Names = ()
-    for line in example.splitlines():
-        if header := HEADER.match(line.removeprefix("# ")):
-            path, last = tuple(header[1].split(".")), ()
-        elif match := COMMENTED.match(line):
-            key, value, text = match.groups()
-            last = () if text.startswith(("...", "and ")) or (*path, key) in texts else (*path, key)
-            if last:
-                texts[last] = f"{value.strip()}, {text}" if text.startswith("or ") else text
-        elif last and (more := CONTINUED.match(line)):
-            texts[last] += f" {more[1]}"
-        else:
-            last = ()
-    return texts

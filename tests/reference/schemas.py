@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +37,8 @@ from quiet.settings.plan import Change, Skipped
 from quiet.settings.status import HostStatus
 from tests import CHECKOUT
 from tests.reference import schema_examples as examples
-from tests.reference.schema_tables import DEFINITIONS, Names, comments, record, recorded
+from tests.reference.key_tables import KeyRow, Names, plain, rows
+from tests.reference.schema_tables import DEFINITIONS, record, recorded
 from tests.reference.schema_types import ResultSchemas, Schema, table
 
 FOLDER = CHECKOUT / "docs" / "schemas"
@@ -62,8 +62,6 @@ OF_CBENCH: dict[str, tuple[type, ...]] = {
 
 def files() -> dict[str, Schema]:
     """The schemas of TOML files, by file name."""
-    levels = re.findall(r"^#   (\w+) = .*? {2,}(.+)$", SCREEN, re.MULTILINE)
-    texts = comments(SCREEN) | {("factor", "level", key): text for key, text in levels}
     of_study = record(_unchecked(study.parse), [STUDY, examples.STUDY, examples.SUITE, examples.OTHER_SUITE])
     of_screen = record(_unchecked(screen.parse), [SCREEN, examples.SCREEN, examples.FRACTION])
     with tempfile.TemporaryDirectory() as folder, recorded() as of_gate:
@@ -74,11 +72,11 @@ def files() -> dict[str, Schema]:
         path = Path(folder, "fleet.toml")
         path.write_text('[fleet]\ncommand = "cbench run hash"\n')
         fleet.load(path)
-    on_nodes = of_fleet.schema(_rows("fleet.md", ("fleet",)), ("fleet",))
+    on_nodes = of_fleet.schema(_texts("fleet"), ("fleet",))
     named = {
-        "study": ("A study of order dependence.", of_study.schema(comments(STUDY))),
-        "screen": ("A screening experiment.", of_screen.schema(texts)),
-        "gate": ("What `cbench gate` compares.", of_gate.schema(_rows("gate.md", ()))),
+        "study": ("A study of order dependence.", of_study.schema(_texts("study"))),
+        "screen": ("A screening experiment.", of_screen.schema(_texts("screen"))),
+        "gate": ("What `cbench gate` compares.", of_gate.schema(_texts("gate"))),
         "fleet": ("What `cbench fleet` measures on each node, without a study.", table({"fleet": on_nodes})),
         "profile": ("A profile of quiet.", _profile()),
     }
@@ -96,31 +94,65 @@ def _unchecked(parse: Callable[..., object]) -> Callable[[str, str, str], object
     return lambda text, file, folder: parse(text, file, folder, check=False)
 
 
-def _rows(page: str, path: Names) -> dict[Names, str]:
-    """What the tables of a page say of keys."""
-    rows = re.findall(r"^\| (`[^|]+`) \|(?:[^|]*\|)? ([^|]+) \|$", (CHECKOUT / "docs" / page).read_text(), re.MULTILINE)
-    link = re.compile(r" \(\[.*?\]\(.*?\)\)|; \[.*?\]\(.*?\)")
-    return {(*path, key): link.sub("", text) for keys, text in rows for key in re.findall(r"`(\w+)`", keys)}
+def described(name: str) -> dict[Names, KeyRow]:
+    """What the pages say of the keys of a kind of file."""
+    if name == "screen":
+        of_study = rows("study-file.md")
+        return rows("screen-file.md") | {path: row for path, row in of_study.items() if path[0] == "reset"}
+    return rows({"study": "study-file.md", "gate": "gate.md", "fleet": "fleet.md"}[name])
+
+
+def _texts(name: str) -> dict[Names, str]:
+    texts = {path: plain(row.meaning) for path, row in described(name).items()}
+    return {("environment",): "environment variables for all commands"} | texts
 
 
 def _profile() -> Schema:
-    texts = comments(PROFILE.read_text())
-    cpus = {key: TEXT | {"description": texts[("cpus", key)]} for key in ("isolated", "housekeeping")}
-    cores = {"type": "integer", "minimum": 1, "description": texts[("cpus", "max_cores")]}
-    lists = {"stop": LIST, "keep": LIST}
+    def text(meaning: str, schema: Schema = TEXT) -> Schema:
+        return {"description": meaning} | schema
+
+    limit = {"type": ["string", "number"]}
     properties = {
-        "name": TEXT,
-        "summary": TEXT,
-        "cpus": table(cpus | {"max_cores": cores}, []),
-        "knobs": table({each.name: _knob(each) for each in KNOBS}, []),
-        "services": table(lists, []),
-        "noise": table({key: {"type": ["string", "number"]} for key in budgets.KEYS}, []),
-        "boot": table({"wanted": LIST}, []),
+        "name": text("what messages call the profile; default: the file's name"),
+        "summary": text("one line for `quiet profiles`"),
+        "cpus": table(
+            {
+                "isolated": text('"auto", or a list such as "2-3,8"', TEXT | {"default": "auto"}),
+                "housekeeping": text(
+                    '"auto" for all others, or a list: where tasks and interrupts go that leave the isolated CPUs',
+                    TEXT | {"default": "auto"},
+                ),
+                "max_cores": text(
+                    'the most physical cores that "auto" isolates; it never isolates more than half',
+                    {"type": "integer", "minimum": 1, "default": 4},
+                ),
+            },
+            [],
+        ),
+        "knobs": table({each.name: of_knob(each) for each in KNOBS}, []),
+        "services": table(
+            {
+                "stop": text("more units to stop with the knob `services`", LIST),
+                "keep": text("units that the knob `services` leaves running", LIST),
+            },
+            [],
+        ),
+        "noise": table(
+            {
+                "max_lost": text('not quiet above this share of the time, such as "0.1%"', limit),
+                "max_gap": text('not quiet with a longer gap, such as "200us"', limit),
+                "max_interrupts": text("not quiet with more interrupts a second", limit),
+            },
+            [],
+        ),
+        "boot": table({"wanted": text("kernel parameters that `quiet boot apply` adds", LIST)}, []),
     }
+    assert {*budgets.KEYS} == {*properties["noise"]["properties"]}
     return table(properties, [])
 
 
-def _knob(knob: Knob) -> Schema:
+def of_knob(knob: Knob) -> Schema:
+    """What a profile may set a knob to."""
     ways: list[Schema] = [{"enum": list(knob.choices)}]
     if knob.numeric:
         ways.append({"type": "integer", "minimum": 1})

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.design.factorial import Factor, named
-from cbench.tables.columns import Coded
 
 Codes = NDArray[np.int32]
 Values = NDArray[np.float64]
-Column = Coded | NDArray[np.generic] | Sequence[object]
-"""A column of a table: names, or numbers, or texts as they are written."""
-Columns = Mapping[str, Column]
 COMPLETE = "complete"
 UNQUESTIONED = "without questionable treatments"
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.data.data import Codes, Column, Columns, ResponseSeries, Values
-from cbench.tables.columns import MISSING, Coded, ColumnError, coded
+from cbench.screen.data.data import Codes, ResponseSeries, Values
+from cbench.tables.columns import MISSING, Coded, Column, ColumnError, Columns, coded
 
 LARGEST = 1e302
 """A million values of this size still have a sum."""

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from cbench.formats.registry import refuse_without
-from cbench.screen.data.data import Codes, Column, Columns, Data, Values
+from cbench.screen.data.data import Codes, Data, Values
 from cbench.screen.data.read_series import numbers, series
 from cbench.screen.data.roles import Chosen, roles
 from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
-from cbench.tables.columns import Coded, ColumnError, coded
+from cbench.tables.columns import Coded, Column, ColumnError, Columns, coded
 from quiet import UsageError
 
 OWN = ("workload", "run", "batch", "iteration", "position", "treatment", "questionable")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbench.screen.data.data import Codes, Columns
-from cbench.tables.columns import Coded, ColumnError, coded
+from cbench.screen.data.data import Codes
+from cbench.tables.columns import Coded, ColumnError, Columns, coded
 from quiet import UsageError
 
 BATCHES = ("batch", "boot")

@@ -50,7 +50,7 @@ except QuietError as error:
 def writer(path: Path, limit: int = 0) -> subprocess.Popen[str]:
     """Another process that stores 100 trials again and again and says how many it has stored."""
     return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(limit)],
+        [sys.executable, "-B", "-c", WRITER, str(path), str(limit)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

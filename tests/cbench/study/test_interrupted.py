@@ -118,7 +118,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     tests = {"wide": "head -c 60000 /dev/zero | tr '\\0' x; echo; echo 7", "other": "echo 8"}
     written(tmp_path, study(tests, "repetitions = 10"))
     done = subprocess.run(
-        [sys.executable, "-c", FULL, "order", "run", "s.toml"],
+        [sys.executable, "-B", "-c", FULL, "order", "run", "s.toml"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

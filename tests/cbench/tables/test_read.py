@@ -268,6 +268,16 @@ def test_columns_of_many_types(tmp_path: Path, change: Callable[[Columns], Colum
         assert not warnings
 
 
+def test_runs_of_several_hosts_may_have_names_in_parquet(tmp_path: Path) -> None:
+    names = [f"run-{each}" for each in columns()["run"]]
+    table = {name: [*column, *column] for name, column in (columns() | {"run": names}).items()}
+    pq.write_table(pa.table(table | {"host": ["one"] * len(names) + ["two"] * len(names)}), tmp_path / "s.parquet")
+    found, _ = read(tmp_path / "s.parquet")
+    assert found.run is not None
+    half = len(names)
+    assert found.run[half:].tolist() == (found.run[:half] + len(set(names))).tolist()
+
+
 def test_in_parquet_null_and_nan_are_missing(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns() | {"value": [None, float("nan"), 3.5, 4.5]}), tmp_path / "a.parquet")
     assert np.isnan(read(tmp_path / "a.parquet")[0].value).tolist() == [True, True, False, False]

@@ -23,8 +23,11 @@ def root(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 def limited(blocks: int | None, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `quiet` with no file larger than so many blocks of 512 bytes: a full file system without root."""
-    command = [sys.executable, "-m", "quiet", *map(str, arguments)]
+    """Run `quiet` with no file larger than so many blocks of 512 bytes: a full file system without root.
+
+    Python 3.11 would keep compiled modules that were cut by the limit (-B: it writes none).
+    """
+    command = [sys.executable, "-B", "-m", "quiet", *map(str, arguments)]
     limit = f"ulimit -f {blocks}; " if blocks else ""
     return subprocess.run(
         ["sh", "-c", f'{limit}exec "$@"', "sh", *command], capture_output=True, text=True, check=False, cwd=CHECKOUT
@@ -53,7 +56,7 @@ def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_way
 def test_an_apply_for_a_block_that_stops_half_way_is_restored_at_once(root: Path) -> None:
     before = contents(root)
     code = f"import quiet\nwith quiet.applied('bench', root={str(root)!r}):\n    print('entered')\n"
-    command = f'ulimit -f 4; exec {sys.executable} -c "$0"'
+    command = f'ulimit -f 4; exec {sys.executable} -B -c "$0"'
     done = subprocess.run(["sh", "-c", command, code], capture_output=True, text=True, check=False, cwd=CHECKOUT)
     assert done.stdout == ""
     assert "Refused: " in done.stderr.splitlines()[-1]
