@@ -259,9 +259,9 @@ def _runs_of_hosts(
 
 def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """A number for each run, and the numbers if all are; the same array twice if the column will do."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
-        if -(2**52) < int(column.min()) <= int(column.max()) < 2**52:
-            return column, column
+    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu"
+    if isinstance(column, np.ndarray) and whole and column.size and max(-int(column.min()), int(column.max())) < 2**52:
+        return column, column
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
