@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
-from cbench.formats.reader import ResultReader, TestSample
+from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine.passport import Passport
 from quiet import UsageError
 
@@ -21,6 +22,8 @@ _DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 NAME = "cbench_name"
 """The metadata of our own exports that has the name of a test that is not a single line, as JSON."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
+HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
+"""What the metadata of the hook `quiet` begin with; INTERRUPTS are JSON."""
 
 
 class PyperfReader(ResultReader):
@@ -71,12 +74,19 @@ def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
         passport=Passport.parse({"cpu": metadata.get("cpu_model_name"), "kernel": _kernel(metadata)}),
         begun=tuple(round(datetime.fromisoformat(date).timestamp() * 1e9) for date in begun) if all(begun) else (),
         more_processes=more,
+        interruptions=sum((_interruptions(run.get_metadata()) for run in runs), Counter[str]()),
     )
 
 
 def _disturbed(metadata: Any) -> bool:
     """Whether the hook `quiet` of cbench/plugins counted any disturbance of a run."""
     return any(metadata.get(name) for name in DISTURBANCES)
+
+
+def _interruptions(metadata: Any) -> Counter[str]:
+    """What that hook counted of a run."""
+    counts = {name.removeprefix(HOOK): value for name, value in metadata.items() if name.startswith(HOOK)}
+    return plugin_interruptions(counts, json.loads(metadata.get(INTERRUPTS, "{}")))
 
 
 def _kernel(metadata: Any) -> str:
