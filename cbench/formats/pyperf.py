@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.formats.content import Content
-from cbench.formats.json_value import DamagedError
+from cbench.formats.json_value import DamagedError, JsonValue
 from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine.passport import Passport
 from quiet import UsageError
@@ -37,13 +37,34 @@ class PyperfReader(ResultReader):
         return document is not None and document.has("benchmarks", "version")
 
     def read(self, content: Content) -> tuple[TestSample, ...]:
-        pyperf: Any = import_module("pyperf")
-        path = content.path
+        document = content.json
+        assert document is not None
         try:
-            suite = pyperf.BenchmarkSuite.loads(content.text)
-            return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in suite)
+            return self._tests(content.path, content.text)
         except _DAMAGE as error:
-            raise DamagedError("", " ".join(f"{type(error).__name__}: {error}".split())[:200]) from None
+            raise DamagedError(self._place(content.path, document), _said(error)) from None
+
+    def _tests(self, path: Path, text: str) -> tuple[TestSample, ...]:
+        pyperf: Any = import_module("pyperf")
+        return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in pyperf.BenchmarkSuite.loads(text))
+
+    def _place(self, path: Path, document: JsonValue) -> str:
+        """The first benchmark that is damaged; "" where none is by itself. Raises DamagedError for an exact place."""
+        assert isinstance(document.value, dict)
+        for each in document["benchmarks"].items():
+            for run in each["runs"].items():
+                if (values := run.get("values")) is not None:
+                    values.numbers()
+            try:
+                self._tests(path, json.dumps({**document.value, "benchmarks": [each.value]}))
+            except _DAMAGE:
+                return each.place
+        return ""
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    return text if isinstance(error, ValueError) else f"pyperf cannot read it ({type(error).__name__}: {text})"
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
