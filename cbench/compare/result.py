@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from cbench.compare.single import (
 )
 from cbench.compare.stats import HEADLINES, TOO_FEW, Comparison
 from cbench.compare.suite import SuiteTest
+from cbench.compare.verdict import interrupted
 from cbench.formats.reader import TestSample, numbered
 from quiet import UsageError, table_html
 
@@ -77,6 +79,24 @@ class CompareResult:
             f"too few processes in {len(few):,} of {len(self.tests):,} tests: take at least {wanted} and {wanted} "
             f"({'; '.join(ways)})"
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes of all tests, each with the number of tests that it is of."""
+        notes = Counter(note for row in self.comparisons for note in row.notes)
+        return tuple(f"note ({number:,} of {len(self.tests):,} tests): {note}" for note, number in notes.items())
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """A line for each side that was interrupted: by what, over all of its tests."""
+        sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
+        several = len(self.new) > 1
+        sides += [
+            (f"NEW ({file})" if several else "NEW", [row.b for row in self.comparisons if row.new == file])
+            for file in self.new
+        ]
+        by = [(name, interrupted(sum((Counter(each.interruptions) for each in of), Counter()))) for name, of in sides]
+        return tuple(f"interrupted in {name}: {text}" for name, text in by if text)
 
     @property
     def unjudged(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cbench.compare.in_time import one_after_the_other
@@ -31,13 +32,15 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one."""
+    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one;
+    `interruptions`: as of TestSample."""
 
     processes: int
     trials: int
     polluted: int
     headline: Number
     between_processes: Number | None
+    interruptions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +176,9 @@ def _clean(sample: TestSample, which: str) -> TestSample:
     kept = tuple(values for values in sample.clean if values)
     if not kept:
         raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
-    return replace(sample, processes=kept, clean=kept)
+    return replace(sample, processes=kept, clean=kept, interruptions={})
 
 
 def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:
-    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread)
+    known = dict(sample.interruptions)
+    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread, known)

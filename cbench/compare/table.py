@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -42,8 +40,8 @@ def suite(result: CompareResult) -> None:
         )
     console.print(table)
     console.print()
-    for note, number in Counter(note for row in result.comparisons for note in row.notes).items():
-        console.print(escape(f"note ({number:,} of {len(result.tests):,} tests): {note}"), soft_wrap=True)
+    for line in result.remarks:
+        console.print(escape(line), soft_wrap=True)
     _left_out(result, console)
     if result.too_few:
         console.print(result.too_few, soft_wrap=True)
@@ -85,6 +83,9 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
         if lines:
             console.print(escape(f"{before}{what}: {between.join(lines)}"), soft_wrap=True)
             before = ""
+    for line in result.interrupted:
+        console.print(escape(f"{before}{line}"), soft_wrap=True)
+        before = ""
 
 
 def _table(row: ComparedTest) -> Table:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from math import floor, log10
 
 from cbench.compare import stats as outcomes
 from cbench.compare.family import needed
 from cbench.compare.stats import POWER, Comparison
 from cbench.compare.suite import FASTER, FASTER_UNITS, LARGER, SLOWER, SMALLER
-from cbench.formats.reader import TestSample
+from cbench.formats.reader import STOLEN_MS, WAITED_NS, TestSample
 
 WORDS = {outcomes.LOWER: FASTER, outcomes.HIGHER: SLOWER}
 SIZES = {outcomes.LOWER: SMALLER, outcomes.HIGHER: LARGER}
 DIGITS = 4
+MOST_CAUSES = 4
 
 
 def percent(ratio: float) -> str:
@@ -51,6 +54,15 @@ def amount(value: float, sign: str = "") -> str:
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
+
+
+def interrupted(counts: Mapping[str, int]) -> str:
+    """By what, that of most times first; "" for nothing."""
+    found = Counter(counts)
+    waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
+    parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
+    parts += [f"waited for a CPU for {amount(waited / 1e6)} ms"] if waited else []
+    return ", ".join(parts + ([f"{stolen:,} ms stolen by the host"] if stolen else []))
 
 
 def verdict(

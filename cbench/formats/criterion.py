@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cbench.formats.content import Content
@@ -33,12 +34,20 @@ class CriterionReader(ResultReader):
         return tuple(self._sample(content.path, path) for path in sorted(_samples(content.path)))
 
     def _sample(self, folder: Path, path: Path) -> TestSample:
-        place = str(path.relative_to(folder))
-        sample, about = _document(path), _document(path.with_name(BENCHMARK))
-        try:
-            return self.sample(about["full_id"].text(), "ns", [_times(sample)])
-        except DamagedError as error:
-            raise DamagedError(place, str(error)) from None
+        about = path.with_name(BENCHMARK)
+        with _within(folder, about):
+            name = _document(about)["full_id"].text()
+        with _within(folder, path):
+            return self.sample(name, "ns", [_times(_document(path))])
+
+
+@contextmanager
+def _within(folder: Path, path: Path) -> Iterator[None]:
+    """Damage inside has this file as its place."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DamagedError(str(path.relative_to(folder)), str(error)) from None
 
 
 def _samples(folder: Path) -> Iterator[Path]:
@@ -54,7 +63,7 @@ def _samples(folder: Path) -> Iterator[Path]:
 def _document(path: Path) -> JsonValue:
     document = Content(path).json
     if document is None:
-        raise UsageError(f"{path}: not JSON")
+        raise DamagedError("", "not JSON")
     return document
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from statistics import median
 
 from cbench.formats.content import Content
-from cbench.formats.reader import ResultReader, TestSample
+from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine import passport
-from cbench.model import CALIBRATED_UNIT, Calibration
+from cbench.measure.cause_counts import cause_counts
+from cbench.model import CALIBRATED_UNIT, Calibration, Trial
 from cbench.stats.chains import kept
 from cbench.stats.headline import needed, resolution_of
 from cbench.store.database import reading, study_kind
@@ -75,7 +77,17 @@ def _of_group(group: Group) -> TestSample:
         method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),
         begun=tuple(at for at in begun if at is not None) if None not in begun else (),
         passport=passport.merged([each for each in passports if each is not None]),
+        interruptions=_interruptions(group, [each.trial for trials in processes for each in trials]),
     )
+
+
+def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
+    """The causes of the trials, and what the plugin of pytest counted of whole processes."""
+    found = Counter({each.cause: each.trials for each in cause_counts(trials)})
+    for series in group.series:
+        counted = series.facts.get("interrupted", {})
+        found += plugin_interruptions(counted, counted.get("interrupts") or {})
+    return found
 
 
 def _resolution(group: Group, processes: Sequence[Sequence[Stored]]) -> int:

@@ -45,7 +45,7 @@ def test_what_is_in_one_file_only_is_listed(old: Path, tmp_path: Path) -> None:
     lines = summary(compare(old, new)).splitlines()
     assert {"- only in OLD: `test_d`", "- only in NEW: `TestD`", "- renamed? `test_d`, `TestD`"} <= set(lines)
     assert "Hosts differ: cpu Some CPU and Another\\_CPU" in lines
-    assert "<summary>3 other tests, and what is not compared</summary>" in lines
+    assert "<summary>3 other tests, and notes</summary>" in lines
 
 
 @pytest.mark.slow
