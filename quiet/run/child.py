@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal as signal  # its functions and numbers, without the enumerations that signal makes of them
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,9 +11,12 @@ from quiet.run.protocol import CommandDone
 
 TYPE_CHECKING = False  # as typing has it
 if TYPE_CHECKING:
+    import signal
     from typing import NoReturn
 
     from quiet.run.identity import Identity
+else:
+    import _signal as signal  # its functions and numbers, without the enumerations that signal makes of them
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -147,6 +149,6 @@ def _fixed_addresses() -> bool:
     """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
     import _ctypes  # ctypes itself loads four times as long, in every run
 
-    personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")
+    personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here
     now = _ctypes.call_function(personality, (0xFFFFFFFF,))
     return bool(now >= 0 and _ctypes.call_function(personality, (now | _ADDR_NO_RANDOMIZE,)) >= 0)

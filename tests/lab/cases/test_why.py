@@ -66,8 +66,8 @@ def bounds(name: str, planted: Report, seen: Report) -> tuple[float, int, float]
     """The least that a planted disturbance has to be counted as, its count, and the most."""
     pattern, least, most = PLANTED[name]
     found = count(seen, pattern.format(**planted))
-    values = [planted[each] if isinstance(each, str) else each for each in (least, most)]
-    return values[0], found, math.inf if values[1] is None else values[1]
+    at_least, at_most = (planted[each] if isinstance(each, str) else each for each in (least, most))
+    return at_least or 0, found, math.inf if at_most is None else at_most
 
 
 @pytest.mark.long

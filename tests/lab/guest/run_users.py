@@ -75,15 +75,17 @@ def end_lingering() -> None:
 
 def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, Any]]:
     draw, found = random.Random(seed), []
+    whole = step(run("sh", "-c", f"{SLEEP}; :"))["seconds"]  # the moments are spread over a run
     kinds = (("front", 9), ("helper", 9), ("command", 9), ("front", 15), ("front", 2), ("front", 1))
-    for what, number in kinds:
-        for _ in range(rounds):
+    for turn in range(rounds):
+        timed(f"kills, round {turn + 1} of {rounds}")
+        for what, number in kinds:
             first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
             marks = {"front": "", "helper": "run-helper", "command": SLEEP}
             while marks[what] and not processes(marks[what]) and first.poll() is None:
                 time.sleep(0.01)
             following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
-            time.sleep(draw.random() * (1.0 if marks[what] else 3.0))
+            time.sleep(draw.random() * (1.0 if what == "command" else whole))
             targets = processes(marks[what])[:1] if marks[what] else [first.pid]
             for pid in targets:
                 if first.poll() is None:
@@ -143,9 +145,9 @@ def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]
             each.wait()
         listening.close()
         os.unlink("/run/root.sock")
-    attempts = []
-    for each in (done, *texts):
-        attempts += json.loads(each["out"]) if each["out"] else [{"gained": True, "broke": each["err"]}]
+    attempts: list[dict[str, Any]] = []
+    for text in (done, *texts):
+        attempts += json.loads(text["out"]) if text["out"] else [{"gained": True, "broke": text["err"]}]
     if died != [None, None]:
         attempts.append({"kind": "a process of another user was ended", "gained": True})
     for name in ("open.toml", "link.toml", "fifo.toml"):
