@@ -83,7 +83,7 @@ def _threads(reader: Reader) -> Iterator[tuple[int, int, RunTimes]]:
 
 
 def _tids(reader: Reader, pid: int) -> list[int]:
-    """The threads of a process; most processes have one, which the number of links tells faster than the directory."""
+    """The threads of a process; most have one, and the number of links shows that faster than the directory."""
     with contextlib.suppress(OSError):
         if reader.stat(f"/proc/{pid}/task").st_nlink == _ONE_THREAD:
             return [pid]

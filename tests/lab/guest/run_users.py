@@ -94,6 +94,7 @@ def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, A
             left = settled(before)
             alive = [str(pid) for pid in processes(SLEEP)]
             found.append({"what": what, "signal": number, "code": code, "next": after, "left": left, "alive": alive})
+            timed(json.dumps(found[-1]))
             if left:
                 return found
     return found
