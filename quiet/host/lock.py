@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quiet.errors import Refused
+from quiet.host import FOLDER as FOLDER  # noqa: PLC0414 - exported
 from quiet.host.reader import Reader
 
-FOLDER = "/run/quiet"  # /run ends with the boot, as the state it describes does
 HOME = "/var/lib/quiet"  # survives a reboot
 BOOT_FILE = f"{HOME}/boot.json"  # the record of `quiet boot apply`
 _LOCK = f"{FOLDER}/lock"

@@ -15,7 +15,6 @@ from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 from quiet.targets import cgroup
 
-_ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 _PR_SET_THP_DISABLE = 41  # prctl(2)
 
 
@@ -92,15 +91,6 @@ def _leaf(host: Host, group: str) -> str:
 def _enter(host: Host, group: str, pid: int) -> None:
     # writing 0 would mean the writer; the number also serves for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
-
-
-def fixed_addresses() -> bool:
-    """Switch address-space randomization off for what this process executes next; False where that is forbidden."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))
-    return bool(now >= 0 and libc.personality(ctypes.c_ulong(now | _ADDR_NO_RANDOMIZE)) >= 0)
 
 
 def forgo_huge_pages() -> None:

@@ -19,7 +19,7 @@ from quiet.noise import attribute_untraced, clock, core_frequency, counters, dec
 from quiet.noise.attribute import Account, account, name_smis
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
-from quiet.noise.command_tasks import TaskTimes, all_tasks, ran
+from quiet.noise.command_tasks import TaskTimes, ran, run_times
 from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
@@ -123,12 +123,12 @@ def measure(
                 each.ready()
             for trace in traces:
                 trace.forget()
-            tasks = {} if traces else all_tasks(host)
+            tasks = {} if traces else run_times(host)
             with _counting(processors):
                 before = counters.read(host, wanted.cpus, clock.now)
                 detector.wait(started, wanted.seconds, _draining(traces, tick))
                 after = counters.read(host, wanted.cpus, clock.now)
-            tasks_after = {} if traces else all_tasks(host)
+            tasks_since = [] if traces else ran(host, tasks)
             for each in started:
                 each.leave()
             for processor in processors:
@@ -148,7 +148,7 @@ def measure(
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
             for cpu, on in result.cpus.items():
-                on.tasks = [task for task in ran(tasks, tasks_after, cpu) if task.tid != on.watched.pid]
+                on.tasks = [task for task in tasks_since if task.cpu == cpu and task.tid != on.watched.pid]
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quiet.cli.start import plain
+from tests import CHECKOUT
 from tests.trees import machine, plant
 
 
@@ -44,6 +45,26 @@ def test_anything_but_plain_options_is_left_to_typer(arguments: tuple[str, ...])
 )
 def test_plain_options_are_called_directly(arguments: tuple[str, ...]) -> None:
     assert plain(arguments) is not None
+
+
+def test_a_front_loads_little_before_it_asks_for_its_helper() -> None:
+    code = "import sys; from quiet.cli.start import plain; plain(['run', '--', 'true']); import quiet.run.front"
+    command = [sys.executable, "-S", "-c", f"{code}; print(*sys.modules)"]
+    done = subprocess.run(command, env={"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "quiet.run.protocol" in loaded
+    assert not loaded & {"typing", "socket", "typer", "dataclasses", "subprocess", "pathlib", "ctypes", "struct"}
+    ours = {name for name in loaded if name.startswith("quiet.") and name.count(".") == 2}
+    assert ours == {
+        *("quiet.cli.start", "quiet.cli.run", "quiet.run.commands", "quiet.run.options"),
+        *("quiet.run.front", "quiet.run.child", "quiet.run.protocol"),
+    }
+
+
+def test_a_wrong_time_is_one_line() -> None:
+    command = [sys.executable, "-m", "quiet", "run", "--linger", "x", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "quiet: error: --linger: seconds such as 30, not 'x'\n")
 
 
 @pytest.mark.slow
