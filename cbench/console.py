@@ -13,6 +13,7 @@ from quiet import QuietError, printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
     from rich.text import Text
 
 T = TypeVar("T")
@@ -95,27 +96,30 @@ class TrialBar:
     """A progress bar on a terminal, else nothing. Drawn only on request: no thread disturbs the trials."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        self._progress: Progress | None = None
+        if sys.stderr.isatty():  # rich 14.2 and older ends even a disabled bar with an empty line
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        console = Console(file=sys.stderr)
-        self._progress = Progress(
-            *columns, console=console, auto_refresh=False, transient=True, disable=not sys.stderr.isatty()
-        )
-        self._task = self._progress.add_task("", total=None)
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+            console = Console(file=sys.stderr)
+            self._progress = Progress(*columns, console=console, auto_refresh=False, transient=True)
+            self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._progress:
+            self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._progress:
+            self._progress.stop()
 
     def show(self, text: str, done: int, total: int) -> None:
-        from rich.markup import escape
+        if self._progress:
+            from rich.markup import escape
 
-        self._progress.update(self._task, description=escape(printable(text)), completed=done, total=total)
-        self._progress.refresh()
+            self._progress.update(self._task, description=escape(printable(text)), completed=done, total=total)
+            self._progress.refresh()

@@ -41,21 +41,51 @@ POSTINST = """\
 set -e
 [ "$1" != configure ] || /opt/quiet/bin/python3 -m compileall -q /opt/quiet/lib/python3/site-packages || true
 """
+# Without the program nothing could restore the host, and services that start it would fail. Each step is one that
+# reports what it could not restore; the package then stays.
 PRERM = """\
 #!/bin/sh
 set -e
-if [ "$1" = remove ]; then # without the program nothing could restore the host, and the service would fail
-    /opt/quiet/bin/quiet remove-service >/dev/null || true
-    [ ! -d /run/quiet ] || /opt/quiet/bin/quiet restore >/dev/null || true
+units=/etc/systemd/system
+ours() { grep -qs '^ExecStart=/opt/quiet/' "$units/$1"; }
+first() {
+    said=$("$@" 2>&1) || {
+        printf '%s\\n' "$said" "quiet-cbench stays installed, because this did not work: $*" >&2
+        exit 1
+    }
+}
+if [ "$1" = remove ]; then
+    first /opt/quiet/bin/quiet lock --no-wait -- true # not in the middle of a run
+    first /opt/quiet/bin/quiet restore
+    if ours quiet-watch.service && [ -d /run/systemd/system ]; then
+        first systemctl disable --now quiet-watch.service
+    fi
+    if ours quiet.service; then first /opt/quiet/bin/quiet remove-service; fi
+    first /opt/quiet/bin/quiet boot remove
 fi
 find /opt/quiet/lib/python3 -name __pycache__ -prune -exec rm -rf {} +
+"""
+POSTRM = """\
+#!/bin/sh
+set -e
+case "$1" in
+remove) rm -rf /run/quiet ;;
+purge)
+    rm -rf /etc/quiet /var/lib/quiet
+    unit=/etc/systemd/system/quiet-watch.service
+    if grep -qs '^ExecStart=/opt/quiet/' "$unit"; then
+        rm "$unit"
+        if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+    fi
+    ;;
+esac
 """
 
 
 def main(wheel: Path, folder: Path) -> Path:
     """Build the package; its path."""
     _, version, _, _, platform = wheel.stem.split("-")
-    _, major, minor, machine = platform.split(".")[0].split("_", 3)
+    glibc, machine = _needs(platform)
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary, "root")
         environment = root / "opt/quiet"
@@ -81,14 +111,22 @@ def main(wheel: Path, folder: Path) -> Path:
         size = sum(path.lstat().st_size for path in root.rglob("*") if path.is_file())
         control = root / "DEBIAN"
         control.mkdir(mode=0o755)
-        values = {"version": version, "architecture": MACHINES[machine], "glibc": f"{major}.{minor}"}
+        values = {"version": version, "architecture": MACHINES[machine], "glibc": glibc}
         (control / "control").write_text(CONTROL.format(kilobytes=size // 1024, **values))
-        for name, script in (("postinst", POSTINST), ("prerm", PRERM)):
+        for name, script in (("postinst", POSTINST), ("prerm", PRERM), ("postrm", POSTRM)):
             (control / name).write_text(script)
             (control / name).chmod(0o755)
         made = folder / f"quiet-cbench_{version}_{MACHINES[machine]}.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", root, made], check=True, stdout=subprocess.DEVNULL)
     return made
+
+
+def _needs(platform: str) -> tuple[str, str]:
+    """The glibc and the processor that a wheel needs by its tag; one tagged `linux` needs the glibc of this machine."""
+    if platform.startswith("linux_"):
+        return os.confstr("CS_GNU_LIBC_VERSION").split()[1], platform.removeprefix("linux_")
+    _, major, minor, machine = platform.split(".", maxsplit=1)[0].split("_", 3)
+    return f"{major}.{minor}", machine
 
 
 def _environment(environment: Path, wheel: Path, machine: str) -> None:
@@ -101,7 +139,8 @@ def _environment(environment: Path, wheel: Path, machine: str) -> None:
     (binaries / "python3").symlink_to("/usr/bin/python3")
     (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     _pip("install", MINORS[0], machine, "--no-compile", "--target", str(site), str(wheel))
-    shutil.rmtree(site / "bin", ignore_errors=True)
+    for name in ("bin", "share"):
+        shutil.rmtree(site / name, ignore_errors=True)
     version = next(site.glob("cffi-*.dist-info")).name.split("-")[1].removesuffix(".dist")
     for minor in MINORS[1:]:
         with tempfile.TemporaryDirectory() as temporary:
@@ -117,7 +156,7 @@ def _environment(environment: Path, wheel: Path, machine: str) -> None:
 
 def _pip(command: str, minor: str, machine: str, *words: str) -> None:
     """pip for the Python and the processor of the package, which need not be ours. glibc is Debian 12's, or older."""
-    kinds = [f"manylinux_2_{each}" for each in range(36, 16, -1)] + ["manylinux2014"]
+    kinds = [f"manylinux_2_{each}" for each in range(36, 16, -1)] + ["manylinux2014", "linux"]
     platforms = [option for kind in kinds for option in ("--platform", f"{kind}_{machine}")]
     python = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", command, "--only-binary=:all:"]
     subprocess.run([*python, "--python-version", minor, "--implementation", "cp", *platforms, *words], check=True)

@@ -23,6 +23,10 @@ COMPLETIONS = {
     "zsh": "zsh/vendor-completions/_{}",
     "fish": "fish/vendor_completions.d/{}.fish",
 }
+# zsh runs the file at the first completion, as a function of its name; Typer's only defines what later ones call.
+ZSH = """
+if [ "$funcstack[1]" = _{0} ]; then _{0}_completion "$@"; fi
+"""
 _EXIT = (
     ("0", "done; quiet"),
     ("1", "differs; a regression"),
@@ -40,7 +44,7 @@ def main(folder: Path) -> None:
             _write(folder / "man" / "man1" / f"{'-'.join(words)}.1", page(words, each))
         for shell, place in COMPLETIONS.items():
             script = get_completion_script(prog_name=name, complete_var=f"_{name.upper()}_COMPLETE", shell=shell)
-            _write(folder / place.format(name), script)
+            _write(folder / place.format(name), script + (ZSH.format(name) if shell == "zsh" else ""))
 
 
 def page(words: tuple[str, ...], command: Any) -> str:

@@ -32,7 +32,8 @@ def main() -> int:
     except (GuestError, kernels.KernelError) as error:
         print(error, file=sys.stderr)
         return 3
-    print(f"==> the guest is gone; {time.monotonic() - started:.0f} s in all", flush=True)
+    seconds, parts = time.monotonic() - started, result.files.get("parts", "")
+    print(f"==> the guest is gone; {seconds:.0f} s in all{f': {parts}' if parts else ''}", flush=True)
     return result.code
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from tests import CHECKOUT
 from tests.lab.harness import arm, disk, disk_grub, kernels, x86
 from tests.lab.harness.cache import cache_dir
+from tests.lab.harness.disk_clean import CleanDisk
 from tests.lab.harness.model import (
     SHARED,
     Architecture,
@@ -66,6 +67,7 @@ class Shared:
 
 # How guests of each kind are started.
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm, "disk": disk, "grub": disk_grub}
+ARCHITECTURES |= {release: CleanDisk(release) for release in ("bookworm", "trixie")}
 
 
 def missing(kind: str = "x86_64") -> list[str]:

@@ -63,12 +63,12 @@ def download(packages: list[str], folder: Path, arch: str = NATIVE, suite: str =
     _get(["download", *packages], folder, arch, suite)
 
 
-def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> None:
-    """Fetch these packages and all that they need, as if nothing were installed."""
+def download_with_dependencies(packages: list[str], folder: Path, arch: str, suite: str = "") -> None:
+    """Fetch these packages and all that they need, as if nothing were installed; of a suite, or of our own sources."""
     (folder / "archives/partial").mkdir(parents=True, exist_ok=True)
     options = [f"-oDir::Cache::archives={folder / 'archives'}", "-oDebug::NoLocking=true", "-y"]
     options += ["-oDir::State::status=/dev/null", "-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache="]
-    _get([*options, "--no-install-recommends", "--download-only", "install", *packages], folder, arch)
+    _get([*options, "--no-install-recommends", "--download-only", "install", *packages], folder, arch, suite)
     for archive in (folder / "archives").glob("*.deb"):
         archive.rename(folder / archive.name)
 

@@ -76,7 +76,9 @@ HOSTS = (
 )
 # Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
 GRUB = Machine("grub", disk_grub.SERIES, grub=True)
+# Debian 12 and 13, to install packages on.
+CLEAN = (Machine("debian-12", "6.1", clean="bookworm"), Machine("debian-13", "6.12", clean="trixie"))
 # The lab's own kernel, with the tracers that Debian's leave out. It exists only after `make kernel`:
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, TICKLESS, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, TICKLESS, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, *CLEAN, OWN)}

@@ -35,6 +35,7 @@ class Machine:
     queues: int = 0  # of a network device (x86-64); none without
     disk: bool = False  # boots from a disk of its own, with systemd, and can be rebooted (x86-64)
     grub: bool = False  # the same, by its disk's own boot loader, kernel and command line
+    clean: str = ""  # a release of Debian: boots its disk with systemd, on which nothing of this project is (x86-64)
 
     @property
     def arch(self) -> str:
@@ -43,8 +44,8 @@ class Machine:
 
     @property
     def kind(self) -> str:
-        """How it is started: "disk" or "grub", else its architecture."""
-        return "grub" if self.grub else "disk" if self.disk else self.arch
+        """How it is started: "disk", "grub" or a clean disk's release, else its architecture."""
+        return self.clean or ("grub" if self.grub else "disk" if self.disk else self.arch)
 
 
 @dataclass(frozen=True)
