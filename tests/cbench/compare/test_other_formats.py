@@ -67,7 +67,7 @@ def test_a_test_of_a_folder_is_selected_by_its_name(tmp_path: Path) -> None:
         ("pytest-benchmark-5.3.1.json", "(run pytest 5 times, each with its own --benchmark-json, and give the folder"),
         ("go-1.19-packages.txt", "(run `go test -bench . -count 10` 5 times, each into a file of its own"),
         ("jmh-1.21-throughput-documented.json", "(JMH's -f 4)"),
-        ("catch2-3.5-documented.xml", "(run the test program 4 times, each with its own --out"),
+        ("catch2-3.7.1.xml", "(run the test program 5 times, each with its own --out"),
         ("criterion-0.3.6", "(run `cargo bench` 5 times, copy target/criterion after each into one folder"),
     ],
 )
