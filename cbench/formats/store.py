@@ -16,9 +16,9 @@ from cbench.model import CALIBRATED_UNIT, Calibration, Trial
 from cbench.stats.chains import kept
 from cbench.stats.headline import needed, resolution_of
 from cbench.store.database import reading, study_kind
-from cbench.store.groups import Group, grouped
+from cbench.store.groups import Group, grouped, layout
 from cbench.store.kind import is_store
-from cbench.store.records import NO_CPU, Stored
+from cbench.store.records import NO_CPU, Stored, StoredSeries
 from cbench.store.store import Store
 from quiet import UsageError
 
@@ -78,7 +78,17 @@ def _of_group(group: Group) -> TestSample:
         begun=tuple(at for at in begun if at is not None) if None not in begun else (),
         passport=passport.merged([each for each in passports if each is not None]),
         interruptions=_interruptions(group, [each.trial for trials in processes for each in trials]),
+        more_processes=_more_processes(group.series[0]),
     )
+
+
+def _more_processes(series: StoredSeries) -> str:
+    """By what measured it: the plugin of pytest, `cbench ab`, or `cbench run` of a command or a workload."""
+    if "interrupted" in series.facts:
+        return "run pytest {n} times, with the same --cbench-store"
+    if "comparison" in series.facts:
+        return "cbench ab --layouts {n}" if layout(series, series.trials[0]) else "cbench ab --blocks {n}"
+    return "cbench run --trials {n} -- COMMAND" if series.each_trial else "cbench run --processes {n}"
 
 
 def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
