@@ -18,6 +18,7 @@ from quiet import QuietError, UsageError
 COLLECTIONS = Path(__file__).parent / "collection"
 FORKS = 50
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
+NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,7 @@ def play(
     recap = re.findall(
         r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", done.stdout, re.MULTILINE
     )
-    reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', done.stdout, re.MULTILINE))
-    for host, errors in re.findall(r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)', done.stdout, re.MULTILINE):
-        reasons[host] = f"{errors} ({reasons.get(host, '')})"
+    reasons = failures(done.stdout)
     failed = {
         host: reasons.get(host, "").strip('"[]') or f"see {log}" for host, _, no, bad in recap if int(no) + int(bad)
     }
@@ -105,6 +104,17 @@ def play(
     changed = tuple(host for host, count, _, _ in recap if int(count))
     gone = frozenset(host for host, _, no, _ in recap if int(no)) | frozenset(missing)
     return Played({**missing, **failed}, changed, gone)
+
+
+def failures(stdout: str) -> dict[str, str]:
+    """The reason of each failed host in the output of a playbook."""
+    reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', stdout, re.MULTILINE))
+    for host, errors, rest in re.findall(
+        r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)(.*)', stdout, re.MULTILINE
+    ):
+        no_python = '"rc": 127' in rest  # Ansible discovered an interpreter that does not run
+        reasons[host] = f"{errors} ({NO_PYTHON if no_python else reasons.get(host, '')})"
+    return reasons
 
 
 def look(

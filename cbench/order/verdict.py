@@ -242,7 +242,7 @@ def _blind(result: OrderResult) -> str:
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; so few runs would show hardly any difference with a chance of {share}"
+        return f"; so few runs would show hardly any difference with a chance of {share}: take more"
     least = max(known)
     if not least:
         return "; most values of a test are alike"

@@ -83,7 +83,7 @@ KNOBS = (
     Knob(
         name="swap.devices",
         gain="repeatable memory behavior",
-        noticed="nothing is swapped out; a process that does not fit in memory is killed",
+        noticed="nothing is swapped out; a process that does not fit is killed",
         title="swap of the whole host",
         why="without swap, no process takes the disk, the memory bus or a lock from the benchmark by swapping",
         doc="swapon(2), swapoff(8)",

@@ -130,6 +130,15 @@ def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pyt
         state.existing(tmp_path)
 
 
+def test_a_node_whose_python_does_not_run_is_reported_with_the_variable_to_set() -> None:
+    said = '"module_stderr": "pyenv: python3.13: command not found\\n", "module_stdout": "", "msg": "No start of json"'
+    found = ansible.failures(
+        f'fatal: [n0]: FAILED! => {{{said}, "rc": 127}}\nfatal: [n1]: FAILED! => {{{said}, "rc": 1}}\n'
+    )
+    wanted = "pyenv: python3.13: command not found (set ansible_python_interpreter for this node in the inventory)"
+    assert found == {"n0": wanted, "n1": 'pyenv: python3.13: command not found ("No start of json")'}
+
+
 @pytest.mark.slow
 def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path: Path) -> None:
     file = str(study(tmp_path))
