@@ -17,6 +17,8 @@ from quiet import QuietError, UsageError
 
 COLLECTIONS = Path(__file__).parent / "collection"
 FORKS = 50
+LOOKERS = 25
+"""Worker processes that look at all nodes: each takes 35 ms of CPU time to start, and a look in one takes 14 ms."""
 KEPT_ALIVE = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 
@@ -115,7 +117,7 @@ def look(
 ) -> dict[str, str]:
     """What `cbench status` prints on each host that answers; by the raw module, which needs no file on the node."""
     shutil.rmtree(tree, ignore_errors=True)
-    leaders = limit[:FORKS]
+    leaders = limit[:LOOKERS]
     shares = {leader: list(limit[number :: len(leaders)]) for number, leader in enumerate(leaders)}
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(len(leaders)), "-l", ",".join(leaders)]
     words += ["-e", json.dumps({**variables, "quiet_cbench_shares": shares}), "quiet_cbench.bench.looks"]

@@ -27,6 +27,7 @@ FETCH_S = 300.0
 """A store that grows is fetched no more often than this; a finished one at once."""
 MOST_ATTEMPTS = 5
 """How often a study is started again on a node where no trial was added since the last start, and its store fetched."""
+NOT_RELEASED = "; not released: "
 Show = Callable[[FleetState], None]
 
 
@@ -137,7 +138,10 @@ class Fleet:
                 played = self._play(names, "released")
                 for name in names:
                     if why := played.failed.get(name):
-                        self._change(name, replace(self._state.nodes[name], message=f"not released: {why}"))
+                        node = self._state.nodes[name]
+                        before = node.message.partition(NOT_RELEASED)[0]
+                        said = f"{before}{NOT_RELEASED}{why}".removeprefix("; ")
+                        self._change(name, replace(node, message=said))
                         continue
                     self._take(name)
                     self._change(name, replace(self._state.nodes[name], state=RELEASED))

@@ -80,10 +80,9 @@ def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_rele
 @pytest.mark.slow
 def test_a_node_with_an_error_that_stays_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
     study(tmp_path)
-    content = json.loads(inventory(tmp_path).read_text())
-    (tmp_path / "file").touch()
-    content["all"]["hosts"]["n1"]["quiet_cbench_home"] = str(tmp_path / "file" / "n1")
-    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    inventory(tmp_path)
+    (tmp_path / "nodes" / "n1").mkdir(parents=True)
+    (tmp_path / "nodes" / "n1" / "study").touch()  # where the folder of the study would be
     done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
     lines = [line for line in done.stderr.splitlines() if line.startswith("cbench: n1: ")]
     assert len(lines) == run.MOST_ATTEMPTS
@@ -238,7 +237,7 @@ def test_a_store_that_had_all_its_trials_before_it_finished_is_fetched_again(tmp
 
 @pytest.mark.slow
 def test_a_look_goes_on_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ansible, "FORKS", 1)  # one worker process looks at all
+    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process looks at all
     content = json.loads(inventory(tmp_path, 3).read_text())
     content["all"]["hosts"]["n0"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
     (tmp_path / "hosts.json").write_text(json.dumps(content))
