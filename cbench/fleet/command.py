@@ -24,7 +24,7 @@ fleet = typer.Typer(
 Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
 Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
 Known = Annotated[
-    str | None, typer.Argument(metavar="[STUDY.toml]", help="The study; DIR knows it.", show_default=False)
+    str | None, typer.Argument(metavar="[STUDY.toml]", help="The study of `run`; not needed.", show_default=False)
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results and the state.")]
 Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Look at the nodes at least this often.")]

@@ -164,7 +164,8 @@ def test_each_run_has_a_boot_of_its_own_with_the_parameters_and_every_trial_once
     machine: Machine, folder: Path
 ) -> None:
     for store in ran(machine, folder)[1].stores.values():
-        places, boots = [], {}
+        places: list[tuple[int, int]] = []
+        boots: dict[int, set[str]] = {}
         for run, position, failure, output in rows(store, "SELECT run, position, failure, output FROM study_trial"):
             assert failure is None
             boot_id, line, _ = output.decode().splitlines()
