@@ -4,7 +4,7 @@ Hosts differ from each other far more than orders do, so values are never ranked
 (cbench/stats/stratified.py). For all that is looked at within runs, each host's values of a series are scaled to one
 level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
-Whether hosts differ in the effect of the order, and which one is unlike the others: cbench/stats/hosts.py, over the
+Whether hosts differ in the effect of the order, and which host differs from the others: cbench/stats/hosts.py, over the
 hosts' mean differences of logarithms.
 """
 
