@@ -6,6 +6,7 @@ and report.json: how the commands ended, what a kill left behind, and what diffe
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -28,6 +29,8 @@ OUT = Path(os.environ.get("LAB_OUT", "."))
 PROFILE = Path("causes.toml")
 PATIENCE_S, INTO_IT_S = 300, 3
 PR_SET_PDEATHSIG = 1
+# Loaded once, instead of by each fork.
+LOADED = ("quiet.cli.app", "quiet.cli.json_output", "quiet.cli.text", "quiet.noise.measure_and_judge")
 Report = dict[str, Any]
 
 
@@ -45,6 +48,8 @@ def _output(command: list[str]) -> str:
         out.seek(0)
         if code not in (0, 1):
             raise QuietError(f"quiet noise ended with {code}")
+        with open(OUT / "progress", "a") as log:  # seen from outside while the guest runs
+            log.write(f"{time.monotonic():.0f} s: measured\n")
         return out.read()
 
 
@@ -91,10 +96,10 @@ def screening(report: Report, words: list[str]) -> None:
     report["plan_code"] = ended(screen("plan", *common, "--plan", "--json"))
     began = time.monotonic()
     report |= killed(screen("first", *common, "-o", "knobs.db", *words))
-    pages = ["--report", str(OUT / "page.html")] if importlib.util.find_spec("matplotlib") else []
-    report["code"] = ended(screen("screen", "--resume", "knobs.db", "--json", "--write-profile", "mine.toml", *pages))
+    report["code"] = ended(screen("screen", "--resume", "knobs.db", "--json", "--write-profile", "mine.toml"))
     report["said"], report["seconds"] = (OUT / "screen.err").read_text(), time.monotonic() - began
-    ended(screen("shown", "--resume", "knobs.db"))
+    pages = ["--report", str(OUT / "page.html")] if importlib.util.find_spec("matplotlib") else []
+    ended(screen("shown", "--resume", "knobs.db", *pages))
     print((OUT / "shown.json").read_text(), flush=True)
     planned = drive.quiet("plan", "--profile", "./mine.toml")
     report["planned"] = planned["code"]
@@ -107,6 +112,8 @@ def screening(report: Report, words: list[str]) -> None:
 def main() -> int:
     """The words: those of the screening, such as --applications 40."""
     os.sched_setaffinity(0, {0, 1})
+    for module in LOADED:
+        importlib.import_module(module)
     vars(measure)["_output"] = _output
     report: Report = {}
     try:
