@@ -96,6 +96,8 @@ def _register(packages: Path, database: Path) -> None:
         listed = f"{name[1]}:{arch[1]}" if same else name[1]
         contents = debian.run(["dpkg-deb", "--contents", str(archive)])
         paths = re.findall(r"^\S+ +\S+ +\S+ +\S+ +\S+ +\.(/.*?)/?(?: -> .*| link to .*)?$", contents, re.MULTILINE)
-        (database / "info" / f"{listed}.list").write_text("".join("/.\n" if path == "/" else f"{path}\n" for path in paths))
+        (database / "info" / f"{listed}.list").write_text(
+            "".join("/.\n" if path == "/" else f"{path}\n" for path in paths)
+        )
         entries.append(control.replace("\n", "\nStatus: install ok installed\n", 1))
     (database / "status").write_text("\n".join(entries))
