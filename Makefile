@@ -42,6 +42,7 @@ thesis: setup lab-setup ## the thesis's table of variability, measured on machin
 test: setup ## the tests, with those that boot real kernels: each case on one (about half an hour on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
+	@tests/lab/harness/needs.sh suites || echo '==> the tests with suites of google/benchmark, Go and Catch2 will be SKIPPED'
 	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@tests/lab/harness/needs.sh fleet || echo '==> the tests of a fleet with sshd will be SKIPPED'

@@ -1,4 +1,4 @@
-"""Where `cbench` and `python -m cbench` start: Ctrl-C while Python still loads ends them as it ends other programs."""
+"""The entry point of `cbench` and `python -m cbench`: Ctrl-C during imports ends them as it ends other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of cbench: assembles the commands; what is heavy is imported when one runs."""
+"""The command line of cbench: assembles the commands; heavy imports wait until one runs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class StoppedError(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
+    """Ctrl-C, with a shell's exit code for it."""
 
     exit_code = 128 + signal.SIGINT
 
@@ -70,17 +70,15 @@ def decimals(value: float, width: float) -> int:
 
 def write_json(result: object) -> None:
     """A result as one JSON object on stdout."""
-    import json
+    from cbench.results import json_text
 
-    from cbench.results import to_json
-
-    sys.stdout.write(json.dumps(to_json(result)) + "\n")
+    sys.stdout.write(json_text(result) + "\n")
 
 
 def table_console(width: int = 0) -> Console:
-    """Where tables are printed: at least `width` columns wide, where that is no terminal.
+    """A console for tables: at least `width` columns wide if it is no terminal.
 
-    What steers a terminal is written out in every text: names and units come from files of strangers.
+    Control characters are escaped in every text: names and units come from files of strangers.
     """
     from rich.console import Console
 

@@ -82,7 +82,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Where a trial's number comes from; an unavailable counter says why in `why` and has no number at all.
+    """The source of a trial's number; an unavailable counter has the reason in `why` and no number at all.
 
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
     region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
@@ -144,7 +144,7 @@ TRACING, COUNTERS = "kernel tracing", "counters"
 
 @dataclass(frozen=True, slots=True)
 class CausesSource:
-    """Where the causes of a process's trials come from; `from_counters`: of how many trials from the counters alone."""
+    """The source of the causes of a process's trials; `from_counters`: of how many trials from the counters alone."""
 
     source: str = ""
     note: str = ""
@@ -168,7 +168,7 @@ class ChainTimes:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution, one number, and what is known to have come between.
+    """One execution, one number, and its known interruptions.
 
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
     the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
@@ -210,9 +210,9 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one measuring process lies in memory: what may move a program's speed without being a part of it.
+    """The memory layout of a measuring process: it may change a program's speed without being a part of it.
 
-    `environment` and `stack` in bytes. `aslr`: whether addresses are randomised.
+    `environment` and `stack` in bytes. `aslr`: whether addresses are randomized.
     """
 
     aslr: bool = False
@@ -256,7 +256,7 @@ class Ready:
 
 
 class Keeper(Protocol):
-    """Where a process's trials are kept while it still measures."""
+    """The place where a process's trials are kept while it still measures."""
 
     def begin(self, ready: Ready, settling: Settling) -> None:
         """Before the first trial that counts."""
@@ -269,7 +269,7 @@ class Keeper(Protocol):
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]
-"""Whether the trials so far will do."""
+"""Whether the trials so far suffice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cbench.shared_work import every
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+MANY_ENTRIES = 1000
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
@@ -23,20 +27,32 @@ KEY, LEFT_OUT = "json_key", "json_left_out"
 """
 
 
+_PLAIN = frozenset((bool, int, float, str, type(None)))
+_NEVER = object()
+
+
+@cache
+def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
+    """Of each field its name, its key, and the value with which it is left out."""
+    return tuple(
+        (each.name, each.metadata.get(KEY, each.name), each.metadata.get(LEFT_OUT, _NEVER)) for each in fields(kind)
+    )
+
+
 def to_json(value: object) -> JsonValue:
     """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers stay as they are.
 
-    numpy scalars become Python numbers. Raises TypeError for what has no JSON form.
+    numpy scalars become Python numbers. Raises TypeError for a value without a JSON form.
     """
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, (bool, int, float, str)):  # faster than a union
         return value
     if is_dataclass(value) and not isinstance(value, type):
         content: dict[str, JsonValue] = {}
-        for each in fields(value):
-            item = getattr(value, each.name)
-            if LEFT_OUT in each.metadata and item == each.metadata[LEFT_OUT]:
+        for name, key, left_out in _members(type(value)):
+            item = getattr(value, name)
+            if left_out is not _NEVER and item == left_out:
                 continue
-            content[each.metadata.get(KEY, each.name)] = to_json(item)
+            content[key] = item if type(item) in _PLAIN else to_json(item)
         return content
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
@@ -45,6 +61,30 @@ def to_json(value: object) -> JsonValue:
     if hasattr(value, "tolist"):  # numpy, which this module does not import
         return to_json(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def json_text(value: object) -> str:
+    """to_json() as text. Of a dataclass the entries of a large mapping are written by all CPUs."""
+    import json
+
+    if not is_dataclass(value) or isinstance(value, type):
+        return json.dumps(to_json(value))
+    parts = []
+    for name, key, left_out in _members(type(value)):
+        item = getattr(value, name)
+        if left_out is not _NEVER and item == left_out:
+            continue
+        if isinstance(item, Mapping) and len(item) >= MANY_ENTRIES:
+            entries = list(item.items())
+
+            def entry(number: int, entries: list[tuple[object, object]] = entries) -> str:
+                name, content = entries[number]
+                return f"{json.dumps(str(name))}: {json.dumps(to_json(content))}"
+
+            parts.append(f"{json.dumps(key)}: {{{', '.join(every(entry, len(entries)))}}}")
+        else:
+            parts.append(f"{json.dumps(key)}: {json.dumps(to_json(item))}")
+    return f"{{{', '.join(parts)}}}"
 
 
 def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:

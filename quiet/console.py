@@ -27,7 +27,7 @@ _STEERING = {
 
 
 def emit(text: str) -> None:
-    """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
+    """Write to stdout; a closed pipe ends the command silently, like other programs."""
     try:
         sys.stdout.write(printable(text))
         sys.stdout.flush()
@@ -39,7 +39,7 @@ def emit(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with every character that steers a terminal written out, such as \\x1b; not line breaks and tabs.
+    """The text with every control character escaped, such as \\x1b, except line breaks and tabs.
 
     A profile, a store or a recorded machine may come from a stranger. The characters are the control characters of
     ISO 6429 and those that reorder what is shown (Unicode Standard Annex #9).
@@ -61,7 +61,7 @@ def emit_json(shape: object) -> None:
 
 
 class OutputGone(QuietError):
-    """Nobody reads what is printed."""
+    """The reader of the output has closed it."""
 
     exit_code = 141
 
@@ -145,7 +145,7 @@ def ended(call: Callable[[], object], name: str) -> int:
 
 
 def _open_streams() -> None:
-    """Where whoever started this closed stdin, stdout or stderr: nothing is read or said there.
+    """Open stdin, stdout or stderr on /dev/null if the caller closed them: nothing is read or written there.
 
     The numbers are taken, so that no file that is opened later gets them and what is said lands in it.
     """
@@ -175,7 +175,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """A defect of this program, or input that nobody thought of: one line too, and never the exit code of a result."""
+    """A bug of this program, or unforeseen input: one line too, and never the exit code of a result."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
@@ -195,7 +195,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def say(line: str) -> None:
-    """Write a message to stderr, in one line. Where that is full or cannot be written, the command goes on unheard."""
+    """Write a message to stderr, in one line. If that fails, the command continues."""
     try:
         sys.stderr.write(one_line(line) + "\n")
         sys.stderr.flush()

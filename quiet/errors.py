@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 class QuietError(Exception):
-    """A message for the user; `exit_code` is what the command ends with."""
+    """A message for the user; `exit_code`: of the command."""
 
     exit_code = 2
 
 
 class UsageError(QuietError):
-    """Wrong usage or wrong input: what was wrong, and what to do."""
+    """Wrong usage or wrong input: the error, and the remedy."""
 
     exit_code = 2
 

@@ -33,6 +33,7 @@ def python(*arguments: str, cwd: Path = CHECKOUT) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "code"), examples())
 def test_an_example_runs(title: str, code: str, tmp_path: Path) -> None:
     folder = tmp_path / "myhost"

@@ -57,6 +57,7 @@ def test_both_print_their_version(program: str) -> None:
     assert done.stdout.startswith(f"{program} ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -74,6 +75,7 @@ def test_a_misspelled_name_is_answered_with_the_close_ones(words: tuple[str, ...
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_list_has_a_line_for_each_workload_and_explain_has_its_parameters() -> None:
     listed = run("cbench", "list").stdout.splitlines()
     assert len([line for line in listed if line.startswith("  memory ")]) == 1

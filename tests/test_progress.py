@@ -35,6 +35,7 @@ def test_the_group_of_xdist_is_no_part_of_a_test_s_name() -> None:
     assert plain("tests/a@b.py::test_c") == "tests/a@b.py::test_c"
 
 
+@pytest.mark.slow
 def test_each_area_is_reported_once_and_a_failure_at_once(tmp_path: Path) -> None:
     for name, text in TESTS.items():
         (tmp_path / name).parent.mkdir(parents=True)

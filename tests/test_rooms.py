@@ -80,6 +80,7 @@ def test_in_quiet_only_the_host_starts_programs() -> None:
     assert starters == {"quiet.host.programs", "quiet.host.hold"}
 
 
+@pytest.mark.slow
 def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
     named = {
         name
@@ -92,6 +93,7 @@ def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
     }
 
 
+@pytest.mark.slow
 def test_no_class_name_stands_for_two_things() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for name, tree in SOURCES.items():
@@ -101,6 +103,7 @@ def test_no_class_name_stands_for_two_things() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "arguments"),
     [
@@ -136,6 +139,7 @@ PARSERS = {
 }
 
 
+@pytest.mark.slow
 def test_untyped_dictionaries_stay_where_text_is_parsed() -> None:
     untyped = {
         name

@@ -1,4 +1,4 @@
-"""What blocks of arms show: numbers in, frozen answers out. Arm 0 is A, arm 1 is A', a copy of the same program.
+"""Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
 
 Each comparison is of logarithms within blocks, so that what is slower or faster for a whole block cancels. Where two
 arms are the same program, the random order within each block makes their difference as likely as its opposite, however
@@ -29,14 +29,14 @@ from cbench.ab.stats import Shift, center, fewest, ranked, shift
 from cbench.stats.distributions import chi2_sf, student_p
 
 ALPHA = 0.05
-"""Of all comparisons with A together."""
+"""The error rate of all comparisons with A together."""
 FLOOR_ALPHA = 0.1
-"""Of the two-sided interval of A' against A; that the floor is too low on the side that counts has half of it."""
+"""The level of the two-sided interval of A' against A; one side, that the floor is too low, has half of it."""
 ORDER_ALPHA = 0.05
-"""Of the position and the predecessor together."""
+"""The error rate of position and predecessor together."""
 POWER = 0.8
 POLISHED = 5
-"""After so many rounds the effects of predecessors move no more."""
+"""Rounds after which the effects of predecessors have converged."""
 FASTER, SLOWER = "faster", "slower"
 WITHIN_FLOOR, NOTHING, TOO_FEW = "within the floor", "no difference shown", "too few blocks"
 
@@ -75,7 +75,7 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that so many `units`, blocks or layouts, would have shown with some probability."""
+    """`effect`: the log ratio that this number of `units`, blocks or layouts, shows with some probability."""
 
     effect: float
     units: int
@@ -150,7 +150,7 @@ def detectable(
 
 
 def fewest_layouts(arms: int) -> int:
-    """How many layouts can show a difference of any of so many arms, with A and A' among them."""
+    """The fewest layouts that can show a difference of any arm; `arms` includes A and A'."""
     return max(fewest(FLOOR_ALPHA), fewest(_each(ALPHA, arms)))
 
 
@@ -187,13 +187,13 @@ def _units(logs: Rows, layouts: int) -> int:
 
 
 def _shifts(logs: Rows, alpha: float, layouts: int) -> list[Shift]:
-    """Of every other arm; their levels are such that all of them hold at 1 - `alpha` together."""
+    """The shift of every other arm; their levels are such that all of them hold at 1 - `alpha` together."""
     arms = len(logs[0])
     return [against(logs, arm, _each(alpha, arms), layouts) for arm in range(2, arms)]
 
 
 def _each(alpha: float, arms: int) -> float:
-    """Of each comparison with A (Bonferroni)."""
+    """The level of each comparison with A (Bonferroni)."""
     return alpha / (arms - 2)
 
 
@@ -220,7 +220,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) 
 
 
 def _residuals(logs: Rows) -> list[list[float]]:
-    """What is left of each number without its block and its arm."""
+    """Each number less the effects of its block and its arm."""
     means = [fmean(row) for row in logs]
     within = [[value - mean for value in row] for row, mean in zip(logs, means, strict=True)]
     centers = [median(column) for column in zip(*within, strict=True)]

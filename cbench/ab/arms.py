@@ -36,7 +36,7 @@ class StagedArms:
     not_copied: str
 
     def without_copy(self, why: str) -> StagedArms:
-        """The same, with A itself in the place of A'."""
+        """The same, with A itself instead of A'."""
         first, copy, *others = self.commands
         return replace(self, commands=(first, replace(copy, path=first.path), *others), not_copied=why)
 
@@ -134,7 +134,7 @@ def _copied(source: Path, target: Path) -> str:
 
 
 def _digest(path: str) -> str:
-    """Of the content; "" where it cannot be read."""
+    """The SHA-256 of the content; "" if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -143,6 +143,6 @@ def _digest(path: str) -> str:
 
 
 def _of_length(path: str, length: int) -> str:
-    """The same path, with so many bytes: slashes in a row are one."""
+    """The same path, padded to this many bytes: repeated slashes count as one."""
     head, _, name = path.rpartition("/")
     return f"{head}/{'/' * (length - len(os.fsencode(path)))}{name}"

@@ -1,4 +1,4 @@
-"""Which arm runs when, and when there are enough blocks.
+"""Decide which arm runs when, and when there are enough blocks.
 
 A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that over
 each square every arm is equally often at each position and after each other arm; names and rows of each square are
@@ -17,11 +17,11 @@ from cbench.ab.analyze import SmallestEffect
 from cbench.study.orders import drawn_square, square
 
 FEWEST = 10
-"""Blocks before the first look, rounded up to whole squares."""
+"""Blocks before the first check, rounded up to complete squares."""
 GROWTH = 1.25
-"""From look to look there are so many more blocks."""
+"""The factor between the numbers of blocks at successive checks."""
 BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
-"""Why a measurement ended: it has the requested number of blocks, it can find the effect, or its time is over."""
+"""The reason for the end of a measurement: the requested blocks are done, the effect can be found, or time is up."""
 
 
 def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
@@ -50,15 +50,15 @@ class StoppingRule:
 
     @property
     def first_look(self) -> int:
-        """The number of blocks at the first look, with each layout among them."""
+        """The number of blocks at the first check, enough for each layout."""
         return whole_squares(max(FEWEST, self.layouts), self.arms)
 
     def next_look(self, blocks: int) -> int:
-        """The number of blocks at the look after one with so many."""
+        """The number of blocks at the next check after this many."""
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
-        """Why no further block may begin, "" where one may. `spent_s`: the time of these blocks."""
+        """The reason why no further block may begin, "" if one may. `spent_s`: the time of these blocks."""
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS
         fewest = 1 if self.strict else self.first_look
@@ -69,5 +69,5 @@ class StoppingRule:
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """At a look: whether the effect would be found."""
+        """At a check: whether the effect would be found."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

@@ -1,4 +1,4 @@
-"""Layouts of builds: what is drawn for each, from a seed, and the build command that receives it.
+"""Layouts of builds: the values drawn for each from a seed, and the build command that receives them.
 
 `cbench layout` measures how much they change; `cbench ab` and `cbench gate` take them as blocks.
 """
@@ -30,7 +30,7 @@ PRESETS = {
     ENVIRONMENT: "the size of the environment, which moves the stack; nothing is built",
     FREE: "whatever the build command does with {seed}",
 }
-"""By name what is drawn."""
+"""The randomized values, by preset."""
 FOR_ARMS = tuple(preset for preset in PRESETS if preset not in (LINK_ORDER, ENVIRONMENT))
 """Those that need a build command alone."""
 BUILD_S = 24 * 3600.0
@@ -72,7 +72,7 @@ def draw(preset: str, seed: int, number: int, objects: Sequence[str] = ()) -> Dr
 
 
 def placeholder(preset: str) -> str:
-    """What a build command must have, without which all builds are the same."""
+    """The placeholder that a build command must contain; without it all builds are the same."""
     return {LINK_ORDER: OBJECTS, FREE: SEED}.get(preset, LAYOUT)
 
 

@@ -37,7 +37,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
-    """What to compare and for how long. The first arm is the one that others are compared with.
+    """The programs to compare, and for how long. The others are compared with the first arm.
 
     `folder`: in which commands run; `repository`: of revisions, and `prefix`: the folder in it. `effect`: a share.
     `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found. `layouts`: builds of
@@ -116,7 +116,7 @@ def ab_options(
 
 
 def check(options: AbOptions) -> None:
-    """Raises UsageError for what cannot be measured."""
+    """Raises UsageError for input that cannot be measured."""
     names = [arm.name for arm in options.arms]
     if len(names) < 2:
         raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")
@@ -164,7 +164,7 @@ def _check_build(options: AbOptions) -> None:
 
 
 def _numbered(words: Sequence[str]) -> list[str]:
-    """A name for each; the same words again have a number."""
+    """A name for each; repeated words get a number."""
     return [word if (again := words[:at].count(word) + 1) == 1 else f"{word} #{again}" for at, word in enumerate(words)]
 
 
@@ -176,7 +176,7 @@ def _named(text: str, option: str, what: str) -> tuple[str, str]:
 
 
 def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> list[Arm]:
-    """Arms with their variables; a name that is no arm yet becomes one that executes `run`."""
+    """Arms with their variables; a new name becomes an arm that executes `run`."""
     found = {arm.name: arm for arm in arms}
     if len(found) != len(arms):
         return list(arms)  # the check of names says why

@@ -50,7 +50,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """Of runs at one position in the block (from 1), or right after one arm: their times over those of the others.
+    """The effect of one position in the block (from 1) or one preceding arm: time relative to all other runs.
 
     `p`: that any position or predecessor matters; `matters`: `p` is at most `alpha`.
     """
@@ -122,7 +122,7 @@ def ab_result(
     ended: str,
     seconds: float,
 ) -> AbResult:
-    """All figures of a comparison, whose blocks took so many seconds. `distinct`: builds of each arm."""
+    """All figures of a comparison; `seconds`: the duration of its blocks. `distinct`: builds of each arm."""
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]
     needed = _needed(analysis, log1p(options.effect))
@@ -184,7 +184,7 @@ def _round_up(seconds: float) -> int:
 
 
 def _causes(arms: Sequence[CommandResult]) -> tuple[CauseCount, ...]:
-    """Of all arms together, the most frequent first."""
+    """The causes over all arms, the most frequent first."""
     counts: dict[str, int] = {}
     for each in arms:
         for row in each.causes:

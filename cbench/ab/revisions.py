@@ -56,7 +56,7 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """What git prints. Raises UsageError with its last line."""
+    """Run git and return its output. Raises UsageError with its last line."""
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
     }

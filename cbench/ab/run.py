@@ -42,7 +42,7 @@ def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> Ab
 
 
 def resume(path: Path, show: Show, tell: Tell) -> AbResult:
-    """Go on with the last comparison in a file; one that has ended is shown again. Raises QuietError."""
+    """Resume the last comparison in a file; a finished one is shown again. Raises QuietError."""
     before = stored.read(path)
     if before.end:
         with reading(path):
@@ -57,7 +57,7 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
         if path and resumed:
             before = stored.read(path)  # which another process may have gone on with
         elif path and has_content(path):
-            raise UsageError(f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}")
+            raise UsageError(f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
             layouts = stage_layouts(before.options, folder, show, tell)
             digests = digests_of(layouts)
@@ -76,7 +76,7 @@ def _blocks_of(
     keeper: BlockKeeper,
     show: Show,
 ) -> AbResult:
-    """Warm up, and measure the blocks that are left."""
+    """Warm up, and measure the remaining blocks."""
     programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
     every = programs[0]  # which keeps the trials of all layouts
     begin = time.monotonic()
@@ -124,14 +124,14 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 
 @contextmanager
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
-    """What stores blocks in the requested file; whatever ends it, the whole ones so far are stored.
+    """A keeper that stores blocks in the requested file; whatever ends it, the complete ones so far are stored.
 
     A comparison that fails before its first block leaves no file.
     """
     if path is None:
         yield BlockKeeper(None, before)
         return
-    again = f"go on with: cbench ab --resume {path}"
+    again = f"resume with: cbench ab --resume {path}"
     keeper = None
     try:
         _, cpus, isolated = cpus_of(before.options.cpus)

@@ -15,11 +15,11 @@ from math import sqrt
 from statistics import NormalDist
 
 EXACT_UP_TO = 60
-"""With at most so many differences the distribution is counted, with more it is taken for normal."""
+"""Up to this many differences the distribution is counted, above it is approximated as normal."""
 MANY = 600
-"""Of more differences so many quantiles stand for all of them."""
+"""A larger number of differences is represented by this many quantiles."""
 STEP = 1e-12
-"""The Walsh averages are found to this, a ratio's 12th digit."""
+"""The precision of Walsh averages: a ratio's 12th digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def center(differences: Sequence[float]) -> float:
 
 
 def fewest(alpha: float) -> int:
-    """How many differences an interval at the level 1 - `alpha` takes."""
+    """The fewest differences for an interval at the level 1 - `alpha`."""
     size = 1
     while not interval_rank(size, alpha)[0]:
         size += 1
@@ -65,7 +65,7 @@ def fewest(alpha: float) -> int:
 
 
 def interval_rank(size: int, alpha: float) -> tuple[int, float]:
-    """Which Walsh average from each end bounds the interval, and its level; 0 where none has a level of 1 - alpha."""
+    """The rank of the Walsh averages that bound the interval, from each end, and its level; 0 if none has 1 - alpha."""
     if size <= EXACT_UP_TO:
         cumulated = _tail(size)
         skip = sum(2 * p <= alpha for p in cumulated)

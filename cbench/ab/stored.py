@@ -21,14 +21,14 @@ from cbench.store.store import Store
 from quiet import UsageError
 
 BLOCK, POSITION = "block", "position"
-"""Of each trial, from 0: these are stored among its counts, and LAYOUT where builds vary."""
+"""The names under which each trial's block and position (from 0) are stored, and LAYOUT where builds vary."""
 ENDED = "blocks_end"
 """The fact of a series after its last trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts(CommandFacts):
-    """What is stored of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its
+    """The stored facts of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its
     executable, by layout."""
 
     comparison: str
@@ -49,7 +49,7 @@ class BlocksEnd:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """Where the last run measured."""
+    """The CPUs and host of the last run."""
 
     counter: Counter
     host: HostFacts
@@ -118,7 +118,7 @@ def read(path: Path) -> StoredBlocks:
 
 
 def _options(facts: Mapping[str, Any]) -> AbOptions:
-    """Raises ValueError, TypeError or LookupError for what is damaged."""
+    """Raises ValueError, TypeError or LookupError for damaged data."""
     arms = tuple(
         Arm(each["name"], each["text"], each["revision"], tuple((name, value) for name, value in each["environment"]))
         for each in facts["arms"]
@@ -129,7 +129,7 @@ def _options(facts: Mapping[str, Any]) -> AbOptions:
 
 
 def place(block: int, position: int, layouts: int) -> dict[str, int]:
-    """What is stored of where a trial ran."""
+    """The place of a trial in the design, as it is stored."""
     return {BLOCK: block, POSITION: position, **({LAYOUT: block % layouts} if layouts > 1 else {})}
 
 
@@ -168,7 +168,7 @@ class BlockKeeper:
     def begin(
         self, every: Sequence[CommandSeries], here: CommandSession, digests: Sequence[tuple[str, ...]], not_copied: str
     ) -> None:
-        """Before the first block of this run: what is known only now."""
+        """Store the facts of this run before its first block."""
         for number, series, digest in zip(self._numbers, every, digests, strict=False):
             facts = self._facts(series.command, series.settling, digest, not_copied, here)
             if self._store:

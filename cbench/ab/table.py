@@ -1,4 +1,4 @@
-"""A comparison as text: one sentence for each arm, then what limits them."""
+"""A comparison as text: one sentence for each arm, then its limitations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cbench.external.table import disturbed_line, duration
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
-"""With so many times the blocks, it is better to make the host quieter."""
+"""If this many times the blocks are needed, a quieter host is the better advice."""
 
 
 def result(report: AbResult) -> None:
@@ -92,7 +92,7 @@ def _effect(effect: OrderEffect) -> str:
 
 
 def _next(report: AbResult) -> list[str]:
-    """What to do where a difference cannot be found."""
+    """Advice for a difference that cannot be found."""
     if report.differs:
         return []
     if report.floor.interval is None or report.detectable is None:
@@ -119,7 +119,7 @@ def about(count: int) -> int:
 
 
 def percent(share: float) -> str:
-    """Of a share: "0.35 %", "2.1 %", "1,250 %"."""
+    """A share as text: "0.35 %", "2.1 %", "1,250 %"."""
     value = 100 * share
     digits = 2 if value < 0.995 else 1 if value < 99.95 else 0
     return f"{value:,.{digits}f} %"

@@ -84,7 +84,7 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove_stale(base: Path, mine: Path) -> None:
-    """Remove the folders that no process holds, and whose store is gone or never was."""
+    """Remove the folders that no process holds and that have no store."""
     for folder in base.iterdir():
         if folder == mine or not folder.is_dir():
             continue

@@ -21,7 +21,7 @@ UNDECIDED = (NOTHING, BELOW)
 
 @dataclass(frozen=True, slots=True)
 class ComparedFamily:
-    """How many comparisons have which outcome; a claim is made with p up to `alpha` after `correction`."""
+    """The number of comparisons by outcome; a claim has p up to `alpha` after `correction`."""
 
     comparisons: int
     outcomes: dict[str, int]
@@ -43,7 +43,7 @@ def holm(tests: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | None = None) -> list[Comparison]:
-    """Each with its p-values for all of them, by which a claim is made or not."""
+    """Each comparison with its p-values adjusted for all of them, which decide on claims."""
     size = len(comparisons)
     each_p = [[one.test.p] if one.p_same is None else [one.test.p, one.p_same] for one in comparisons]
     made = []
@@ -57,7 +57,7 @@ def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | 
 
 
 def needed(alpha: float, comparisons: int) -> int:
-    """Processes a side with which each of so many comparisons can show a difference."""
+    """The fewest processes a side with which each of these comparisons can show a difference."""
     return fewest(alpha / comparisons)
 
 

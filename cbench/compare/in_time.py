@@ -1,4 +1,4 @@
-"""Were both sides measured over the same time? What changed on the host between them looks like a difference."""
+"""Check that both sides were measured over the same time: a change of the host between them looks like a difference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cbench.stats.stretches import mixed, stretches
 
 
 def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
-    """Which side was measured first, "A" or "B", where the processes (when each began) were not mixed; None where they
+    """The side that was measured first, "A" or "B", if the processes (when each began) were not mixed; None if they
     were, or where that is not known."""
     if not a or not b or set(a) & set(b):
         return None

@@ -19,9 +19,10 @@ def summary(result: CompareResult) -> str:
     if result.hosts_differ:
         lines += [f"Hosts differ: {plain_text('; '.join(result.hosts_differ))}", ""]
     left_out = _left_out(result)
+    lines += [line for each in result.interrupted for line in (f"I{plain_text(each[1:])}", "")]
     if other or left_out:
         tests = f"{len(other):,} other test{'' if len(other) == 1 else 's'}"
-        lines += ["<details>", f"<summary>{tests}{', and what is not compared' if left_out else ''}</summary>", ""]
+        lines += ["<details>", f"<summary>{tests}{', and notes' if left_out else ''}</summary>", ""]
         lines += [*_table(result, other), ""] if other else []
         lines += [*left_out, ""] if left_out else []
         lines += ["</details>", ""]
@@ -44,11 +45,12 @@ def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
 
 
 def _left_out(result: CompareResult) -> list[str]:
-    """What is in only one file, or cannot be compared, as a list."""
+    """A list of the tests that only one file has, or that cannot be compared, and of the notes."""
     lines = [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
     lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]
-    return lines + [f"- not compared: {plain_text(why)}" for why in (*result.skipped, *result.other_units)]
+    lines += [f"- not compared: {plain_text(why)}" for why in (*result.skipped, *result.other_units)]
+    return lines + [f"- {plain_text(remark)}" for remark in (*result.remarks, *filter(None, [result.too_few]))]
 
 
 def code_span(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which tests of two files belong to each other, and which only look so."""
+"""Pair the tests of two files, and reject pairs that only look alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cbench.formats.reader import TestSample
 from quiet import UsageError
 
 CLOSE = 0.8
-"""How alike two names must be to be taken for one that was changed, as difflib measures it."""
+"""The similarity (by difflib) above which two names may be one renamed test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
 
 
 def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> tuple[PossibleRename, ...]:
-    """Names that differ in case and punctuation, or in a few letters, each like one other alone. Numbers must agree: a
+    """Names that differ in case and punctuation, or in a few letters, each similar to one other. Numbers must agree: a
     test with other parameters is another test."""
     forward = {old: _like(old, only_in_new) for old in only_in_old}
     backward = {new: _like(new, only_in_old) for new in only_in_new}
@@ -117,7 +117,7 @@ def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> 
 
 
 def _like(name: str, others: Sequence[str]) -> str | None:
-    """The only other name that is like this one."""
+    """The only other similar name."""
     candidates = [other for other in others if _numbers(other) == _numbers(name)]
     same = [other for other in candidates if _plain(other) == _plain(name)]
     close = same or [other for other in candidates if get_close_matches(_plain(name), [_plain(other)], 1, CLOSE)]

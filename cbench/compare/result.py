@@ -1,9 +1,10 @@
-"""`cbench compare`: what is compared of the tests of two or more files, and the answer."""
+"""The results of `cbench compare`: the compared tests of two or more files, and the verdict."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from cbench.compare.single import (
 )
 from cbench.compare.stats import HEADLINES, TOO_FEW, Comparison
 from cbench.compare.suite import SuiteTest
+from cbench.compare.verdict import interrupted
 from cbench.formats.reader import TestSample, numbered
 from quiet import UsageError, table_html
 
@@ -79,8 +81,26 @@ class CompareResult:
         )
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes of all tests, each with the number of tests that it is of."""
+        notes = Counter(note for row in self.comparisons for note in row.notes)
+        return tuple(f"note ({number:,} of {len(self.tests):,} tests): {note}" for note, number in notes.items())
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """A line for each side that was interrupted: by what, over all of its tests."""
+        sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
+        several = len(self.new) > 1
+        sides += [
+            (f"NEW ({file})" if several else "NEW", [row.b for row in self.comparisons if row.new == file])
+            for file in self.new
+        ]
+        by = [(name, interrupted(sum((Counter(each.interruptions) for each in of), Counter()))) for name, of in sides]
+        return tuple(f"interrupted in {name}: {text}" for name, text in by if text)
+
+    @property
     def unjudged(self) -> str:
-        """Why no test could be judged; "" where one could."""
+        """The reason why no test could be judged; "" if one could."""
         if self.exit_code != suite.NOTHING_JUDGED:
             return ""
         return self.too_few or f"{self.counted}: see --verbose; more processes narrow the intervals"
@@ -92,7 +112,7 @@ class CompareResult:
 
 
 def share(text: str, option: str = "--threshold") -> float:
-    """ "1%" or "0.01"; UsageError for what is no share between 0 and 1."""
+    """ "1%" or "0.01"; UsageError unless it is a share between 0 and 1."""
     try:
         value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:

@@ -1,7 +1,8 @@
-"""One test on both sides: the trials that count, what stands for a process, and the answer in words."""
+"""One test on both sides: the trials that count, the number of each process, and the verdict in words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cbench.compare.in_time import one_after_the_other
@@ -31,18 +32,20 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one."""
+    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one;
+    `interruptions`: as of TestSample."""
 
     processes: int
     trials: int
     polluted: int
     headline: Number
     between_processes: Number | None
+    interruptions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: what one number stands for, always a "process". `p_holm`: p for all comparisons; it
+    """A test on both sides. `by`: the unit that has one number, always a "process". `p_holm`: p for all comparisons; it
     decides. `p_same_holm`: the same of a difference beyond the threshold. `measured_first`: the side that was measured
     before the other, None where they were mixed or that is not known. `new`: the file of B. `more_processes`:
     how to get enough of them, where there are too few."""
@@ -77,7 +80,7 @@ def pair_name(a: TestSample, b: TestSample) -> str:
 
 
 def unlike(a: TestSample, b: TestSample) -> str:
-    """Why the values of two samples are not compared: their units or counters."""
+    """The reason why the values of two samples are not compared: their units or counters. "" if they are."""
     counters = a.unit == b.unit
     first, second = (
         (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
@@ -172,9 +175,10 @@ def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: Com
 def _clean(sample: TestSample, which: str) -> TestSample:
     kept = tuple(values for values in sample.clean if values)
     if not kept:
-        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: leave --clean-only away")
-    return replace(sample, processes=kept, clean=kept)
+        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
+    return replace(sample, processes=kept, clean=kept, interruptions={})
 
 
 def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:
-    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread)
+    known = dict(sample.interruptions)
+    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread, known)

@@ -19,7 +19,7 @@ from cbench.stats.center import center
 from cbench.stats.rank import Number, RankSum, RatioInterval, rank_sum, ratio_interval
 
 POWER = 0.8
-"""How probably the smallest difference that data could have shown would have been shown."""
+"""The power for the smallest difference that the data could have shown."""
 
 CENTER = "center"
 """The robust center: where the values lie densest."""
@@ -165,7 +165,7 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 
 
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
-    """What is claimed at `alpha`, with p-values that may be corrected for other comparisons.
+    """The claim at `alpha`, with p-values that may be corrected for other comparisons.
 
     A claim also needs its interval to agree. A difference counts as one where the estimate is beyond the threshold.
     """
@@ -193,7 +193,7 @@ def _middle(values: Sequence[Number]) -> Number:
 
 
 def _same(a: Sequence[Number], b: Sequence[Number]) -> bool:
-    """Whether each side has but one value."""
+    """Whether each side has only one value."""
     return min(a) == max(a) and min(b) == max(b)
 
 

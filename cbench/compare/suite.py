@@ -15,9 +15,9 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""Units in which less is faster; the others are only larger or smaller."""
+"""Units in which less is faster; other units only grow or shrink."""
 HIGHER, LOWER = "higher", "lower"
-"""What is better."""
+"""The better direction of a metric."""
 
 NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 
@@ -41,7 +41,7 @@ class SuiteTest:
 
     @property
     def claim_p(self) -> float | None:
-        """The adjusted p of what is claimed; of no difference where nothing is."""
+        """The adjusted p of the claim; without a claim, that of no difference."""
         return self.p_same_adjusted if self.outcome == SAME and self.p_same_adjusted is not None else self.p_adjusted
 
 
@@ -101,7 +101,7 @@ def counted(found: Sequence[str], alpha: float, threshold: float | None) -> str:
 
 
 def exit_code(found: Sequence[str], regressions: int) -> int:
-    """Of a gate: 1 with a regression, 2 where no test could be judged."""
+    """The exit code of a gate: 1 with a regression, 2 if no test could be judged."""
     if regressions:
         return REGRESSION
     return NOTHING_JUDGED if all(each == CANNOT_TELL for each in found) else NO_REGRESSION

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,11 +15,11 @@ from cbench.console import table_console
 NAME_WIDTH = 12
 """The narrowest column of names: on a narrower terminal lines wrap."""
 WIDEST_NAME = 160
-"""How much of a name is shown where there is no terminal."""
+"""The length of a displayed name without a terminal."""
 
 
 def suite(result: CompareResult) -> None:
-    """A line a test, regressions first, what was left out, and the summary."""
+    """A line a test, regressions first, the skipped tests, and the summary."""
     console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
@@ -42,8 +40,8 @@ def suite(result: CompareResult) -> None:
         )
     console.print(table)
     console.print()
-    for note, number in Counter(note for row in result.comparisons for note in row.notes).items():
-        console.print(escape(f"note ({number:,} of {len(result.tests):,} tests): {note}"), soft_wrap=True)
+    for line in result.remarks:
+        console.print(escape(line), soft_wrap=True)
     _left_out(result, console)
     if result.too_few:
         console.print(result.too_few, soft_wrap=True)
@@ -51,7 +49,7 @@ def suite(result: CompareResult) -> None:
 
 
 def detailed(result: CompareResult) -> None:
-    """A table and a verdict for each test, then what was left out."""
+    """A table and a verdict for each test, then the skipped tests."""
     console = table_console(120)
     several = len(result.new) > 1
     for side, file in (("A", result.a), *(() if several else (("B", result.b),))):
@@ -71,7 +69,7 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """What is in one file only, what cannot be compared, and how the hosts differ, after `before`."""
+    """Print the tests of one file only, those that cannot be compared, and how the hosts differ, after `before`."""
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),
@@ -85,6 +83,9 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
         if lines:
             console.print(escape(f"{before}{what}: {between.join(lines)}"), soft_wrap=True)
             before = ""
+    for line in result.interrupted:
+        console.print(escape(f"{before}{line}"), soft_wrap=True)
+        before = ""
 
 
 def _table(row: ComparedTest) -> Table:

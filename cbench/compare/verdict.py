@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from math import floor, log10
 
 from cbench.compare import stats as outcomes
 from cbench.compare.family import needed
 from cbench.compare.stats import POWER, Comparison
 from cbench.compare.suite import FASTER, FASTER_UNITS, LARGER, SLOWER, SMALLER
-from cbench.formats.reader import TestSample
+from cbench.formats.reader import STOLEN_MS, WAITED_NS, TestSample
 
 WORDS = {outcomes.LOWER: FASTER, outcomes.HIGHER: SLOWER}
 SIZES = {outcomes.LOWER: SMALLER, outcomes.HIGHER: LARGER}
 DIGITS = 4
+MOST_CAUSES = 4
 
 
 def percent(ratio: float) -> str:
-    """A ratio as a change: "+1.25 %", with as many digits as it takes to show that it is none of 0."""
+    """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0."""
     return f"{_short(100 * (ratio - 1), '+')} %"
 
 
@@ -51,6 +54,15 @@ def amount(value: float, sign: str = "") -> str:
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
+
+
+def interrupted(counts: Mapping[str, int]) -> str:
+    """By what, that of most times first; "" for nothing."""
+    found = Counter(counts)
+    waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
+    parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
+    parts += [f"waited for a CPU for {amount(waited / 1e6)} ms"] if waited else []
+    return ", ".join(parts + ([f"{stolen:,} ms stolen by the host"] if stolen else []))
 
 
 def verdict(
@@ -92,7 +104,7 @@ def verdict(
 
 
 def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
-    """The observed difference, why it shows nothing about the programs, and the command that would."""
+    """The observed difference, why it proves nothing about the programs, and the command that could."""
     wanted = needed(alpha, comparison.family)
     many = " and ".join(counted_processes(number) for number in comparison.processes)
     where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"
@@ -149,7 +161,7 @@ def _level(level: float) -> str:
 
 
 def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | None = None) -> list[str]:
-    """What a reader must know of it. `first`: the side that was measured before the other."""
+    """The notes that a reader needs. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
         lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B are different things")
@@ -177,6 +189,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
         other = "B" if first == "A" else "A"
         lines.append(
             f"{first} was measured before {other}: what changed on the host in between looks like a difference; "
-            "measure both in turn, a process each at a time (`cbench run --output` adds to its file)"
+            "measure both in turn, a process each at a time (`cbench run --output` and `pytest --cbench-store` add to "
+            "their file)"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Measure the same work again and again, a process each, for as long as there is time, and what the host does then."""
+"""Measure the same work repeatedly, a process each, until the time is over, and observe the host."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cbench.workloads import registry
 from quiet import Reader, UsageError, isolated_cpus
 
 WORKLOAD, PARAMS = "hash", {"n": 20_000}
-"""One chain of arithmetic that needs no memory: what moves it is the machine."""
+"""One chain of arithmetic that needs no memory: only the machine changes its time."""
 TRIALS, QUICK_TRIALS = 1000, 200
 SECONDS, QUICK_SECONDS = 60.0, 10.0
 FEWEST, LEAST = 8, 4
-"""Processes; the least however long they take."""
+"""The fewest processes, regardless of their duration."""
 LATEST = 3
 
 Show = Callable[[str, int, int], None]
@@ -30,7 +30,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """How to examine this machine. UsageError for what cannot be."""
+    """How to examine this machine. UsageError for impossible options."""
 
     cpu: str | None = None
     counter: str = "auto"
@@ -76,16 +76,16 @@ class Examination:
 
     @property
     def has_headlines(self) -> bool:
-        """Whether most processes have a headline; else the medians of all trials have to do."""
+        """Whether most processes have a headline; else the medians of all trials are used."""
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
-        """What stands for a process."""
+        """The headline of a process."""
         return one.headline if self.has_headlines else one.median
 
 
 def examine(options: DoctorOptions, show: Show) -> Examination:
-    """Measure for the time that there is; QuietError for whatever prevents it."""
+    """Measure until the time is over. Raises QuietError if that is impossible."""
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
     siblings = describe.siblings(cpu)
@@ -120,21 +120,21 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
 
 
 def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
-    """Whether another process is measured: while there is time, and for FEWEST of them up to LATEST times as long."""
+    """Whether to measure another process: while time remains; for the first FEWEST up to LATEST times as long."""
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
     return elapsed + longest < seconds
 
 
 def headline(result: Result) -> float | None:
-    """What stands for a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
+    """The headline of a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
     if result.session.counter.calibration:
         return headline_of([result.trials], [result.trials], result.session.counter).value
     return float(median(trial.value for trial in result.trials))
 
 
 def cpu_times(text: str) -> dict[int, tuple[int, int]]:
-    """Of /proc/stat, for each CPU: idle and all ticks."""
+    """Idle and total ticks of each CPU, from the text of /proc/stat."""
     found: dict[int, tuple[int, int]] = {}
     for line in text.splitlines():
         name, *words = line.split() or [""]

@@ -73,7 +73,7 @@ class OneAfterTheOther:
 class DoctorResult:
     """`processes_for_0_1_percent` None: too many. `states`: "" where the processes do not fall into two groups.
 
-    `not_told`: why the medians of all trials have to do; "" where the counter's own numbers are used. `frequency` None:
+    `not_told`: why the medians of all trials are used; "" where the counter's own numbers are used. `frequency` None:
     not known. `kept_trials`: the share that was not discarded; `disturbed_trials`: the share with a known interruption.
     `causes`: how many trials had each. `stolen_share` None: the kernel does not say.
     """
@@ -157,14 +157,14 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
     """One line; `measured`: processes that it rests on."""
     line = (
-        f"differences below {percent(visible.difference)} cannot be told from noise here with {visible.processes} "
+        f"differences below {percent(visible.difference)} are lost in the noise here with {visible.processes} "
         "processes (A/A)"
     )
     if visible.difference > FINE:
-        number = "more than anybody has" if needed is None else f"about {needed:,}"
+        number = "too many" if needed is None else f"about {needed:,}"
         line += f"; {percent(FINE)} needs {number}"
     if measured < FEW:
-        line += f"; not to be relied on: only {measured} processes could be measured in the time, {FEW} are needed"
+        line += f"; not reliable: only {measured} of at least {FEW} processes could be measured in the time"
     return line
 
 
@@ -181,13 +181,13 @@ def quartile_range(values: Sequence[float]) -> float:
 
 
 def _kept_values(one: Examined) -> list[int]:
-    """Those of all trials where none can be kept."""
+    """Those of all trials if none can be kept."""
     trials = one.result.trials
     return [trial.value for trial in trials if kept(trial)] or [trial.value for trial in trials]
 
 
 def _step(found: Examination, middle: float) -> float | None:
-    """How finely a process's number is read, as a share of it."""
+    """The resolution of a process's number, as a share of it."""
     counter = found.processes[0].result.session.counter
     if counter.calibration:
         chains = [t.chains for one in found.processes for t in one.result.trials if t.chains and kept(t)]

@@ -13,7 +13,7 @@ WIDTH = 12
 
 
 def report(result: DoctorResult) -> None:
-    """The answer first, then what it rests on, then what would help."""
+    """The answer first, then its basis, then remedies."""
     console = table_console(120)
     console.print(escape(result.verdict), style="bold", soft_wrap=True)
     for name, text in lines(result):
@@ -23,10 +23,11 @@ def report(result: DoctorResult) -> None:
     for number, remedy in enumerate(result.remedies, 1):
         text = f"{number}. {remedy.remedy}: {percent(remedy.difference)}, {remedy.gain:.2g} times less ({remedy.how})"
         console.print(escape(f"  {text}"), soft_wrap=True)
+    console.print("your own program adds noise; to see how much: cbench run -- ./mybench")
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
-    """What is known, a name and a text each."""
+    """The facts, a name and a text each."""
     counter, width, core = result.counter, result.spread, result.core
     step = ""
     if result.step_share is not None:
@@ -36,7 +37,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
     third = f"a third of it is found in {percent(visible.third_found)}"
     found = [
         (
-            "sure of it",
+            "interval",
             f"from {percent(visible.low)} to {percent(visible.high)} by these {width.processes} processes; {third}",
         ),
         ("counter", f"{counter.name} in {counter.unit}{step}{f': {counter.why}' if counter.why else ''}"),
@@ -52,7 +53,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
             ("order", f"A before B: {blocks.called} of {blocks.of} comparisons of equal code saw a difference")
         )
     if result.not_told:
-        found.append(("not told", f"medians of all trials have to do: {result.not_told}"))
+        found.append(("fallback", f"medians of all trials are used: {result.not_told}"))
     if result.frequency:
         hz = result.frequency
         found.append(("frequency", f"{hz.hz / 1e9:.4g} GHz ({hz.low_hz / 1e9:.4g} to {hz.high_hz / 1e9:.4g} GHz)"))
@@ -76,6 +77,6 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         other = "" if core.sibling_busy is None else f", which was {percent(core.sibling_busy)} busy"
         found.append(("core", f"CPU {core.cpu} shares its core with CPU {threads}{other}{busy}{beside}"))
     else:
-        guest = " as far as this guest is told" if result.host.virtual else ""
+        guest = " as far as this guest can see" if result.host.virtual else ""
         found.append(("core", f"CPU {core.cpu} has its core to itself{guest}{busy}{beside}"))
     return found

@@ -32,7 +32,7 @@ class BenchfmtExporter(Exporter):
 
 
 def _lines(name: str, samples: list[TestSample]) -> list[str]:
-    """All units of a benchmark in one line, where they have as many values."""
+    """All units of a benchmark in one line, if they have equally many values."""
     columns = [_column(each) for each in samples]
     if len({len(column) for column in columns}) > 1:
         return [f"{name} 1 {cell}" for column in columns for cell in column]

@@ -101,7 +101,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written. `series`: None for what is no file of `cbench run`."""
+    """A written file. `series`: None unless the data are a file of `cbench run`."""
 
     format: str
     output: str | None
@@ -110,7 +110,7 @@ class ExportResult:
 
 
 def export(options: ExportOptions) -> ExportResult:
-    """Write the file, or stdout without `output`. UsageError for what cannot be exported."""
+    """Write the file, or stdout without `output`. UsageError if the data cannot be exported."""
     exporter = next(each for each in EXPORTERS if each.name == options.format)
     with reading(options.data):
         source = source_of(options.data, options.clean_only)

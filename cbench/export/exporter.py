@@ -26,7 +26,7 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """What is in a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
+    """The content of a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
 
     `series`: of `cbench run`, None for a study's store and for other programs' files; `samples`: of the latter. `what`,
     `extra`: words for a store without series: what it is the store of, and what it has that a file of series cannot
@@ -52,7 +52,7 @@ class ExportSource:
         if clean_only:
             samples = tuple(kept for each in samples if (kept := each.undisturbed()).processes)
         if not samples:
-            raise UsageError("no undisturbed trial to export: leave --clean-only away")
+            raise UsageError("no undisturbed trial to export: omit --clean-only")
         return samples
 
 
@@ -62,7 +62,7 @@ def headlines(sample: TestSample) -> list[Number]:
 
 
 def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
-    """The values of a test in seconds, exact where they are seconds; None for what is no time."""
+    """The values of a test in seconds, exact where they are seconds; None unless the unit is a time."""
     factor = TIMES.get(sample.unit)
     return None if factor is None else [each if factor == SECOND else each * factor / SECOND for each in values]
 

@@ -58,7 +58,7 @@ def _summary(times: Sequence[float]) -> dict[str, Value]:
 
 
 def _of_commands(group: Group, clean_only: bool) -> dict[str, Value]:
-    """What is known of a command alone; of a build that was run several times, the highest exit code."""
+    """The facts that only commands have; for a build that was run several times, the highest exit code."""
     kept = [[each for each in one.trials if not (clean_only and each.polluted)] for one in group.processes]
     trials = [each for one in kept for each in one]
     if not trials or not all(series.each_trial for series in group.series):

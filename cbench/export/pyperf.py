@@ -48,9 +48,7 @@ class PyperfExporter(Exporter):
             if runs:
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
-            raise UsageError(
-                "no undisturbed trial to export: leave --clean-only away" if clean_only else "no trials in it"
-            )
+            raise UsageError("no undisturbed trial to export: omit --clean-only" if clean_only else "no trials in it")
         return _dumped(pyperf, benchmarks)
 
 
@@ -78,7 +76,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
 
 
 def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
-    """A process as a run of pyperf, None when nothing is left of it."""
+    """A process as a run of pyperf, None if it has no trials."""
     series = process.series
     values = [each.value for each in process.trials if not (clean_only and each.polluted)]
     warmups = series.warmup if len(series.processes) == 1 else []
@@ -123,12 +121,12 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
 
 
 def _per_second(series: StoredSeries) -> float | None:
-    """How many of the unit a second has, None for what is no time."""
+    """How many of the unit a second has, None unless the unit is a time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
 
 
 def _named(name: str) -> Metadata:
-    """A name that is not a single line is also there in full, as JSON."""
+    """A name that is not a single line is also stored in full, as JSON."""
     return {"name": name} | ({} if _one_line(name) == name else {NAME: json.dumps(name)})
 
 

@@ -58,7 +58,7 @@ SCREEN_WHOLE = ("run", "batch", "iteration", "position", "treatment", "begun_ns"
 
 
 def source_of(data: str, clean_only: bool) -> ExportSource:
-    """What is in a store, or in results of another program. UsageError without a trial."""
+    """Read a store, or results of another program. Raises UsageError if there is no trial."""
     if os.path.exists(data) and not is_store(Path(data)):
         return _of_samples(Path(data), clean_only)
     with Store.open(data) as store:
@@ -77,7 +77,7 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
     """Results of another program: a row a value."""
     samples = registry.read(path)
     if clean_only and not any(each.polluted for each in samples):
-        raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; leave it away")
+        raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; omit it")
     kept = [each.undisturbed() if clean_only else each for each in samples]
     values = [value for each in kept for process in each.processes for value in process]
     whole = all(isinstance(value, int) for value in values)

@@ -20,10 +20,10 @@ STOLEN, WAITED = "stolen by the host", "waited for a CPU"
 WAITED_SHARE = 0.01
 """A shorter wait than this share of the trial is no cause: each start waits some microseconds."""
 KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
-"""What stands before the device's name in the line of an interrupt with a number."""
+"""The text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16
 DEAR_S = 0.005
-"""A host whose /proc/interrupts takes longer to read is not read for each trial."""
+"""If /proc/interrupts takes longer than this to read, it is not read for each trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CountReader:
         return KernelCounts(self._stat.read(), b"" if self.why else self._interrupts.read())
 
     def stolen_ms(self, before: KernelCounts, after: KernelCounts) -> int | None:
-        """How much steal time came; None where the kernel does not say."""
+        """The increase of steal time; None if the kernel does not report it."""
         ticks = [stolen(counts.stat.decode(), self._cpus) for counts in (before, after)]
         if ticks[0] is None or ticks[1] is None:
             return None
@@ -118,7 +118,7 @@ def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class StartCounts:
-    """What each start has of these without any disturbance: a program that moves to its CPU is moved once."""
+    """The counts of an undisturbed start: a program that moves to its CPU migrates once."""
 
     involuntary: int = 0
     migrations: int = 0
@@ -126,7 +126,7 @@ class StartCounts:
 
 
 def start_counts(empty: Sequence[ProgramEnd]) -> StartCounts:
-    """Of the undisturbed ones among starts of an empty program: the lower quartiles."""
+    """The lower quartiles over the undisturbed starts of an empty program."""
     if not empty:
         return StartCounts()
     rows = zip(*((each.involuntary, each.migrations or 0, each.waited_ns or 0) for each in empty), strict=True)

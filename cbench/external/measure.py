@@ -46,13 +46,13 @@ class CommandSeries:
 
     @property
     def pending_ns(self) -> int:
-        """How long those that are not stored yet took."""
+        """The duration of the trials that are not stored yet."""
         return sum(trial.value for trial in self.trials[self.stored :])
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSession:
-    """What commands are measured by, and on which CPUs. `empty`: times of an empty program in ns."""
+    """The means to measure commands, and the CPUs. `empty`: times of an empty program in ns."""
 
     runner: CommandRunner
     counter: Counter
@@ -139,7 +139,7 @@ def cycles_event(counter: str) -> str:
 
 
 def seldom(show: Show) -> Show:
-    """The same, but not more often than each SHOWN_EACH_S: drawing takes as long as a short command."""
+    """The same, at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
     next_at = 0.0
 
     def shown(text: str, done: int, total: int) -> None:
@@ -152,7 +152,7 @@ def seldom(show: Show) -> Show:
 
 
 def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -> Measured:
-    """All trials; QuietError for whatever prevents them."""
+    """Measure all trials. Raises QuietError if that is impossible."""
     show = seldom(show)
     with session(options, tell) as here:
         every = tuple(CommandSeries(command) for command in options.commands)
@@ -167,7 +167,7 @@ def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -
 
 
 def cpus_of(given: Sequence[str]) -> tuple[frozenset[int] | None, frozenset[int], frozenset[int]]:
-    """The CPUs to measure on (None: wherever the kernel puts a command), what these are, and the isolated ones."""
+    """The CPUs to measure on (None: the kernel decides), their description, and the isolated ones."""
     isolated = isolated_cpus()
     pinned = frozenset(choose_cpus(given, isolated)) if given else None
     return pinned, pinned or frozenset(os.sched_getaffinity(0)), isolated
@@ -175,7 +175,7 @@ def cpus_of(given: Sequence[str]) -> tuple[frozenset[int] | None, frozenset[int]
 
 @contextmanager
 def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[CommandSession]:
-    """Take the turn on the CPUs, run the setup, and measure an empty program. QuietError for whatever prevents it."""
+    """Take the turn on the CPUs, run the setup, and measure an empty program. QuietError if that is impossible."""
     pinned, cpus, isolated = cpus_of(options.cpus)
     with ExitStack() as stack:
         stack.enter_context(isolated_turn(pinned or frozenset(), options.commands[0].text, tell))
@@ -247,7 +247,7 @@ def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """What is stored of a command before its trials."""
+    """The facts stored of a command before its trials."""
 
     workload: str
     cpu: int
@@ -277,7 +277,7 @@ class CommandKeeper:
                 self._numbers.append(self._store.begin(asdict(facts)))
 
     def add(self, every: Sequence[CommandSeries], least_ns: int = 0) -> None:
-        """The new trials of those commands that have so much of them."""
+        """The new trials of the commands that have enough of them."""
         for number, series in zip(self._numbers, every, strict=False):
             if self._store and series.pending_ns >= least_ns:
                 self._store.add(number, series.trials[series.stored :])
@@ -292,7 +292,7 @@ class CommandKeeper:
 
 @contextmanager
 def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], None]) -> Iterator[CommandKeeper]:
-    """What stores the trials in the requested file."""
+    """A keeper that stores the trials in the requested file."""
     if options.output is None:
         yield CommandKeeper(None)
         return

@@ -37,7 +37,7 @@ class ExternalCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalOptions:
-    """How to measure commands. UsageError for what cannot be measured so.
+    """How to measure commands. UsageError if that cannot be measured.
 
     `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
     `cpus`: as given, () for all that this process may use. `timeout` None: a command may take as long as it takes.

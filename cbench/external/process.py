@@ -1,4 +1,4 @@
-"""One execution of a program, timed in C, with what the kernel has counted of it."""
+"""One execution of a program, timed in C, with the kernel's counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quiet import QuietError, Refused, UsageError, ticks
 
 PADDING = "CBENCH_PADDING"
 SLICE_MS = 1000
-"""So long at most until a signal is seen that came just before a wait."""
+"""The longest delay (s) of a signal that arrives just before a wait."""
 FIRST_OWN = 3
 """The first file descriptor that is no standard stream."""
 MOST_ERRORS = 4096
@@ -145,7 +145,7 @@ class Launcher:
                     raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it{self._advice}")
 
     def _reported(self) -> str:
-        """The last line on stderr; what was written is thrown away."""
+        """The last line on stderr; the rest is discarded."""
         size = os.fstat(self._errors).st_size
         if not size:
             return ""
@@ -176,7 +176,7 @@ def _mask(cpus: Collection[int]) -> bytes:
 
 
 def _content(path: str) -> bytes:
-    """A short file of /proc, as quickly as it can be read; empty where it cannot."""
+    """Read a short file of /proc quickly; empty if unreadable."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

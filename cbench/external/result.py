@@ -37,7 +37,7 @@ class MedianEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CountRange:
-    """Least, median and most of what was counted beside the time."""
+    """Minimum, median and maximum of the counts beside the time."""
 
     min: int
     median: float

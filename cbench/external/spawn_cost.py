@@ -1,4 +1,4 @@
-"""The cost of starting a program and seeing its end, by one that does nothing: part of every command's time."""
+"""The cost of starting and reaping a program, from an empty one: part of every command's time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _executable(content: bytes) -> Iterator[str]:
 
 
 def empty_starts(launcher: Launcher, starts: int = STARTS) -> tuple[ProgramEnd, ...]:
-    """So many starts of an empty program; none on an architecture that there is no such for."""
+    """Start an empty program this many times; none on architectures without one."""
     if platform.machine() not in CODE:
         return ()
     with _executable(empty_program(platform.machine())) as path:

@@ -37,7 +37,7 @@ class FleetConfig:
         return self.begin[0]
 
     def stage(self, target: Path) -> None:
-        """Copy what nodes need into a new folder. Raises UsageError for what is missing."""
+        """Copy the files that nodes need into a new folder. Raises UsageError for a missing file."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         for name in (self.path.name, *self.files):

@@ -1,4 +1,4 @@
-"""What a controller knows of its fleet: one small JSON file in DIR, replaced whole."""
+"""The controller's record of its fleet: one small JSON file in DIR, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ PATIENCE_S = 10.0
 class NodeState:
     """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
 
-    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: how often it failed.
+    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: starts that failed or brought
+    no further trial, in a row; `fetches_failed`: in a row.
     `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
     """
 
@@ -39,6 +40,7 @@ class NodeState:
     complete: bool = False
     finished: bool = False
     attempts: int = 0
+    fetches_failed: int = 0
     seen_ns: int = 0
 
 
@@ -59,7 +61,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """None where no fleet was begun. Raises QuietError for a damaged file."""
+    """None if no fleet exists. Raises QuietError for a damaged file."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -74,7 +76,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Raises UsageError where no fleet was begun."""
+    """Raises UsageError if no fleet exists."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")

@@ -1,4 +1,4 @@
-"""Wheels of the installed quiet-cbench and of what it needs, packed again from their files: no registry is asked."""
+"""Wheels of the installed quiet-cbench and its dependencies, repacked from their files without a registry."""
 
 from __future__ import annotations
 

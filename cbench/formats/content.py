@@ -42,7 +42,7 @@ class Content:
 
     @cached_property
     def json(self) -> JsonValue | None:
-        """The document; None for what does not begin like an object or an array."""
+        """The document; None unless the text begins like an object or an array."""
         if self.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
             return None
         try:

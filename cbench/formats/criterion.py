@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cbench.formats.content import Content
@@ -14,7 +15,7 @@ from quiet import UsageError
 LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
-"""Folders to look into: a directory with more is the root of a file system rather than one of Criterion."""
+"""The most folders to search: a directory with more is rather a file system's root than Criterion's."""
 
 
 class CriterionReader(ResultReader):
@@ -33,12 +34,20 @@ class CriterionReader(ResultReader):
         return tuple(self._sample(content.path, path) for path in sorted(_samples(content.path)))
 
     def _sample(self, folder: Path, path: Path) -> TestSample:
-        place = str(path.relative_to(folder))
-        sample, about = _document(path), _document(path.with_name(BENCHMARK))
-        try:
-            return self.sample(about["full_id"].text(), "ns", [_times(sample)])
-        except DamagedError as error:
-            raise DamagedError(place, str(error)) from None
+        about = path.with_name(BENCHMARK)
+        with _within(folder, about):
+            name = _document(about)["full_id"].text()
+        with _within(folder, path):
+            return self.sample(name, "ns", [_times(_document(path))])
+
+
+@contextmanager
+def _within(folder: Path, path: Path) -> Iterator[None]:
+    """Damage inside has this file as its place."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DamagedError(str(path.relative_to(folder)), str(error)) from None
 
 
 def _samples(folder: Path) -> Iterator[Path]:
@@ -54,12 +63,12 @@ def _samples(folder: Path) -> Iterator[Path]:
 def _document(path: Path) -> JsonValue:
     document = Content(path).json
     if document is None:
-        raise UsageError(f"{path}: not JSON")
+        raise DamagedError("", "not JSON")
     return document
 
 
 def _times(sample: JsonValue) -> list[Number]:
-    """Of each sample. Older versions write an array of two instead of `iters` and `times`."""
+    """The time of each sample. Older versions write an array of two instead of `iters` and `times`."""
     if sample.is_list and len(sample.items()) == 2:
         iterations, times = (each.numbers() for each in sample.items())
     else:

@@ -15,7 +15,7 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 
 
 def columns(content: Content) -> list[str]:
-    """The names in the first line; none for what is no text."""
+    """The names in the first line; none if it is not text."""
     try:
         first = content.head.decode("utf-8-sig", errors="replace").split("\n", 1)[0]
         return next(csv.reader([first.rstrip("\r")]), [])

@@ -8,7 +8,7 @@ from cbench.formats.reader import Number, ResultReader, TestSample
 from cbench.formats.units import NANOSECONDS
 
 AGGREGATES = ("median", "mean")
-"""Of the summaries of a benchmark the one to take."""
+"""The summaries that may represent a benchmark, in order of preference."""
 MARKS = "error_occurred", "skipped"
 MESSAGES = "error_message", "skip_message"
 
@@ -69,7 +69,7 @@ def _stem(name: str, aggregate: str) -> str:
 
 
 def _error(entry: JsonValue) -> str:
-    """Why a benchmark has no time: `error_occurred` to version 1.7, `skipped` from 1.8 on."""
+    """The reason why a benchmark has no time: `error_occurred` up to version 1.7, `skipped` from 1.8 on."""
     if any((mark := entry.get(key)) is not None and mark.value not in (False, "") for key in MARKS):
         message = next((found for key in MESSAGES if (found := entry.get(key))), None)
         return message.text() if message else "an error"

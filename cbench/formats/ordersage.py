@@ -57,7 +57,7 @@ def is_ordersage(names: Sequence[str]) -> bool:
 
 
 def lacking(names: Sequence[str]) -> str:
-    """The one column that a CSV with these columns lacks for being such a file; nothing where that is not all."""
+    """The one column that a CSV with these columns lacks to be such a file; "" if it lacks more."""
     missing = [name for name in SHARED if name not in names]
     if not any(name in names for name in COMMANDS):
         missing.append(" or ".join(COMMANDS))
@@ -65,13 +65,13 @@ def lacking(names: Sequence[str]) -> str:
 
 
 def short_names(commands: Sequence[str]) -> dict[str, str]:
-    """Of each command its name without ./ before and .sh behind, where the rest is still unique."""
+    """The name of each command without the leading ./ and the trailing .sh, if the rest is still unique."""
     short = {each: each.removeprefix("./").removesuffix(".sh") for each in dict.fromkeys(commands)}
     return short if len(set(short.values())) == len(short) else {each: each for each in short}
 
 
 def numbers(place: str, status: str, result: str) -> list[float]:
-    """The numbers of a result; none where the trial failed, whatever its result is then, or where one is missing."""
+    """The numbers of a result; none if the trial failed or one is missing."""
     if status == FAILURE:
         return []
     if status != SUCCESS:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from cbench.formats.content import Content
-from cbench.formats.json_value import DamagedError
-from cbench.formats.reader import ResultReader, TestSample
+from cbench.formats.json_value import DamagedError, JsonValue
+from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine.passport import Passport
 from quiet import UsageError
 
@@ -21,6 +22,8 @@ _DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 NAME = "cbench_name"
 """The metadata of our own exports that has the name of a test that is not a single line, as JSON."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
+HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
+"""What the metadata of the hook `quiet` begin with; INTERRUPTS are JSON."""
 
 
 class PyperfReader(ResultReader):
@@ -34,13 +37,34 @@ class PyperfReader(ResultReader):
         return document is not None and document.has("benchmarks", "version")
 
     def read(self, content: Content) -> tuple[TestSample, ...]:
-        pyperf: Any = import_module("pyperf")
-        path = content.path
+        document = content.json
+        assert document is not None
         try:
-            suite = pyperf.BenchmarkSuite.loads(content.text)
-            return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in suite)
+            return self._tests(content.path, content.text)
         except _DAMAGE as error:
-            raise DamagedError("", " ".join(f"{type(error).__name__}: {error}".split())[:200]) from None
+            raise DamagedError(self._place(content.path, document), _said(error)) from None
+
+    def _tests(self, path: Path, text: str) -> tuple[TestSample, ...]:
+        pyperf: Any = import_module("pyperf")
+        return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in pyperf.BenchmarkSuite.loads(text))
+
+    def _place(self, path: Path, document: JsonValue) -> str:
+        """The first benchmark that is damaged; "" where none is by itself. Raises DamagedError for an exact place."""
+        assert isinstance(document.value, dict)
+        for each in document["benchmarks"].items():
+            for run in each["runs"].items():
+                if (values := run.get("values")) is not None:
+                    values.numbers()
+            try:
+                self._tests(path, json.dumps({**document.value, "benchmarks": [each.value]}))
+            except _DAMAGE:
+                return each.place
+        return ""
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    return text if isinstance(error, ValueError) else f"pyperf cannot read it ({type(error).__name__}: {text})"
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
@@ -71,12 +95,19 @@ def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
         passport=Passport.parse({"cpu": metadata.get("cpu_model_name"), "kernel": _kernel(metadata)}),
         begun=tuple(round(datetime.fromisoformat(date).timestamp() * 1e9) for date in begun) if all(begun) else (),
         more_processes=more,
+        interruptions=sum((_interruptions(run.get_metadata()) for run in runs), Counter[str]()),
     )
 
 
 def _disturbed(metadata: Any) -> bool:
     """Whether the hook `quiet` of cbench/plugins counted any disturbance of a run."""
     return any(metadata.get(name) for name in DISTURBANCES)
+
+
+def _interruptions(metadata: Any) -> Counter[str]:
+    """What that hook counted of a run."""
+    counts = {name.removeprefix(HOOK): value for name, value in metadata.items() if name.startswith(HOOK)}
+    return plugin_interruptions(counts, json.loads(metadata.get(INTERRUPTS, "{}")))
 
 
 def _kernel(metadata: Any) -> str:

@@ -21,17 +21,19 @@ class PytestBenchmarkReader(ResultReader):
         document = content.json
         assert document is not None
         date = document.get("datetime")
-        begun, host = () if date is None else (date.moment(),), _cpu(document["machine_info"])
-        return tuple(self._sample(each, host, begun) for each in document["benchmarks"].items())
+        begun, machine = () if date is None else (date.moment(),), document["machine_info"]
+        host, kernel = _cpu(machine), _kernel(machine)
+        return tuple(self._sample(each, host, kernel, begun) for each in document["benchmarks"].items())
 
-    def _sample(self, benchmark: JsonValue, host: str, begun: tuple[int, ...]) -> TestSample:
+    def _sample(self, benchmark: JsonValue, host: str, kernel: str, begun: tuple[int, ...]) -> TestSample:
         name = (benchmark.get("fullname") or benchmark["name"]).text()
         stats = benchmark["stats"]
         data = stats.get("data")
         if data is not None and data.value != []:
-            return self.sample(name, "second", [data.numbers()], host=host, begun=begun)
+            return self.sample(name, "second", [data.numbers()], host=host, kernel=kernel, begun=begun)
         why = "only summaries are in it: save with --benchmark-save-data, or by --benchmark-json"
-        return self.sample(name, "second", [[stats["median"].number()]], host=host, begun=begun, summary=why)
+        median = stats["median"].number()
+        return self.sample(name, "second", [[median]], host=host, kernel=kernel, begun=begun, summary=why)
 
 
 def _cpu(machine: JsonValue) -> str:
@@ -41,3 +43,9 @@ def _cpu(machine: JsonValue) -> str:
         return ""
     brand = cpu.get("brand_raw") or cpu.get("brand")
     return "" if brand is None else brand.text()
+
+
+def _kernel(machine: JsonValue) -> str:
+    """The release of Linux, "" of other systems."""
+    system, release = machine.get("system"), machine.get("release")
+    return "" if release is None or system is None or system.text() != "Linux" else release.text()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain, count
+from typing import Any
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
 from cbench.formats.units import TIMES, nanoseconds
-from cbench.machine.passport import Passport
+from cbench.machine.passport import Passport, merged
 
 Number = int | float
 LARGEST = 1e200
-"""Larger values are damage, and their sums and products would not be finite."""
+"""Larger values are treated as damage: their sums and products would not be finite."""
+WAITED_NS, STOLEN_MS = "waited_ns", "stolen_ms"
+PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
+"""What the plugins of pytest and pyperf count of a process, beside the lines of /proc/interrupts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,8 @@ class TestSample:
     allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
     `summary`: why the only value of each process is a summary of samples that the file does not have; "" for samples.
     `more_processes`: how to get `{n}` processes, for advice.
-    `passport`: what the file says of its host, None where it says nothing.
+    `passport`: what the file says of its host, None where it says nothing. `interruptions`: by what the trials were
+    interrupted, and how often; `waited_ns` and `stolen_ms` are times.
     """
 
     name: str
@@ -44,6 +51,7 @@ class TestSample:
     summary: str = ""
     more_processes: str = "cbench run --processes {n}"
     passport: Passport | None = None
+    interruptions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def trials(self) -> int:
@@ -55,7 +63,7 @@ class TestSample:
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 
     def in_unit_of(self, other: TestSample) -> TestSample:
-        """In ns where both are times in different units, else as it is."""
+        """Converted to ns if both are times in different units, else unchanged."""
         if self.unit in (other.unit, "ns") or not (self.unit in TIMES and other.unit in TIMES):
             return self
         return replace(
@@ -67,7 +75,7 @@ class TestSample:
         )
 
     def undisturbed(self) -> TestSample:
-        """Without the polluted trials, and without processes that had no others."""
+        """Without polluted trials, and without processes that have only these."""
         kept = tuple(values for values in self.clean if values)
         aligned = len(self.begun) == len(self.clean)
         begun = tuple(at for at, values in zip(self.begun, self.clean, strict=False) if values) if aligned else ()
@@ -80,12 +88,15 @@ class TestSample:
 
 def pooled(samples: Iterable[TestSample]) -> tuple[TestSample, ...]:
     """One sample for each test, unit, counter and CPU: with the processes of all, in their order."""
-    tests: dict[tuple[str, str, str, int | None], TestSample] = {}
+    tests: dict[tuple[str, str, str, int | None], list[TestSample]] = {}
     for each in samples:
-        key = each.name, each.unit, each.counter, each.cpu
-        first = tests.get(key)
-        tests[key] = each if first is None else _joined(first, each)
-    return tuple(tests.values())
+        tests.setdefault((each.name, each.unit, each.counter, each.cpu), []).append(each)
+    return tuple(
+        replace(reduce(_joined, several), passport=merged([each.passport for each in several if each.passport]))
+        if len(several) > 1
+        else several[0]
+        for several in tests.values()
+    )
 
 
 def _joined(a: TestSample, b: TestSample) -> TestSample:
@@ -100,7 +111,14 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
         begun=a.begun + b.begun if a.begun and b.begun else (),
         summary=a.summary or b.summary,
         cannot_tell=a.cannot_tell and b.cannot_tell,
+        interruptions=Counter(a.interruptions) + Counter(b.interruptions),
     )
+
+
+def plugin_interruptions(counts: Mapping[str, Any], interrupts: Mapping[str, Any]) -> Counter[str]:
+    """TestSample.interruptions of a process, from what a plugin counted; of what it could not know, nothing."""
+    found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
+    return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))
 
 
 def numbered(names: Iterable[str]) -> list[str]:
@@ -139,11 +157,13 @@ class ResultReader:
         processes: Iterable[Iterable[Number]],
         *,
         host: str = "",
+        kernel: str = "",
         begun: tuple[int, ...] = (),
         summary: str = "",
         clean: Iterable[Iterable[Number]] | None = None,
     ) -> TestSample:
-        """A test of another program, of whose counter and CPU nothing is known. `clean`: None where all values are."""
+        """A test of another program, of whose counter and CPU nothing is known. `host`: the model of its CPU; `clean`:
+        None where all values are."""
         values = tuple(tuple(each) for each in processes)
         wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)
         if wrong is not None:
@@ -161,4 +181,5 @@ class ResultReader:
             begun=begun,
             summary=summary,
             more_processes=self.more,
+            passport=Passport.parse({"cpu": host, "kernel": kernel}),
         )

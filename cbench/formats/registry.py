@@ -66,7 +66,7 @@ def read(path: Path) -> tuple[TestSample, ...]:
 
 
 def recognize(path: Path) -> ResultReader | None:
-    """The reader of a file or a directory; None where there is none. UsageError for what cannot be opened."""
+    """The reader of a file or a directory; None where there is none. UsageError if it cannot be opened."""
     return _reader(_content(path))
 
 

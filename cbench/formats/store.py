@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from statistics import median
 
 from cbench.formats.content import Content
-from cbench.formats.reader import ResultReader, TestSample
+from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine import passport
-from cbench.model import CALIBRATED_UNIT, Calibration
+from cbench.measure.cause_counts import cause_counts
+from cbench.model import CALIBRATED_UNIT, Calibration, Trial
 from cbench.stats.chains import kept
 from cbench.stats.headline import needed, resolution_of
 from cbench.store.database import reading, study_kind
-from cbench.store.groups import Group, grouped
+from cbench.store.groups import Group, grouped, layout
 from cbench.store.kind import is_store
-from cbench.store.records import NO_CPU, Stored
+from cbench.store.records import NO_CPU, Stored, StoredSeries
 from cbench.store.store import Store
 from quiet import UsageError
 
@@ -24,7 +26,7 @@ STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",
     "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
 }
-"""By kind of study: what compares what is in its store."""
+"""By kind of study: the command that analyzes its store."""
 
 
 class StoreReader(ResultReader):
@@ -48,7 +50,7 @@ class StoreReader(ResultReader):
 
 
 def _of_group(group: Group) -> TestSample:
-    """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
+    """The sample of a group; for calibrated cycles, the trials whose chains agree if some process has enough."""
     host = group.series[0].run.host
     every, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:
@@ -75,7 +77,27 @@ def _of_group(group: Group) -> TestSample:
         method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),
         begun=tuple(at for at in begun if at is not None) if None not in begun else (),
         passport=passport.merged([each for each in passports if each is not None]),
+        interruptions=_interruptions(group, [each.trial for trials in processes for each in trials]),
+        more_processes=_more_processes(group.series[0]),
     )
+
+
+def _more_processes(series: StoredSeries) -> str:
+    """By what measured it: the plugin of pytest, `cbench ab`, or `cbench run` of a command or a workload."""
+    if "interrupted" in series.facts:
+        return "run pytest {n} times, with the same --cbench-store"
+    if "comparison" in series.facts:
+        return "cbench ab --layouts {n}" if layout(series, series.trials[0]) else "cbench ab --blocks {n}"
+    return "cbench run --trials {n} -- COMMAND" if series.each_trial else "cbench run --processes {n}"
+
+
+def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
+    """The causes of the trials, and what the plugin of pytest counted of whole processes."""
+    found = Counter({each.cause: each.trials for each in cause_counts(trials)})
+    for series in group.series:
+        counted = series.facts.get("interrupted", {})
+        found += plugin_interruptions(counted, counted.get("interrupts") or {})
+    return found
 
 
 def _resolution(group: Group, processes: Sequence[Sequence[Stored]]) -> int:

@@ -21,11 +21,11 @@ _RATES = (
 
 
 def is_rate(unit: str) -> bool:
-    """Whether more is better, as of operations a second."""
+    """Whether more is better, as for operations a second."""
     return any(pattern.fullmatch(unit.strip()) for pattern in _RATES)
 
 
 def nanoseconds(unit: str, values: Iterable[Number]) -> list[Number] | None:
-    """Values of a unit in ns, exact where they are ns; None for what is no time."""
+    """Values of a unit in ns, exact where they are ns; None unless the unit is a time."""
     factor = TIMES.get(unit)
     return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]

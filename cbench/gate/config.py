@@ -1,4 +1,4 @@
-"""gate.toml: what to compare, how long, and from where on a slowdown is a regression."""
+"""gate.toml: the programs to compare, the time limit, and the threshold of a regression."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GateConfig:
 
 
 def load(path: Path, old: str | None = None, new: str | None = None, profile: str | None = None) -> GateConfig:
-    """Read a gate's file. `old`, `new`, `profile`: in the place of what it says.
+    """Read a gate's file. `old`, `new`, `profile`: override its keys.
 
     Raises UsageError, with file and line.
     """
@@ -143,7 +143,7 @@ _KEYS = (
     (": --build: ", ": build: "),
     ("byte for byte: does --build use", "byte for byte: does build use"),
 )
-"""What other commands call options, and the gate keys of its file."""
+"""The options of other commands, and the gate keys of its file."""
 _FIRST = re.compile(r"--(build \(|cpu\b)")
 
 

@@ -1,4 +1,4 @@
-"""Which tests of a gate are regressions: numbers in, frozen answers out.
+"""Judge which tests of a gate are regressions: numbers in, frozen results out.
 
 Two sessions keep the error rate without paying for it in power. The first one screens: each test by itself at ALPHA. A
 test that it suspects is measured again, by new runs with new orders, and is a regression where the second session shows

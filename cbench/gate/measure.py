@@ -29,7 +29,7 @@ WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
 IN_FILE_NAME = str.maketrans(" ", "-", "()")
 Values = Mapping[str, tuple[str, float]]
-"""Of one run: by test the unit, and the median of its samples."""
+"""The values of one run: the unit of each test, and the median of its samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def measure(
 ) -> GateSession:
     """Measure one session. `tests`: those that matter for when to stop (None: all); `keep`: a folder for raw results.
 
-    Raises QuietError for whatever prevents it.
+    Raises QuietError if that is impossible.
     """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
@@ -150,7 +150,7 @@ class _Runs:
         }
 
     def _save(self, folder: Path, number: int) -> None:
-        """What the last run wrote, or its wall time as a file that `cbench compare` reads."""
+        """Save the output of the last run, or its wall time as a file that `cbench compare` reads."""
         folder.mkdir(parents=True, exist_ok=True)
         name = folder / f"{number:05}"
         if not self._config.reads_results:
@@ -161,7 +161,7 @@ class _Runs:
             shutil.copyfile(self._target, name)
 
     def usable(self) -> tuple[list[SessionTest], dict[str, str]]:
-        """The tests that every run has with one unit and values above 0; and why others are not."""
+        """The tests that every run has with one unit and values above 0; and the reasons against the others."""
         every = [run for block in self.blocks for run in block]
         tests, left_out = list[SessionTest](), dict[str, str]()
         for name in dict.fromkeys(name for run in every for name in run):

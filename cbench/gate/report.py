@@ -20,7 +20,7 @@ SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
 
 
 def sentence(test: JudgedTest) -> str:
-    """What is known of a test, without its name."""
+    """The result of a test, without its name."""
     if test.why or test.interval_pct is None:
         return test.why
     low, high = test.interval_pct
@@ -36,7 +36,7 @@ def sentence(test: JudgedTest) -> str:
 
 
 def power(result: GateResult) -> str:
-    """Which slowdowns would have been shown, over all tests."""
+    """The slowdowns that would have been shown, over all tests."""
     known = [test.detectable_pct for test in result.tests if test.detectable_pct is not None]
     if not known:
         return ""
@@ -46,7 +46,7 @@ def power(result: GateResult) -> str:
 
 
 def lines(result: GateResult) -> list[str]:
-    """The text: the summary, what is not simply passed, and what could have been found."""
+    """The text: the summary, tests that did not just pass, and the detectable slowdowns."""
     rows = [f"**{result.counted}**"]
     rows += [
         f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED

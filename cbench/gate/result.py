@@ -91,9 +91,9 @@ def counts(tests: Sequence[JudgedTest]) -> str:
 
 
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
-    """Measure and judge; a second session for what the first one suspects. Raises QuietError."""
+    """Measure and judge; a second session measures the suspects of the first. Raises QuietError."""
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
-        raise UsageError(f"--artifacts {artifacts}: is there already; choose a new or empty folder")
+        raise UsageError(f"--artifacts {artifacts}: exists already; choose a new or empty folder")
     if artifacts:
         try:
             artifacts.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def _confirmed(test: JudgedTest) -> JudgedTest:
 
 
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
-    """A suspect that the second session has no values of is neither confirmed nor cleared."""
+    """A suspect without values in the second session is neither confirmed nor cleared."""
     why = second.left_out.get(test.name, "not in the results of the second session")
     why = f"suspected in the first session: {test.delta_pct:+.3g} %; not measured again: {why}"
     return replace(test, outcome=CANNOT_JUDGE, why=why)

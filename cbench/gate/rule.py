@@ -20,14 +20,14 @@ class GateRule:
 
     @property
     def power(self) -> float:
-        """Of each session, so that all that are needed find a slowdown by the threshold with POWER."""
+        """The power of each session, so that all required sessions find a slowdown by the threshold with POWER."""
         return POWER**0.5 if self.confirm else POWER
 
     def alpha(self, tests: int, again: bool) -> float:
-        """Of each of so many tests in the first session, or of so many suspects that are measured `again`."""
+        """The level of each of so many tests in the first session, or of so many suspects that are measured `again`."""
         return ALPHA if self.confirm and not again else together(tests)
 
 
 def together(tests: int) -> float:
-    """Of each of so many tests, for ALPHA of all of them (Bonferroni)."""
+    """The level of each of so many tests, for ALPHA of all of them (Bonferroni)."""
     return ALPHA / max(tests, 1)

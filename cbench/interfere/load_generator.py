@@ -19,7 +19,7 @@ from cbench.workloads import registry
 from quiet import QuietError, UsageError, place
 
 CALL_S = 0.001
-"""How long one call of the workload is to take: what a stop may be late."""
+"""The target duration of one call of the workload: the longest delay of a stop."""
 
 PATIENCE_S = 60.0
 Run = Callable[[int], int]
@@ -27,7 +27,7 @@ Run = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to run where: a built-in workload on one CPU."""
+    """A load: a built-in workload on one CPU."""
 
     workload: str
     cpu: int
@@ -36,7 +36,7 @@ class Spec:
 
 @dataclass(slots=True)
 class Figures:
-    """What a load did, by its own account: calls, time it ran for (s), CPU time it got (s); None while it runs."""
+    """The figures a load reports: calls, time it ran for (s), CPU time it got (s); None while it runs."""
 
     calls: int | None = None
     seconds: float | None = None
@@ -64,7 +64,7 @@ def _seconds(run: Run, n: int) -> float:
 
 
 def load(channel: Channel) -> None:
-    """The process's whole life: prepare, wait for the parent, run until it says stop, report what was done."""
+    """The main function of the process: prepare, wait for the parent, run until a stop message, report the calls."""
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())

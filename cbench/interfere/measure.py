@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class InterferePlan:
-    """What is to be measured. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
+    """The conditions to measure. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
 
     chosen: Sequence[Workload]
     params: Sequence[Params]
@@ -70,7 +70,7 @@ def schedule(count: int, rounds: int, seed: int) -> tuple[int, ...]:
 
 
 def run(plan: InterferePlan, show: Show) -> None:
-    """All visits in the plan's order, kept in its conditions. A place that may not be used is kept with its reason."""
+    """Make all visits in the plan's order and keep them in its conditions; unusable places with their reason."""
     whole = len(plan.schedule) * len(plan.chosen) * plan.options.trials
     for number, position in enumerate(plan.schedule):
         condition = plan.conditions[position]

@@ -23,7 +23,7 @@ from quiet import Facts, Reader, UsageError, isolated_cpus
 TRIALS, QUICK_TRIALS = 200, 40
 ROUNDS, QUICK_ROUNDS = 5, 2
 LOADS = ("hash", "memory")
-"""One that needs only its core, and one that fills the caches and asks for memory."""
+"""A load that needs only its core, and one that fills the caches and uses memory."""
 
 LEAST_BUFFER = 32 << 20
 MEMORY_SHARE = 1 / 8

@@ -17,7 +17,7 @@ from cbench.stats.summary import floor
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 STEADY_PCT = 5.0
-"""Where the unloaded visits differ by more, that no effect was seen does not mean that there is none."""
+"""If the unloaded visits differ by more than this (%), the absence of an effect proves nothing."""
 
 Visits = Sequence[Sequence[int]]
 
@@ -58,7 +58,7 @@ def percent(value: float, base: float) -> float:
 
 
 def baseline(visits: Visits) -> Baseline:
-    """Of the unloaded visits in the order in which they were made."""
+    """The baseline from the unloaded visits, in the order in which they were made."""
     middle = median(pooled(visits))
     medians = [median(visit) for visit in visits]
     noise = max(abs(percent(each, middle)) for each in medians)
@@ -87,7 +87,7 @@ def _resampled(visits: Visits, dice: random.Random) -> float:
 
 
 def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
-    """Why an effect that was not seen may still be there; "" where nothing speaks for that."""
+    """The reason why an effect that was not seen may still exist; "" if there is none."""
     if min(len(visit) for visit in (*loaded, *unloaded)) < 2:
         return "one trial a visit is too few, take more --trials"
     if base.noise_pct > STEADY_PCT:
@@ -96,5 +96,5 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
 
 
 def disturbs(effect: Difference, base: Baseline) -> bool:
-    """Slower beyond doubt: the whole interval lies above what the unloaded visits differ by among themselves."""
+    """Certainly slower: the whole interval lies above the differences between unloaded visits."""
     return effect.low_pct > base.noise_pct

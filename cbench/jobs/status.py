@@ -1,4 +1,4 @@
-"""The state of whatever is measured into a store: study, experiment, comparison or plain run."""
+"""The state of the measurement into a store: study, experiment, comparison or plain run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """How far a measurement is. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
+    """The progress of a measurement. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
 
     `trials`: None where it is not known before the end; `left_s`: seconds; `noise`: the last verdict of `quiet verify`,
     "quiet" or "not quiet", None without a profile; `message`: the last line of its log, "" unless stopped or failed.
@@ -56,7 +56,7 @@ def status(data: str) -> JobStatus:
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
-    """What the store says; `state` is FINISHED where it says so, else STOPPED. None: nothing is stored yet."""
+    """The state recorded in the store: FINISHED or STOPPED. None: nothing is stored yet."""
     if not path.is_file() or not path.stat().st_size:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The knobs of a screening, the order in which they may be left out, and what is found of them. Pure.
+"""The knobs of a screening, the order in which they may be left out, and the findings. Pure.
 
 A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
 `ordered`, these stand before it, and every beginning of such a list can be left out by itself.
@@ -26,14 +26,14 @@ FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
 )
 SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
 PRIOR_KNOBS, PRIOR_MATTER = 8, 1
-"""Before anything is known, one knob in eight is taken to matter."""
+"""The prior: one knob in eight matters."""
 UNLIKELY = 0.2
-"""Of a knob that a sum makes look inert, the share of that chance that is left."""
+"""The share of its chance that is left to a knob that a sum makes look inert."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenedKnob:
-    """A knob that the profile would change here; `needs`: one without which it may not be applied, "" for none."""
+    """A knob that the profile would change here; `needs`: another knob that it requires, "" for none."""
 
     name: str
     needs: str = ""
@@ -96,7 +96,7 @@ class ProfileDifference:
 
 
 class Needs:
-    """Which knob may not be applied without which."""
+    """The requirements between knobs: which must be applied together with which."""
 
     def __init__(self, knobs: Iterable[ScreenedKnob]) -> None:
         knobs = tuple(knobs)
@@ -104,7 +104,7 @@ class Needs:
         self._needs = {knob.name: knob.needs for knob in knobs if knob.needs in known}
 
     def of(self, name: str) -> tuple[str, ...]:
-        """What this knob needs, and what that needs."""
+        """The requirements of this knob, and their own requirements."""
         chain: list[str] = []
         while (name := self._needs.get(name, "")) and name not in chain:
             chain.append(name)
@@ -115,12 +115,12 @@ class Needs:
         return frozenset(other for other in self._needs if name in self.of(other))
 
     def closed(self, names: Iterable[str]) -> LeftOut:
-        """With all knobs that need one of these."""
+        """These knobs with all knobs that need one of them."""
         chosen = set(names)
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
     def ordered(self, names: Collection[str], seed: int) -> list[str]:
-        """In random order, but who needs another one before that one."""
+        """In random order, but a knob that needs another one comes before it."""
         shuffled = Stream(seed, "knobs").shuffled(sorted(names))
         return sorted(shuffled, key=lambda name: -len(self.of(name)))
 

@@ -34,7 +34,7 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """What is screened here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
+    """The knobs to screen here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
     `rest`: the housekeeping CPUs as the profile has them."""
 
     profile: str
@@ -56,7 +56,7 @@ class KnobPlan:
 
 
 def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
-    """Which knobs are screened. Raises UsageError or Refused where there are none."""
+    """Plan which knobs are screened. Raises UsageError or Refused if there are none."""
     profile = load_profile(options.profile)
     if options.without:
         profile = profile._replace(knobs={k: v for k, v in profile.knobs.items() if k not in options.without})
@@ -93,7 +93,7 @@ class KnobHost:
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore what a killed process of this screening has left applied. Raises Refused for another program's."""
+        """Restore settings that a killed process of this screening left. Raises Refused for other programs'."""
         record = applied_state(self._host)
         if record is None:
             return False
@@ -119,7 +119,7 @@ class KnobHost:
 
 @contextmanager
 def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
-    """This process and its children stay off the isolated CPUs: there they would be noise."""
+    """Keep this process and its children off the isolated CPUs, where they would be noise."""
     import os
 
     before = frozenset(os.sched_getaffinity(0))

@@ -22,7 +22,7 @@ from cbench.stats.distributions import student_p, t_quantile
 MISSED = 0.01
 """The chance that a group whose knobs add `matters` in all passes for one that adds nothing, at each decision."""
 SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
-"""What matters, in standard deviations: from, to; and as a share of all that the profile removes."""
+"""The smallest effect that matters, in standard deviations: from, to; and as a share of all the profile removes."""
 MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
 """From FEW values on, a standard deviation of more than HEAVY times that of the middle half's is that of outliers."""
@@ -30,7 +30,7 @@ CAUTION = 0.975
 """The quantile by which Student's t enlarges a standard deviation estimated from few values."""
 NORMAL_MAD = 1.4826
 LEAST_STEP = 1e-4
-"""Of the range between profile and none: finer noise than this is not believed."""
+"""The least credible noise, as a share of the range between profile and none."""
 LOUDER, QUIETER, ALIKE = 1, -1, 0
 
 
@@ -104,11 +104,11 @@ class QuietLevel:
         return ALIKE if max(up, down) < 0 else LOUDER if up > down else QUIETER
 
     def p_value(self, difference: float, repeats: int) -> float:
-        """Of such a difference where there is none, after Bonferroni's correction for all knobs."""
+        """The p-value of such a difference if there is no effect, after Bonferroni's correction for all knobs."""
         error = self.deviation * sqrt(1 / repeats + 1 / len(self.values))
         return min(1.0, self.knobs * student_p(difference / error, self.freedom))
 
 
 def center_of(values: Sequence[float]) -> float:
-    """Of one or two values their mean, of more the median."""
+    """The mean of one or two values, the median of more."""
     return fmean(values) if len(values) < 3 else median(values)

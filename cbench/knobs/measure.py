@@ -14,7 +14,7 @@ from cbench.stats.distributions import t_quantile
 from quiet import QuietError, format_cpus, one_line
 
 WINDOWS = 3
-"""The noise of an application is the median of so many windows: a burst from elsewhere is in one of them."""
+"""The noise of an application is the median of this many windows, so a burst in one of them does not count."""
 FEWEST_PAIRS = 3
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 """Lines of /proc/interrupts that count parts of others, or errors."""
@@ -33,7 +33,7 @@ def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
 
 
 def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
-    """What is executed for one measurement."""
+    """The command line of one measurement."""
     start = [sys.executable, "-P", "-m"]
     if not options.of.command:
         seconds = f"{options.duration / WINDOWS:g}"
@@ -45,7 +45,7 @@ def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
 
 
 def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
-    """The knobs that `quiet noise` names as remedies of what interrupts the CPUs now; none where it cannot say."""
+    """The knobs that `quiet noise` names as remedies of the current interruptions; none if it cannot tell."""
     command = [sys.executable, "-P", "-m", "quiet", "noise", "--cpus", format_cpus(cpus)]
     try:
         found: Any = json.loads(_output([*command, "--duration", f"{seconds / WINDOWS:g}", "--json"]))
@@ -78,7 +78,7 @@ def interrupts(lines: Any) -> float:
 
 
 def of_times(times: list[float], response: str) -> float:
-    """Of the times of all runs, in their order."""
+    """The response from the times of all runs, in their order."""
     middle = median(times)
     if response == "median":
         return middle

@@ -9,7 +9,7 @@ from quiet import KNOBS, UsageError
 
 @dataclass(frozen=True, slots=True)
 class KnobResponse:
-    """What is measured under each application: less is better.
+    """A response measured under each application: less is better.
 
     unit: of the values that are shown; scale: these times `scale` are stored as whole numbers. adds: whether causes add
     up. command: whether a command or workload is measured, or the CPUs themselves.
@@ -35,12 +35,12 @@ RESPONSES = {
     )
 }
 FEWEST = 15
-"""Applications that even a screening of a few knobs takes."""
+"""The fewest applications, even for a screening of a few knobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOptions:
-    """A screening. UsageError for what cannot be."""
+    """The options of a screening. UsageError for impossible ones."""
 
     profile: str = "bench"
     response: str = "lost"
@@ -69,9 +69,7 @@ class KnobOptions:
             raise UsageError(f"--response {self.response} is of a command: name a workload, or a command after --")
         if not response.command and self.words:
             choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
-            raise UsageError(
-                f"--response {self.response} is of the CPUs alone: leave the command away, or use {choices}"
-            )
+            raise UsageError(f"--response {self.response} is of the CPUs alone: omit the command, or use {choices}")
         if not 0.1 <= self.duration <= 3600:
             raise UsageError(f"--duration {self.duration:g}: from 0.1 to 3600 seconds")
         if not 0 < self.within <= 10:
@@ -87,7 +85,7 @@ class KnobOptions:
 
     @property
     def of(self) -> KnobResponse:
-        """What is measured."""
+        """The response that is measured."""
         return RESPONSES[self.response]
 
 

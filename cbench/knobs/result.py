@@ -127,12 +127,12 @@ class KnobsResult:
 
     @property
     def title(self) -> str:
-        """What was measured."""
+        """The response's name, as a title."""
         return RESPONSES[self.response].title
 
 
 def knobs_result(screening: StoredScreening, search: Search, refused: Mapping[str, str]) -> KnobsResult:
-    """What is known after these applications."""
+    """The result after these applications."""
     options, plan, made = screening.options, screening.plan, screening.applications
     known = len(search.level.values) > 1
     effects = _effects(search) if known else ()

@@ -43,7 +43,7 @@ def search_of(screening: StoredScreening) -> Search:
 
 
 def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
-    """What a screening here would be. Changes nothing. Raises QuietError."""
+    """The design of a screening on this host. Changes nothing. Raises QuietError."""
     began = time.monotonic()
     plan = planned(options, reader or Reader())
     planning = time.monotonic() - began
@@ -92,13 +92,13 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
     """A new screening. Raises QuietError."""
     _only_root()
     if path.is_file() and path.stat().st_size:
-        raise UsageError(f"{path}: is there already; go on with: cbench screen knobs --resume {path}")
+        raise UsageError(f"{path}: exists already; resume with: cbench screen knobs --resume {path}")
     screening = StoredScreening.new(options, planned(options, Reader()))
     return _run(screening, path, show, tell)
 
 
 def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """Go on with the screening in a file; one that has ended is shown again. Raises QuietError."""
+    """Resume the screening in a file; a finished one is shown again. Raises QuietError."""
     screening = stored.read(path)
     search = replayed(screening)
     if _over(search, screening, screening.applications):
@@ -130,9 +130,9 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
             with from_housekeeping(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
                 search = conduct(screening, host.applied, measure, keeper, show)
         except KeyboardInterrupt:
-            raise StoppedError(f"interrupted; go on with: cbench screen knobs --resume {path}") from None
+            raise StoppedError(f"interrupted; resume with: cbench screen knobs --resume {path}") from None
         except SystemExit:
-            tell(f"ended by a signal; go on with: cbench screen knobs --resume {path}")
+            tell(f"ended by a signal; resume with: cbench screen knobs --resume {path}")
             raise
         except QuietError:
             if not path.stat().st_size:
@@ -155,7 +155,7 @@ def replayed(screening: StoredScreening) -> Search:
 
 
 def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: ScreeningKeeper, show: Show) -> Search:
-    """Make the applications that are left, each stored when it has ended. Raises QuietError."""
+    """Make the remaining applications, each stored when it has ended. Raises QuietError."""
     search, done = replayed(screening), list(screening.applications)
     while not _over(search, screening, done):
         step = search.next
@@ -181,7 +181,7 @@ def _progress(why: str, left: int, done: Sequence[MeasuredApplication]) -> str:
 
 
 def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> int:
-    """How many applications may still be made."""
+    """The number of remaining applications."""
     options = screening.options
     left = options.applications - len(done)
     spent = sum(each.seconds for each in done)
@@ -191,7 +191,7 @@ def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> in
 
 
 def _over(search: Search, screening: StoredScreening, done: Sequence[MeasuredApplication]) -> bool:
-    """Whether no application is to be made; ends the search in time for the verification."""
+    """Whether no application remains; ends the search in time for the verification."""
     left = _left(screening, done)
     if search.next is not None and search.next.phase == SEARCH and left <= RESERVE and len(done) > CONTROLS:
         search.conclude()

@@ -53,7 +53,7 @@ PAIRS, MOST_PAIRS = 1, 12
 AGREE = 0.25
 """Two measurements of one knob agree when they differ by at most this share of its effect."""
 HINT_LOW, HINT_HIGH = 0.25, 0.5
-"""Of the first half's effect: below, and above which share of it the other half's rest seems inert, or to matter."""
+"""The share of the first half's effect below which the other half's rest seems inert, and above which it matters."""
 ADDS_UP = 0.7
 """The effects of all knobs that matter add up, when together they have at least this share of the sum."""
 
@@ -61,7 +61,7 @@ Steps = Generator[Application, float, None]
 
 
 class _Concluded(Exception):
-    """No application is left for the search."""
+    """Raised if no application remains for the search."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class Search:
         yield from self._confirm()
 
     def _group(self) -> list[str]:
-        """The next group: all that is left, once, when the effects so far explain the host without any knob."""
+        """The next group: all remaining knobs, once, if the effects so far explain the host without any knob."""
         effects = self.findings()
         if self.options.adds and len(effects) > self._explained and self._unexplained() < self._tolerance():
             self._explained = len(effects)
@@ -175,12 +175,12 @@ class Search:
         return group_of(self.pool, self._unlikely, share, self.needs)
 
     def _unexplained(self) -> float:
-        """What the host has without any knob, less the profile's level and all effects so far."""
+        """The host's response without any knob, less the profile's level and all effects so far."""
         whole = center_of(self.values[self.every]) - median(self.values[frozenset()])
         return whole - sum(each.effect for each in self.findings())
 
     def _tolerance(self) -> float:
-        """How far a sum of effects may be from their joint effect."""
+        """The largest difference of a sum of effects from their joint effect."""
         widths = [(each.high - each.low) / 2 for each in self.findings()]
         whole = self._half_width(self.values[self.every], self.level.center)
         return max(self.level.matters, sqrt(whole**2 + sum(width**2 for width in widths)))
@@ -218,7 +218,7 @@ class Search:
         yield from self._name(group[0])
 
     def _give_back(self, names: list[str], whole: list[float] | None, half: list[float]) -> None:
-        """The other half, and what the sums make of it: only a hint on what to measure next."""
+        """The other half, and its estimate from sums: only a hint for the next measurement."""
         if whole is None or not self.options.adds:
             return
         effect = abs(center_of(half) - self.level.center)
@@ -268,7 +268,7 @@ class Search:
         return sorted(found, key=lambda finding: -abs(finding.effect))
 
     def _half_width(self, values: Sequence[float], center: float) -> float:
-        """Of the interval of an effect at 95 %: noise grows with the response, as that of counts of events does."""
+        """The half-width of an effect's 95 % interval: noise grows with the response, as for counts of events."""
         level = self.level
         ratio = max(1.0, center_of(values) / center) if center > 0 else 1.0
         spread = level.deviation * sqrt(ratio / len(values) + 1 / len(level.values))
@@ -278,7 +278,7 @@ class Search:
         return spread * t_quantile(0.975, level.freedom)
 
     def _without(self, names: Iterable[str]) -> LeftOut:
-        """What is left out when these are, now."""
+        """The knobs that are left out when these are, at this stage."""
         return frozenset(self.dropped).union(names)
 
     def _drop(self, names: Sequence[str]) -> None:
@@ -327,7 +327,7 @@ class Search:
         return found is not None and (found.high <= allowed or found.low > allowed)
 
     def difference(self) -> ProfileDifference | None:
-        """What the pairs say; None before there are enough of them."""
+        """The difference that the pairs show; None before there are enough of them."""
         if len(self.pairs) < PAIRS:
             return None
         written, full = (fmean(each) for each in zip(*self.pairs, strict=True))
@@ -340,7 +340,7 @@ class Search:
         return ProfileDifference(len(self.pairs), written, full, middle - half, middle + half)
 
     def _conflicts(self) -> Steps:
-        """Do the effects add up? Leave all knobs that matter out of the full profile; if they do not, one by one."""
+        """Check that effects add up: leave all knobs that matter out of the full profile; if not, one by one."""
         if len(self.matter) < 1 or not self.dropped:
             return
         named = self.needs.closed(self.matter)

@@ -72,7 +72,7 @@ class StoredScreening:
         return tuple(knob.name for at, knob in enumerate(self.plan.screened) if bits >> at & 1)
 
     def application(self, trial: Trial) -> MeasuredApplication:
-        """What was stored. Raises LookupError or ValueError for what cannot have been."""
+        """Read a stored application. Raises LookupError or ValueError for content that this program did not write."""
         return MeasuredApplication(
             frozenset(self._names(trial.counts[LEFT_OUT])),
             PHASES[trial.counts[PHASE]],
@@ -137,7 +137,7 @@ class ScreeningKeeper:
 
 @contextmanager
 def kept(path: Path, screening: StoredScreening, command: Sequence[str] | None = None) -> Iterator[ScreeningKeeper]:
-    """What stores the applications in this file."""
+    """A keeper that stores the applications in this file."""
     host = to_store(describe(parse_cpus(screening.plan.isolated), frozenset()))
     with Store.create(path, host=host, command=command or sys.argv) as store:
         yield ScreeningKeeper(store, screening)

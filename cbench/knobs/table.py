@@ -1,4 +1,4 @@
-"""A screening of knobs as text: what matters, what conflicts, and the smallest profile."""
+"""A screening of knobs as text: the knobs that matter, conflicts, and the smallest profile."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def verified(found: KnobsResult) -> str:
 
 
 def below(found: KnobsResult) -> list[str]:
-    """What limits it."""
+    """The limitations of the result."""
     said = []
     if found.inert:
         least = (
@@ -118,7 +118,7 @@ def _amount(value: float | None, found: KnobsResult) -> str:
 
 
 def design(plan: KnobDesign) -> None:
-    """Print what would run."""
+    """Print the planned applications."""
     console = table_console(120)
     for line in design_lines(plan):
         console.print(escape(line), soft_wrap=True)

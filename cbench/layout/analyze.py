@@ -23,7 +23,7 @@ MOST_OFF = 3.0
 ENOUGH_BLOCKS = 20
 """With fewer the deviations from medians are too small for the noise, and what is drawn in makes it seem smaller."""
 MAD = 1.4826
-"""A standard deviation is so many median absolute deviations of normal values."""
+"""The ratio of standard deviation to median absolute deviation of normal values."""
 MOST_NEEDED = 10_000
 TINY = 1e-28
 

@@ -13,7 +13,7 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutOptions:
-    """What to build, and how to measure it. `run` "": the program that is built. `effect`: of the claim, a share.
+    """The program to build, and how to measure it. `run` "": the program itself. `effect`: of the claim, a share.
 
     `budget_s`: of measuring, without the builds. `blocks` None: as many as there is time for.
     """

@@ -68,7 +68,7 @@ def vendor(host: Reader) -> str:
 
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
-    """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
+    """The counters to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
     tries: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))
@@ -183,7 +183,7 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
     """The counter with what is counted beside it: `wanted`, or for None what suits it.
 
-    What cannot be had is left out with its reason; UsageError when it was asked for by name.
+    An unavailable event is left out with its reason; UsageError if it was requested by name.
     """
     chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
@@ -207,12 +207,12 @@ def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu:
 
 
 def unavailable(name: str, counter: Counter, why: str) -> UsageError:
-    """For raising: an event that was asked for by name cannot be had."""
+    """Raised if an event that was requested by name is unavailable."""
     return UsageError(f"--events {name}: unavailable beside {counter.name}: {why}; see `cbench list`")
 
 
 def _as(counter: Counter, name: str) -> int:
-    """Page faults of user mode are all that there are: beside a counter without the kernel they may be had alike."""
+    """All page faults occur in user mode, so a counter without the kernel may count them too."""
     return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
 
 

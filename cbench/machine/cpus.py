@@ -1,4 +1,4 @@
-"""Which CPUs to measure on."""
+"""Select the CPUs to measure on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
 
 
 def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
-    """The CPUs asked for, in that order and each once ("0", "2-3", ...); the default one when none is.
+    """The requested CPUs, in that order and each once ("0", "2-3", ...); the default one when none is.
 
     Raises UsageError for a CPU that is not online.
     """

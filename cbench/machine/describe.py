@@ -92,7 +92,7 @@ def to_store(host: HostFacts) -> dict[str, JsonValue]:
 
 
 def missing(results: Collection[Result]) -> tuple[str, ...]:
-    """What these measurements did without, each with what would bring it."""
+    """The missing capabilities of these measurements, each with its remedy."""
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
     if ordinary and not any(r.isolated for r in results):

@@ -79,14 +79,14 @@ EVENTS: Mapping[str, CounterEvent] = {
 
 USER_FAULTS = ("page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults")
 BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "branches:u")
-"""What any code has some of: a counter that shows none of it does not count."""
+"""Events that any code causes: a counter that shows none of them does not count."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
 """Above 0 only if the kernel ran between two reads in user mode."""
 
 INTERRUPTS = "interrupts"
 AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)
-"""What is counted beside cycles when nothing else is asked for."""
+"""The events counted beside cycles by default."""
 AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
 """The same where the kernel may not be counted."""
 

@@ -1,4 +1,4 @@
-"""How much memory this host has to spare."""
+"""The memory that this host has to spare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quiet import Reader
 
 
 def free_memory(reader: Reader) -> int:
-    """Bytes that can be had: what the host has free, and what the limits of this process's cgroups leave."""
+    """Available bytes: free memory of the host, within the limits of this process's cgroups."""
     free: int = psutil.virtual_memory().available
     for line in (reader.text("/proc/self/cgroup") or "").splitlines():
         if line.startswith("0::"):

@@ -1,4 +1,4 @@
-"""The passport of a host: what must be the same for two results to be of one machine in one state. Reads only."""
+"""The passport of a host: the facts that must be equal for two results of one machine in one state. Reads only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Passport:
     @classmethod
     def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
         """From what a store keeps of a host; one of before there were passports has its CPU and kernel. None where
-        nothing is known. Raises ValueError for what no passport looks like."""
+        nothing is known. Raises ValueError for anything that is not a passport."""
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
@@ -57,7 +57,7 @@ class Passport:
         return cls(**known, unknown=unknown) if known else None
 
     def differences(self, other: Passport) -> tuple[str, ...]:
-        """What differs of the facts that both know: "kernel 6.1.0 and 6.12.3"."""
+        """The differences between facts that both have: "kernel 6.1.0 and 6.12.3"."""
         lines = []
         for name in FACTS:
             mine, theirs = getattr(self, name), getattr(other, name)

@@ -38,7 +38,7 @@ class Tlb:
 
 @dataclass(frozen=True, slots=True)
 class TlbLevels:
-    """The TLBs for data, and where that is from or why it is not known."""
+    """The TLBs for data, and the source or the reason why they are unknown."""
 
     source: str
     levels: tuple[Tlb, ...] = ()
@@ -71,7 +71,7 @@ DESCRIPTORS: dict[int, tuple[Tlb, ...]] = {
 
 
 def intel(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """Leaf 18H where it is there and says something, else leaf 2."""
+    """Leaf 18H if it exists and has entries, else leaf 2."""
     return _kept(_leaf_18(cpuid)) or _kept(_leaf_2(cpuid))
 
 
@@ -122,7 +122,7 @@ def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
 
 
 def decode(cpuid: Cpuid) -> TlbLevels:
-    """What the processor says."""
+    """Decode the TLB levels that the processor reports."""
     head = cpuid(0, 0)
     if head is None:
         return TlbLevels("not known: only x86 processors report their TLB sizes to a program")

@@ -1,4 +1,4 @@
-"""Where a CPU stands among the others: its caches, and where a load can be put beside it.
+"""The place of a CPU among the others: its caches, and the CPUs on which a load can run beside it.
 
 Sources: kernel documents ABI/testing/sysfs-devices-system-cpu (cache/index*) and admin-guide/cputopology.
 """
@@ -31,7 +31,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a load may run, one of PLACES; `cpu` is None where the host has no such place, and `reason` says why."""
+    """A place for a load, one of PLACES; `cpu` is None if the host has no such place, and `reason` says why."""
 
     name: str
     cpu: int | None
@@ -103,6 +103,6 @@ def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
 
 
 def _one(cpus: CpuSet, preferred: CpuSet, facts: Facts) -> int:
-    """The lowest of the CPUs; rather not the first one of the host, which takes most of the interrupts."""
+    """The lowest of the CPUs; avoids the host's first one, which takes most of the interrupts."""
     first = min(facts.online)
     return min(cpus, key=lambda cpu: (cpu not in preferred, cpu == first, cpu))

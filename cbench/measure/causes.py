@@ -79,7 +79,7 @@ class Causes:
         return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
     def source(self) -> CausesSource:
-        """Where the causes came from, and how many trials had to do with the counters."""
+        """The source of the causes, and the number of trials that have only the counters."""
         if not self._follower:
             return CausesSource(COUNTERS, OFF, self._counted)
         if not self._follower.available:
@@ -89,7 +89,7 @@ class Causes:
 
 
 def decided(trial: Trial) -> Trial:
-    """The trial by what the PMU says of the kernel: no cause when it did not run, one at least when it did."""
+    """The trial with causes from the PMU's kernel counts: none if the kernel did not run, else at least one."""
     if trial.kernel is None:
         return trial
     if trial.kernel == 0:
@@ -100,7 +100,7 @@ def decided(trial: Trial) -> Trial:
 
 
 def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
-    """What the trace has of a trial, by name, what took longest first."""
+    """The causes of a trial in the trace, by name, the longest first."""
     times: dict[str, TrialCause] = {}
     for part in seen.parts:
         before = times.get(part.label)
@@ -130,7 +130,7 @@ def _within(name: str, seen: Seen) -> bool:
 
 
 def _outside(name: str, count: int, seen: Seen) -> bool:
-    """Whether all interrupts that were counted came between this trial and its neighbours."""
+    """Whether all interrupts that were counted came between this trial and its neighbors."""
     if _within(name, seen):
         return False
     if name.partition(" (")[0] in ALSO_COUNTED:
@@ -139,6 +139,6 @@ def _outside(name: str, count: int, seen: Seen) -> bool:
 
 
 def _texts(name: str) -> tuple[str, ...]:
-    """What the trace may call a line: its label, for arm's IPIs the description, or the one that it goes with."""
+    """The names of a line in the trace: its label, the description of an IPI of arm, or the line that it goes with."""
     label, _, description = name.removesuffix(")").partition(" (")
     return label, description, ALSO_COUNTED.get(label, label)

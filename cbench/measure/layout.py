@@ -19,7 +19,7 @@ MOST_PROCESSES = 1000
 PAGE = 4096
 MOST_BYTES = 65536
 ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
-"""What drawn sizes are multiples of: a stack is aligned to 16 bytes, a buffer to a cache line."""
+"""The alignment of drawn sizes: a stack is aligned to 16 bytes, a buffer to a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ SINGLE = LayoutPlan()
 
 
 def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
-    """UsageError for what cannot be; `vary`: names with commas, "all" or ""."""
+    """UsageError for invalid factors; `vary`: names with commas, "all" or ""."""
     if not 1 <= processes <= MOST_PROCESSES:
         raise UsageError(f"--processes {processes}: from 1 to {MOST_PROCESSES:,}")
     names = FACTORS if vary == "all" else tuple(part.strip() for part in vary.split(",") if part.strip())
@@ -56,7 +56,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
 
 
 def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
-    """UsageError when a factor is to be varied, by name, that no workload has."""
+    """UsageError if a factor named for variation exists in no workload."""
     if chosen.every:
         return
     listed = tuple(workloads)
@@ -102,7 +102,7 @@ def _has(workload: Workload, name: str) -> bool:
 
 
 def _balanced(random: Random, count: int) -> list[bool]:
-    """As many of one as of the other, in a random order."""
+    """Equally many of both, in a random order."""
     levels = [number % 2 == 0 for number in range(count)]
     random.shuffle(levels)
     return levels

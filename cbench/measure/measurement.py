@@ -1,4 +1,4 @@
-"""Measure workloads on CPUs, in one process or several, and check what they computed."""
+"""Measure workloads on CPUs, in one process or several, and check their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
-"""Of calibrated cycles, when nobody asks for a number: how many times as many trials there are at most as are kept."""
+"""Calibrated cycles without a requested number of trials: measure at most this many times as many as are kept."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
 """Makes the keeper for a workload's trials: the CPU, the process's number from 0, and its job."""
 
@@ -129,7 +129,7 @@ def _until_kept(wanted: int) -> Enough:
 
 
 def _until_clean(wanted: int) -> Enough:
-    """Whether the trials so far have as many clean ones as are wanted; looked at again after every 10 % more."""
+    """Whether enough of the trials so far are clean; checked again after every 10 % more."""
     virtual = describe.virtual(Reader())
     kept_enough = _until_kept(wanted)
     next_look = 0

@@ -13,7 +13,7 @@ from quiet import UsageError
 MOST_TRIALS = 1_000_000
 MOST_TIMEOUT_S = 7 * 24 * 3600
 CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
-"""--until-clean K ends at the latest after so many times K trials, or the least if that is more."""
+"""--until-clean K ends at the latest after this many times K trials, or the minimum if that is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def measure_options(
     stop_machine: bool = False,
     number_given: bool = True,
 ) -> MeasureOptions:
-    """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
+    """UsageError if that cannot be measured. `trials` None: as many as `until_clean` is likely to take."""
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
         raise UsageError(f"--until-clean {until_clean}: from 2 to {MOST_TRIALS:,} clean trials")
     if trials is None:

@@ -32,7 +32,7 @@ _HEAD = struct.Struct("=4sI")
 _MARK, _LONGEST = b"cbm1", 1 << 28  # of a message, in bytes
 _MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
 Take = Callable[[int], bytes]
-"""Reads so many bytes from a pipe; fewer only at its end."""
+"""Read this many bytes from a pipe; fewer only at its end."""
 
 
 class ProtocolError(Exception):

@@ -34,7 +34,7 @@ BEYOND = (
 
 @dataclass(frozen=True, slots=True)
 class SettlingResult:
-    """What the first process discarded, less the overhead, and whether each process had settled by the rule."""
+    """The trials that the first process discarded, less the overhead, and whether each process settled by the rule."""
 
     rule: str
     values: tuple[int, ...]
@@ -59,7 +59,7 @@ class CleanTrials:
 
 @dataclass(frozen=True, slots=True)
 class CountedEvent:
-    """What was counted beside the value, over all trials, and what an empty region has of it."""
+    """An event counted beside the value: its total over all trials, and its count in an empty region."""
 
     min: int
     median: float
@@ -157,7 +157,7 @@ class WorkloadResult:
 
     @property
     def kept_values(self) -> list[int]:
-        """Of calibrated cycles the values of trials whose chains agree, else of all trials."""
+        """The values that count: for calibrated cycles those of trials whose chains agree, else of all trials."""
         left_out = {each.trial for each in self.polluted if self.calibration and each.cause.endswith(MARKS)}
         return [value for number, value in enumerate(self.trials) if number not in left_out]
 
@@ -278,7 +278,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
-    """What else must be said before these numbers are used; often nothing."""
+    """Caveats to read before these numbers are used; often none."""
     lines: list[str] = []
     counter = result.session.counter
     if counter.calibration and result.params.get("size", 0) * result.workload.buffers > OWN_CACHES:

@@ -1,4 +1,4 @@
-"""Starts the measuring process, waits for its chunks, and outlives whatever becomes of it."""
+"""Start the measuring process, wait for its chunks, and survive its failure."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Worker:
         return message
 
     def close(self) -> None:
-        """End the child and whatever it started."""
+        """End the child and its descendants."""
         self.ended(patience=0)
         os.close(self._in)
         os.close(self._out)
@@ -128,7 +128,7 @@ def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractCont
 
 
 def ending(returncode: int, name: str, phase: str) -> str:
-    """One line for a worker that ended early: what happened, in which phase, what to do."""
+    """One line for a worker that ended early: the event, its phase, the remedy."""
     if returncode == -signal.SIGKILL:
         return f"{name}: the measuring process was killed (SIGKILL) {phase}: by another program, or to free memory"
     if returncode < 0:

@@ -1,4 +1,4 @@
-"""Trials in chunks, as the worker runs them: C measures, Python afterwards names what came between."""
+"""Trials in chunks, as the worker runs them: C measures, then Python names the interruptions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from quiet import QuietError
 BUDGET_NS = 200_000_000
 MOST = 2000
 FEWEST_CYCLES = 0.1
-"""An instruction of the kernel takes at least so many cycles."""
+"""The fewest cycles of a kernel instruction."""
 
 
 class TrialSeries:
@@ -83,7 +83,7 @@ class TrialSeries:
 
     @property
     def buffer(self) -> tuple[int, int]:
-        """Address and length in bytes of what C writes a chunk's trials to."""
+        """Address and length in bytes of the buffer for a chunk's trials."""
         return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
@@ -144,7 +144,7 @@ class TrialSeries:
         return Trial(value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel, chains=times)
 
     def _cycles(self, raw: Any) -> tuple[int, ChainTimes | None]:
-        """The trial's value, and what it is calibrated by."""
+        """The trial's value with its calibration."""
         if self._calibration is None or not self._calibration.length:
             return raw.value, None
         before, after = raw.before, raw.after
@@ -152,7 +152,7 @@ class TrialSeries:
         return round(chains.cycles(times, self._calibration)), times
 
     def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
-        """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
+        """Instructions that the kernel ran within the region, None if the workload may have caused them."""
         if self._kernel_baseline is None or self._enters_kernel:
             return None
         ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)

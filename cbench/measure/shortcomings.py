@@ -1,4 +1,4 @@
-"""Why results are not what was asked for."""
+"""The ways in which results fall short of the request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cbench.measure.result import WorkloadResult
 
 
 def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
-    """Why the results are not what was asked for, a line each; none: exit code 0."""
+    """The ways in which results fall short of the request, a line each; none: exit code 0."""
     lines: list[str] = []
     for result in results:
         counted = result.clean_trials

@@ -29,7 +29,7 @@ SPIN, SPINS = 100_000, 60
 EMPTY = 50
 """and trials of the empty workload."""
 STEADY = 0.9
-"""The share of these that has to have as few instructions of the kernel as the fewest."""
+"""The share that must have the minimum of kernel instructions."""
 GLANCE = 3
 """Trials that show how long one takes."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
@@ -94,7 +94,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: Job) -> tuple[Counter, Any]:
-    """The counter and what is counted beside it, without what opens but counts nothing.
+    """The counter and the events beside it, without events that open but count nothing.
 
     UsageError when just that was asked for by name.
     """
@@ -125,7 +125,7 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
 
 
 def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Counter:
-    """With the length that suits the job's trials; where none may be discarded, that of trials not known yet."""
+    """With a length for the job's trials; if none may be discarded, for trials of unknown duration."""
     assert counter.calibration
     length = chains.length_for(chains.SINGLE / chains.SHARE)
     if job.warmup != 0:
@@ -147,7 +147,7 @@ def check_place(series: TrialSeries, cpu: int, done: int) -> None:
 
 
 def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling:
-    """Discard trials as the job says."""
+    """Discard trials as the job requires."""
     trials: list[Trial] = []
     most = settling.LIMIT if job.warmup is None else job.warmup
     while True:

@@ -1,4 +1,4 @@
-"""What `cbench order analyze` and `report` do, between the command line and the tables."""
+"""Implement `cbench order analyze` and `report`, between the command line and the tables."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple
 
 
 def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
-    """Of several files, which must be stores of one study."""
+    """Read several files, which must be stores of one study."""
     from cbench.order import read_study
 
     for path in paths:

@@ -1,4 +1,4 @@
-"""What a verdict may claim, at one error rate for all its sentences.
+"""Decide what a verdict may claim, at one error rate for all its sentences.
 
 Each sentence is about one family of tests. If each family had a chance of a false alarm of its own, one in six studies
 without any effect would have a positive sentence. So alpha is shared: FIRST of it for the question of the study, the
@@ -34,7 +34,7 @@ class Claim:
 def claimed(
     families: Mapping[Family, tuple[Sequence[str], Sequence[float]]], alpha: float, shared: bool = True
 ) -> tuple[Claim, ...]:
-    """Of each family the names and their p-values, corrected within it (NaN: none). The first family is the question
+    """The names and p-values of each family, corrected within it (NaN: none). The first family is the question
     of the study. `shared`: whether the families share alpha."""
     present = [family for family, (_, p) in families.items() if not all(map(isnan, p))]
     found = []

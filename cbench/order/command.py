@@ -60,10 +60,14 @@ def analyze_command(
 
     options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
     result = analyze.analyzed(options)
+    show(result, as_json, partial(_print, runs=delta is not None))
+    _end(" ".join(data), result)
+
+
+def _print(result: OrderResult, runs: bool) -> None:
     from cbench.order import table  # which needs numpy, as analyzed() reports
 
-    show(result, as_json, partial(table.analysis, runs=delta is not None))
-    _end(" ".join(data), result)
+    table.analysis(result, runs=runs)
 
 
 @order.command("report")
@@ -174,7 +178,7 @@ def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_jso
     from cbench.study import lifecycle
 
     status = lifecycle.stop(data)
-    tell_or_json(status, as_json, f"stopped; go on with: cbench order resume {data}")
+    tell_or_json(status, as_json, f"stopped; resume with: cbench order resume {data}")
 
 
 def add_to(app: typer.Typer) -> None:

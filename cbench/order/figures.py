@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cbench.order.result import ORDERS, OrderResult, OrderTest, Within
+from cbench.order.stats.analysis import runs_by_host
 from cbench.report.labels import labels
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, dots, panels, shortened, svg
 from cbench.report.text import mark
@@ -27,7 +28,7 @@ MOST_PANELS = 6
 MOST_CELLS = 30
 """Rows and columns of the matrix."""
 MOST_WRITTEN = 14
-"""... of one whose numbers stand in its cells."""
+"""... of a heat map with numbers in its cells."""
 MOST_PANEL_POINTS = 600
 """Points of one order in a panel."""
 MOST_JOINED = 30
@@ -148,7 +149,7 @@ def _sorted(
     log: bool = False,
     spans: Mapping[str, tuple[float, float]] | None = None,
 ) -> str:
-    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards.
+    """A plot of the known values in increasing order. `finish`: called with the axes, and whether this is a curve.
     `spans`: intervals, by the tests' names."""
     every = [(name, test, number(test)) for name, test in result.tests.items()]
     known = sorted(
@@ -227,7 +228,7 @@ def positions(result: OrderResult, names: Sequence[str]) -> str:
 
 
 def _relative(values: Sequence[float]) -> tuple[list[float], str]:
-    """In % away from their median, and what that is; from 0 where this is 0."""
+    """Differences from their median in %, and the unit; from 0 if the median is 0."""
     base = float(np.median(values))
     if not base:
         return list(values), "median"
@@ -235,7 +236,7 @@ def _relative(values: Sequence[float]) -> tuple[list[float], str]:
 
 
 def matrix(result: OrderResult) -> str:
-    """Which test disturbs which: the median after each predecessor against the rest, in %; clearest effects if many."""
+    """A heat map of predecessor effects: the median after each predecessor against the rest, in %; clearest if many."""
     clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
     tests = [name for name in result.tests if name in measured]
@@ -279,7 +280,7 @@ def matrix(result: OrderResult) -> str:
 
 
 def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Of both orders the share of values up to each one (the empirical distribution); the first six names."""
+    """The empirical distribution function of both orders, for the first six names."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
     titles = dict(zip(names, labels(names), strict=True))
@@ -304,26 +305,33 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders; the first six names."""
+    """Values over the runs in time, both orders; the first six names. Of several hosts each has a panel and its own
+    time, the first six of the tests' hosts."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
+    times = runs_by_host(trials) if trials.host is not None else trials.run
+    hosts: Sequence[str | None] = trials.hosts if trials.host is not None else (None,)
+    shown = [(name, number) for name in names[:MOST_PANELS] for number in range(len(hosts))][:MOST_PANELS]
 
-    def panel(axes: Any, name: str) -> None:
-        assert trials.run is not None
+    def panel(axes: Any, place: str) -> None:
+        assert times is not None
+        name, number = shown[int(place)]
         rows = rows_of[name]
         known = ~np.isnan(trials.value[rows])
+        if trials.host is not None:
+            known &= trials.host[rows] == number
         arms = zip((False, True), (FIXED, RANDOM), "oD", result.arm_labels, strict=True)
         for random, color, marker, label in arms:
             some = rows.start + np.flatnonzero(known & (trials.random[rows] == random))
             some = some[:: -(-some.size // MOST_PANEL_POINTS) or 1]
-            dots(axes, trials.run[some] + 1, trials.value[some], not random, color, marker, label)
+            dots(axes, times[some] + 1, trials.value[some], not random, color, marker, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
-        unit = result.tests[name].unit
-        title = _titled(name, result.tests[name], "drift")
+        unit, host = result.tests[name].unit, hosts[number]
+        title = _titled(name, result.tests[name], "drift") if host is None else shortened(f"{host}: {name}")
         axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
 
-    return panels("drift", panel, names[:MOST_PANELS], legend=True)
+    return panels("drift", panel, [str(place) for place in range(len(shown))], legend=True)
 
 
 def _titled(name: str, test: OrderTest, effect: Within) -> str:

@@ -148,12 +148,19 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
     tests = {name: test for name, test in result.by_p("drift") if test.n_fixed + test.n_random}
     if trials.run is None or not trials.timed or not tests:
         return None
+    explained = f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}"
+    if trials.host is None:
+        explained += "; p of the drift over all runs." + _foremost(len(tests))
+    else:
+        explained += (
+            ". Each host has its own time, and all are scaled to one level: the first "
+            f"{figures.MOST_PANELS} panels of the tests with the smallest p of the drift."
+        )
     return Figure(
         "drift",
         figures.drift(result, trials, list(tests)),
         "Values by run, in time",
-        f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}; p of the drift over "
-        "all runs." + _foremost(len(tests)),
+        explained,
         _significant(list(tests.values()), "drift"),
         broad=True,
     )
@@ -244,12 +251,12 @@ def carry_over(result: OrderResult) -> Table:
 
 
 def earlier(result: OrderResult) -> Table:
-    """Which test changes each one of a suite by running before it."""
+    """A table of the tests of a suite that change others by running before them."""
     return _effects(result.suite.earlier if result.suite else (), "ran after")
 
 
 def predecessors(result: OrderResult) -> Table:
-    """What ran right before, the clearest effects first."""
+    """A table of direct predecessors, the clearest effects first."""
     return _effects(result.predecessors, "ran right after")
 
 

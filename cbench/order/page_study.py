@@ -36,7 +36,7 @@ class StudyFacts:
 
 @reads_store
 def about(path: Path) -> StudyFacts:
-    """What is known of a file's study beyond its trials; only its name where it is no store."""
+    """The facts of a file's study beyond its trials; only its name if it is no store."""
     if not is_store(path):
         return StudyFacts(path.stem)
     with StudyStore.open(path, kind="order") as store:
@@ -58,7 +58,7 @@ def about(path: Path) -> StudyFacts:
 
 
 def about_hosts(paths: Sequence[Path]) -> StudyFacts:
-    """What is known of a study from the stores of its hosts: of each host its machine, time and runs."""
+    """The facts of a study from the stores of its hosts: the machine, time and runs of each host."""
     every = [about(path) for path in paths]
     if len(every) == 1:
         return every[0]
@@ -121,7 +121,7 @@ def _reset(study: Study) -> str:
 
 
 def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
-    """What `quiet verify` said before each run, where a profile was asked for."""
+    """The output of `quiet verify` before each run, if a profile was requested."""
     if not study.profile:
         return "no: the study asked for no profile, so it ran on the host as it was"
     known = [each for each in found if each is not None]

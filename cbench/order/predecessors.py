@@ -1,10 +1,11 @@
-"""Which test changes another by having run before it: effects with names and corrected p-values."""
+"""Find tests that change others by running before them: effects with names and corrected p-values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbench.order.result import CarryOver, OrderTest, PredecessorEffect, SuiteResult
 from cbench.order.stats import earlier
@@ -14,11 +15,11 @@ from cbench.stats.trials import START, Trials
 
 NAMED_PAIRS = 1000
 MOST_PAIRS = 20_000
-"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
+"""Name at most this many pairs of tests, those with the smallest p-values first."""
 
 
 def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """Of each series the test that changes it most by having run before it; p-values by Holm over all pairs."""
+    """The test that changes each series most by running before it; p-values by Holm over all pairs."""
     tested = earlier.earlier(trials, dropped(trials, analysis.rules))
     by_p = sorted(tested.found, key=lambda each: each.effect.p)
     holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
@@ -69,8 +70,7 @@ def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[Predecessor
         return ()
     h = np.concatenate([after.h for _, after in rows])
     starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
-    foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
-    named = np.sort(foremost)
+    named = np.arange(h.size) if h.size <= MOST_PAIRS else _largest(h, NAMED_PAIRS)
     row_of = (np.searchsorted(starts, named, side="right") - 1).tolist()
     found = [rows[row][1][number - int(starts[row])] for number, row in zip(named.tolist(), row_of, strict=True)]
     by_p = np.argsort([each.p for each in found], kind="stable")
@@ -83,6 +83,13 @@ def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[Predecessor
         numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
         effects.append(PredecessorEffect(name, name_of(trials, label), *numbers, p, p < analysis.rules.alpha))
     return tuple(effects)
+
+
+def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Where so many of the largest are, ascending; of equal ones the first."""
+    least = np.partition(values, (values.size - count, values.size - 1))[values.size - count]
+    above = np.flatnonzero(values > least)
+    return np.sort(np.concatenate([above, np.flatnonzero(values == least)[: count - above.size]]))
 
 
 def name_of(trials: Trials, label: int) -> str | None:

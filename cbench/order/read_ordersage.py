@@ -71,7 +71,7 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
 
 
 def _in_time(runs: Sequence[str]) -> dict[str, int]:
-    """A number for each run: by the time in its UUID, or where that is not in all of them as they come in the file."""
+    """A number for each run: by the time in its UUID, or in the order of the file if some lack it."""
     ordered = list(dict.fromkeys(runs))
     try:
         times = {run: UUID(run) for run in ordered}

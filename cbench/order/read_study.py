@@ -24,12 +24,12 @@ from cbench.tables.columns import Coded, named, trials
 from quiet import UsageError
 
 KINDS = {ISOLATED: FIXED}
-"""Isolated runs are the baseline that runs in one process are compared with."""
+"""Isolated runs are the baseline for runs in one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedTrials:
-    """Of one store. rows: test, order, run, position and values by metric of each trial that has ended."""
+    """The trials of one store that have ended. rows: test, order, run, position and values by metric of each trial."""
 
     header: Header
     rows: tuple[tuple[int, str, int, int, Mapping[str, float]], ...]
@@ -97,7 +97,7 @@ def _ended(path: Path) -> EndedTrials:
 
 
 def _metrics(stores: Sequence[EndedTrials]) -> dict[int, list[str]]:
-    """Of each test the names of its metrics, on any host."""
+    """The names of each test's metrics, on any host."""
     kinds: dict[int, set[str]] = {}
     for store in stores:
         for test, _, _, _, values in store.rows:
@@ -126,7 +126,7 @@ def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
 
 @dataclass(frozen=True, slots=True)
 class StudyDefaults:
-    """What a study's file says on its analysis: alpha; what a failed trial takes with it; what each metric means, by
+    """A study file's rules for its analysis: alpha; what a failed trial takes with it; what each metric means, by
     the names of an analysis; of a suite its harness, and what is isolated."""
 
     alpha: float
@@ -137,7 +137,7 @@ class StudyDefaults:
 
 @reads_store
 def defaults(path: Path) -> StudyDefaults:
-    """What the file of this store's study says. Raises UsageError."""
+    """Read the rules from the file of this store's study. Raises UsageError."""
     with StudyStore.open(path, kind="order") as store:
         header, units = store.header(), store.units()
     study = parse(header.source, str(path), header.folder, check=False)

@@ -35,7 +35,7 @@ class IntervalRule:
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
     """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known. `pairs`:
-    so many runs are compared with a neighbour in the other order; left out where the orders are two samples."""
+    so many runs are compared with a neighbor in the other order; left out where the orders are two samples."""
 
     interleaved: bool | None
     warnings: tuple[str, ...]
@@ -74,7 +74,7 @@ class LabelTest:
 class OrderTest:
     """One metric of one test: fixed against random order, and what the order does within the random runs.
 
-    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentised rank
+    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentized rank
     sum; p_paired: of the signed ranks of `pairs` of runs; p_decides: the one on which `significant` rests, p_adjusted:
     the same for the number of tests. delta_pct: (fixed - random)/fixed, delta_pct_hl: Hodges and Lehmann's estimate of
     it, with an interval. p_spread: of equal spread, spread_ratio: random over fixed. first_trial: those that were the
@@ -198,7 +198,7 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """What is known of a suite beside its orders.
+    """The results of a suite beside its orders.
 
     isolated: "no", "yes", or "both", where isolated runs take the place of fixed ones: what is called fixed is theirs.
     earlier: of each test the one that, by running anywhere before it, changes it most. carry_over: only with "both".
@@ -257,7 +257,7 @@ class OrderResult:
 
     @property
     def arms(self) -> tuple[str, str]:
-        """What was compared, for headings: fixed and random order, or isolated tests and one process for all."""
+        """The names of the two arms for headings: fixed and random order, or isolated tests and one process for all."""
         return ("isolated", "in-process") if self.suite and self.suite.isolated == "both" else ORDERS
 
     @property
@@ -267,7 +267,7 @@ class OrderResult:
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 
     def claim(self, family: Family) -> Claim | None:
-        """What is claimed of a family; None where the data say nothing of it."""
+        """The claim about a family; None if the data do not test it."""
         return next((each for each in self.claims if each.family == family), None)
 
     def deciding_p(self, test: OrderTest) -> float | None:

@@ -18,7 +18,7 @@ from cbench.report.svg import shortened
 from cbench.report.text import marked, number
 
 MOST = 60
-"""Of more tests only those with the smallest p-values are in the table."""
+"""The table shows at most this many tests, those with the smallest p-values."""
 MOST_RUNS = 10
 INTERVALS = 0.95
 """The level of the intervals of Δ."""
@@ -98,7 +98,7 @@ def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
 
 
 def _runs(result: OrderResult) -> str:
-    """Of more than MOST_RUNS tests those that take the most."""
+    """The number of runs; with more than MOST_RUNS tests, of those that require the most."""
     needed = [(name, test.runs_needed) for name, test in result.tests.items()]
     shown = needed
     if len(needed) > MOST_RUNS:
@@ -113,7 +113,7 @@ def _say(console: Console, line: str, style: str | None = None) -> None:
 
 
 def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, OrderTest]]) -> list[Table]:
-    """What fits; into a file everything in one table, a test a line."""
+    """The tables that fit the terminal; for a file one table with everything, a test a line."""
     known = [column for column in _columns(result, [test for _, test in tests]) if column.known]
     apart = [column for column in known if column.within]
     orders = [column for column in known if not column.within]
@@ -138,7 +138,7 @@ def _fitting(console: Console, table: Table) -> Table:
 
 
 def _width(console: Console, table: Table) -> int:
-    """What it needs to have each test on one line."""
+    """The width that keeps each test on one line."""
     return console.measure(table, options=console.options.update(width=100_000)).maximum
 
 

@@ -10,7 +10,7 @@ from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
 LEVEL = 0.95
-"""Of the intervals of differences, each by itself."""
+"""The level of the intervals of differences, each by itself."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
 BY_TIME = "blocked in time"
 MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
@@ -65,7 +65,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
 
 
 def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
-    """What is claimed of some of a family's members."""
+    """The claim about some of a family's members."""
     tests, isolated = result.tests, result.suite.isolated if result.suite else ""
     if family == "orders":
         tested = sum(test.p is not None for test in tests.values())
@@ -105,7 +105,7 @@ def unlike(effect: UnlikeHost) -> str:
 
 
 def _hosts(result: OrderResult) -> list[str]:
-    """How several hosts were compared, and what differs between them."""
+    """How several hosts were compared, and their differences."""
     hosts = result.hosts
     if hosts is None:
         return []
@@ -121,13 +121,13 @@ def _hosts(result: OrderResult) -> list[str]:
 
 
 def disturbed(effect: PredecessorEffect) -> str:
-    """A test and what ran before it, with the difference."""
+    """A test and its predecessor, with the difference."""
     where = "at the beginning of a run" if effect.after is None else f"after {effect.after}"
     return f"{effect.test} {where}" + ("" if effect.delta_pct is None else f" ({effect.delta_pct:+.2f} %)")
 
 
 def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """The same of a suite's tests, such as "b is 1.8 times slower right after a"."""
+    """The same for a suite's tests, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"
@@ -159,7 +159,7 @@ def by_itself(tests: Mapping[str, OrderTest]) -> bool:
 
 
 def nothing_compared(tests: Mapping[str, OrderTest]) -> bool:
-    """Whether there is no answer at all."""
+    """Whether nothing could be tested."""
     return not by_itself(tests) and all(test.p is None for test in tests.values())
 
 
@@ -230,7 +230,8 @@ def _varies(name: str, test: OrderTest, where: str) -> str:
     if not ratio:
         return name
     times = ratio if ratio > 1 else 1 / ratio
-    return f"{name} ({times:.2g} times {'more' if ratio > 1 else 'less'} {where})"
+    rounded = float(f"{times:.2g}")
+    return f"{name} (measured as {rounded:,g} times {'more' if ratio > 1 else 'less'} {where})"
 
 
 def _blind(result: OrderResult) -> str:
@@ -241,7 +242,7 @@ def _blind(result: OrderResult) -> str:
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; so few runs would show hardly any difference with a chance of {share}"
+        return f"; so few runs would show hardly any difference with a chance of {share}: take more"
     least = max(known)
     if not least:
         return "; most values of a test are alike"

@@ -1,1 +1,1 @@
-"""Plugins of pytest and pyperf: who interrupted their benchmarks."""
+"""Plugins for pytest and pyperf that report interruptions of benchmarks."""

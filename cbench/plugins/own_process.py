@@ -31,7 +31,7 @@ class OwnInterruptions:
 
     @property
     def text(self) -> str:
-        """For people, empty for none."""
+        """As text, empty for none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
             parts.append(f"waited for a CPU for {self.waited_ns / 1e6:.3g} ms")
@@ -50,7 +50,7 @@ def _times(count: int) -> str:
 
 
 class OwnCounts:
-    """Counts of this process between begin() and end(), which may come again and again."""
+    """Counts of this process between begin() and end(), repeatable."""
 
     def __init__(self) -> None:
         self._cpus = frozenset(os.sched_getaffinity(0))

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from types import TracebackType
 
 from cbench.plugins.own_process import OwnCounts, OwnInterruptions, added
 
-PREEMPTED, WAITED, STOLEN, FAULTS, TEXT = (
-    f"quiet_{name}" for name in ("preempted", "waited_ns", "stolen_ms", "major_faults", "interrupted")
+PREEMPTED, WAITED, STOLEN, FAULTS, INTERRUPTS, TEXT = (
+    f"quiet_{name}" for name in ("preempted", "waited_ns", "stolen_ms", "major_faults", "interrupts", "interrupted")
 )
 
 
@@ -42,4 +43,6 @@ class QuietHook:
             FAULTS: self._all.major_faults,
         }
         metadata.update({name: number for name, number in numbers.items() if number is not None})
+        if self._all.interrupts:
+            metadata[INTERRUPTS] = json.dumps(dict(self._all.interrupts))
         metadata[TEXT] = self._all.text or "by nothing but the usual interrupts"

@@ -14,7 +14,7 @@ FORMATS = (".svg", ".png")
 
 
 def check(path: str, option: str = "-o") -> None:
-    """UsageError when no plot can be made there: to be asked before the measuring, not after it."""
+    """UsageError if no plot can be written there: call it before measuring."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
     check_savable(path, option)
@@ -22,7 +22,7 @@ def check(path: str, option: str = "-o") -> None:
 
 
 def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") -> Any:
-    """matplotlib; UsageError, which says what is missing, where it is not installed."""
+    """Import matplotlib. UsageError with the missing package if it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
     try:
         import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""Short labels for names that stand beside each other: what all have in common is dropped, what differs is kept."""
+"""Short labels for adjacent names: common parts are dropped, different parts are kept."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def labels(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
 
 
 def _common(rows: Sequence[Sequence[str]]) -> int:
-    """With how many equal items all rows begin."""
+    """The number of leading items that all rows share."""
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))

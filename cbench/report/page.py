@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its title, one sentence that explains it, and what it shows; the same is read aloud.
+    """A figure with its title, one explaining sentence, and its content in words, also for screen readers.
 
     key: the id that the ids in `svg` begin with. broad: over the whole width of the page.
     """
@@ -103,7 +103,7 @@ def check_page(data: str, output: str) -> None:
     with target.open("rb") as file:
         begin = file.read(len(PAGE))
     if begin and begin.lower() != PAGE:
-        raise UsageError(f"-o {output}: is there already and is no page; choose another name, or remove it")
+        raise UsageError(f"-o {output}: exists already and is not a page; choose another name, or remove it")
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from cbench.report.figures import pyplot
 
 WIDTH, BROAD = 5.6, 9.6  # inches; of figures in two columns and over the whole page
 DARK, GREY, FAINT = "#1d232b", "#6b7280", "#c9ced6"
-FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for colour-blind readers too (Okabe and Ito); shapes differ as well
+FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ as well
 LONGEST_NAME = 28
 STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
@@ -97,7 +97,7 @@ def embedded(text: str, key: str) -> str:
 
 
 def shortened(name: str, most: int = LONGEST_NAME) -> str:
-    """A name as far as a figure has room for it; its end is kept, since names often differ only there."""
+    """A name shortened for a figure; its end is kept, since names often differ only there."""
     name = "".join(each if each.isprintable() else " " for each in name)
     if len(name) <= most:
         return name

@@ -1,11 +1,11 @@
-"""Words and numbers that tables, verdicts and pages of all features write alike."""
+"""Words and numbers in the common style of tables, verdicts and pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MOST = 5
-"""Of more items in a sentence only so many are named."""
+"""A sentence names at most this many items."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -14,7 +14,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
-    """The first MOST of them, and how many more there are; `left_off`: how many of these are not in --json either."""
+    """The first MOST of them, and the number of others; `left_off`: how many of these --json omits too."""
     total = len(items) if total is None else total
     shown = ", ".join(items[:MOST])
     where = f"{total - left_off:,} in --json" if left_off else "all in --json"

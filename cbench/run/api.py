@@ -70,7 +70,7 @@ def measure(
 
 
 def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...] | tuple[TestSample, ...]:
-    """What is in a file of results.
+    """Read a file of results.
 
     Of a store of `cbench run --output` the series of trials, in the order in which they were measured. Of another
     benchmark program's file, or a folder of such files, a TestSample for each test: its values, a tuple a process, in

@@ -34,7 +34,7 @@ class ListedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class ListedCounter:
-    """A counter, as seen on the CPU that runs this."""
+    """A counter, as it works on the current CPU."""
 
     name: str
     unit: str

@@ -225,7 +225,7 @@ def run(
 
 
 def _only(given: dict[str, bool], why: str) -> None:
-    """UsageError for the first option that was given."""
+    """Raises UsageError for the first option that is given."""
     for name, is_given in given.items():
         if is_given:
             raise UsageError(f"{name} {why}")

@@ -96,7 +96,7 @@ def _processes(result: WorkloadResult) -> list[str]:
 
 
 def _causes(result: WorkloadResult) -> list[str]:
-    """What disturbed trials, the commonest first."""
+    """The causes that disturbed trials, the most frequent first."""
     rows = [row for row in result.causes if row.cause not in ("chains disagree", "core shared")]
     if not rows:
         return []

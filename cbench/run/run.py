@@ -27,7 +27,7 @@ QUICK_TRIALS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `cbench run`; UsageError for what cannot be measured so. `trials` None: the default.
+    """The options of `cbench run`; UsageError if that cannot be measured. `trials` None: the default.
 
     `how`: how to measure, from these. `command` is stored with the trials.
     """
@@ -73,7 +73,7 @@ class RunOptions:
 
 
 def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
-    """The result of `cbench run`; QuietError for whatever prevents it. `tell` receives messages for the user."""
+    """The result of `cbench run`; QuietError if that is impossible. `tell` receives messages for the user."""
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)
@@ -96,7 +96,7 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
 def _kept(
     options: RunOptions, host: describe.HostFacts, tell: Callable[[str], None]
 ) -> Iterator[measurement.Keep | None]:
-    """What keeps trials in the requested file."""
+    """A keeper that stores trials in the requested file."""
     if options.output is None:
         yield None
         return

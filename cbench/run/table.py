@@ -1,4 +1,4 @@
-"""Tables of what was measured, and of what can be measured."""
+"""Tables of results, and of workloads and counters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
-"""Which of the discarded trials are shown; the last one too."""
+"""The discarded trials to show; the last one is shown too."""
 
 
 def label(result: WorkloadResult) -> str:
@@ -142,7 +142,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
 
 
 def _counted(group: Sequence[WorkloadResult]) -> list[str]:
-    """What was counted beside the value in any of these results."""
+    """The events counted beside the value in any of these results."""
     return list(dict.fromkeys(name for result in group for name in result.counts))
 
 
@@ -167,7 +167,7 @@ def _on_floor(result: WorkloadResult) -> str:
 
 
 def _count(row: CountedEvent | None) -> str:
-    """Least, median and most of what was counted beside the value, "-" where it was not."""
+    """Minimum, median and maximum of the counts beside the value, "-" if there are none."""
     if row is None:
         return "-"
     least, middle, most = row.min, row.median, row.max
@@ -175,7 +175,7 @@ def _count(row: CountedEvent | None) -> str:
 
 
 def _settling(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """How the first, discarded trials came down to what followed (thesis, figure 3-13)."""
+    """How the first, discarded trials settled (thesis, figure 3-13)."""
     for result in group:
         values, missed = result.settling.values, result.settling.mispredictions
         if not values:

@@ -79,7 +79,7 @@ OPTIONS = {
         typer.Option("--iteration-by-order", help="Of a table without iteration: its n-th rows are the n-th one."),
     ],
 }
-"""Of both commands, by the field of ScreenOptions."""
+"""The options of both commands, by the field of ScreenOptions."""
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -103,7 +103,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class AnalysisProgress:
-    """On a terminal one line that says what is being looked at; nothing else where."""
+    """On a terminal, one line of progress; nothing elsewhere."""
 
     def __enter__(self) -> Callable[[str], None]:
         return self._say if sys.stderr.isatty() else lambda words: None
@@ -142,6 +142,9 @@ def run_command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (SCREEN.db).")
     ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="NAME", help="Draw the orders from the seed and this name.", show_default=False)
+    ] = "",
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -153,7 +156,7 @@ def run_command(
         if as_json:
             write_json(job)
         return
-    _run(run.StartScreen(path, output), as_json)
+    _run(run.StartScreen(path, output, host), as_json)
 
 
 @screen.command("resume")
@@ -199,7 +202,7 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
-    tell_or_json(reached, as_json, f"stopped; go on with: cbench screen resume {data}")
+    tell_or_json(reached, as_json, f"stopped; resume with: cbench screen resume {data}")
 
 
 @screen.command("analyze")

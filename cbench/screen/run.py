@@ -19,7 +19,7 @@ from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.store.database import reading
-from cbench.study import detached, lock
+from cbench.study import detached, lock, orders
 from cbench.study.detached import DetachedJob
 from cbench.study.host_check import counter_of, described, inside
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
@@ -37,7 +37,7 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """What would run, and what that could test. Raises UsageError for what is wrong with the file.
+    """Plan an experiment: its runs, and what they could test. Raises UsageError if something is wrong with the file.
 
     The duration is estimated where the store beside the file has trials of the same tests.
     """
@@ -73,7 +73,7 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """Of a trial from its begin to the next one's, by test: what an earlier run of this experiment took."""
+    """The seconds from the begin of a trial to that of the next, by test, in an earlier run of this experiment."""
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:
@@ -88,18 +88,22 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 
 
 class StartScreen:
-    """An experiment that is about to begin. Raises UsageError for what is wrong with its file."""
+    """An experiment that is about to begin. Raises UsageError for an error in its file.
 
-    def __init__(self, path: str, output: str | None) -> None:
-        self._path = Path(path)
+    `host`: the name from which, with the seed, its orders are drawn; "": from the seed alone.
+    """
+
+    def __init__(self, path: str, output: str | None, host: str = "") -> None:
+        self._path, self._host = Path(path), host
         self._screen = file.load(self._path)
         self._target = Path(output) if output is not None else self._path.with_suffix(".db")
         if self._target.exists() and self._target.samefile(self._path):
             raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
-        self._planned = Planned(self._screen)
+        self._drawn = replace(self._screen, seed=orders.seed_on(host, self._screen.seed))
+        self._planned = Planned(self._drawn)
         self._planned.check()
         self._study = study_of(self._screen, self._planned.treatments)
-        inside(self._study, ["run", path, "--output", str(self._target)], SCREEN)
+        inside(self._study, ["run", path, "--output", str(self._target), "--host", host], SCREEN)
 
     def clocks(self) -> list[str]:
         """Sentences about responses that were read in coarse steps."""
@@ -114,11 +118,11 @@ class StartScreen:
             tell(words)
         counter = counter_of(study, screen.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
-        known["hostname"] = os.uname().nodename
+        known["hostname"] = self._host or os.uname().nodename
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
-        every = runs(screen, planned.treatments)
+        every = runs(self._drawn, planned.treatments)
         with lock.alone(target, create=True, kind=SCREEN):
             try:
                 with StudyStore.create(target, header, every) as store:
@@ -139,7 +143,7 @@ def detach(path: str, output: str | None) -> DetachedJob:
 
 
 class ResumeScreen:
-    """An experiment that is about to go on. Raises UsageError where there is none."""
+    """An experiment to resume. Raises UsageError if there is none."""
 
     def __init__(self, data: str) -> None:
         self._path = Path(data)
@@ -168,12 +172,12 @@ class ResumeScreen:
 
 
 def status(data: str) -> StudyStatus:
-    """How far an experiment is, also while another process runs it; and which levels are set on the host."""
+    """The progress of an experiment, also while another process runs it; and the levels that are set on the host."""
     return replace(study_status(data, SCREEN), set=tuple(_set_now(Path(data))))
 
 
 def _set_now(data: Path) -> list[str]:
-    """By commands, as it is written down, and by quiet."""
+    """Levels set by commands, as recorded, and by quiet."""
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:

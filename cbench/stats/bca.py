@@ -28,10 +28,10 @@ MOST_EXACT = 8
 
 _NORMAL = NormalDist()
 _SORTED = 4096
-"""So few replicates are sorted as a whole."""
+"""Up to this many replicates are sorted completely."""
 
 _PROBE = 1024
-"""So many of more replicates say about where a quantile is."""
+"""With more replicates, this many locate a quantile roughly."""
 
 _FAR = 4
 """How many standard deviations of the probe's rank the guess is on the safe side."""
@@ -47,7 +47,7 @@ class CenteredSample:
     rounding: float
 
     def replicates(self, count: int, rng: np.random.Generator) -> Values:
-        """The means of so many bootstrap samples, in these units, in which the estimate is 0."""
+        """The means of bootstrap samples, in these units, in which the estimate is 0."""
         return bootstrap.sums(self.row, count, rng) / self.row.size
 
     def back(self, value: float) -> float:
@@ -57,7 +57,7 @@ class CenteredSample:
 
 @dataclass(frozen=True, slots=True)
 class IntervalKind:
-    """What kind of interval; ValueError where there is none of the kind."""
+    """A kind of interval; ValueError if it does not exist."""
 
     level: float
     ties: str
@@ -94,7 +94,7 @@ def bca(
 
 
 def generator(*seed: int) -> np.random.Generator:
-    """The one that all draws of this package are made with."""
+    """The generator for all draws of this package."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
@@ -176,7 +176,7 @@ def _weighted(replicates: Values, ways: list[int], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Which quantiles of the replicates the ends are, by z0; `why`: there are none."""
+    """The quantiles of the replicates at the ends, by z0; `why`: there are none."""
 
     z0: float
     low: float

@@ -67,7 +67,7 @@ def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values
 
 
 def rounding(n: int, middle: float, scale: float) -> float:
-    """Means of samples that differ by less are taken for equal: in units of `scale`, of n values around `middle`."""
+    """Means of samples that differ by less are treated as equal: in units of `scale`, of n values around `middle`."""
     return 8 * float(np.finfo(np.float64).eps) * (sqrt(n) + abs(middle) / scale)
 
 
@@ -122,7 +122,7 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
-    """Sums of so many more draws."""
+    """Sums of further draws."""
     drawn = np.zeros(int(missing.sum()) + 1)
     row.take(rng.integers(0, row.size, size=drawn.size - 1, dtype=np.uint32), out=drawn[:-1], mode="clip")
     return np.where(missing > 0, np.add.reduceat(drawn, np.cumsum(missing) - missing), 0.0)
@@ -147,7 +147,7 @@ class Drawer:
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 
     def poisson_sums(self, rng: np.random.Generator) -> Values:
-        """Of the next sets of counts the sum of the values and the sum of the counts, in place of those before."""
+        """The sums of the values and of the counts for the next sets of counts, in place of those before."""
         random = np.asarray(rng.bit_generator.random_raw(-(-self.packed.size // FOUR)))
         codes = random.view(np.uint16)[: self.packed.size]
         np.copyto(self.places, codes)
@@ -163,7 +163,7 @@ class Drawer:
 
 
 def _rare(size: int, cells: CountTable, rng: np.random.Generator) -> Packed:
-    """So many combinations of those that the last cells stand for."""
+    """The number of combinations that the last cells represent."""
     codes = rng.integers(0, CELLS, size=size, dtype=np.uint16)
     drawn = cells.left[codes]
     last = np.flatnonzero(codes >= cells.left_rare)

@@ -38,7 +38,7 @@ def shortest(ordered: Sequence[float], share: float) -> tuple[float, float]:
 
 
 def center(values: Sequence[float], resolution: float) -> Center:
-    """Of one process's values, each known to `resolution`. ValueError on no values.
+    """The center of one process's values, each known to `resolution`. ValueError on no values.
 
     The interval holds the shortest half of the values, all of the lowest but 5 % at most, and the resolution: what
     disturbs a trial makes it longer, so that a lower group of values may be what an undisturbed trial takes.
@@ -60,7 +60,7 @@ def center(values: Sequence[float], resolution: float) -> Center:
 
 
 def across(centers: Sequence[Center]) -> Center:
-    """Of several processes: the median of their centers, between the order statistics that hold it at LEVEL.
+    """The center of several processes: the median of theirs, between the order statistics that hold it at LEVEL.
 
     With so few processes that no order statistic does: between the ends of all of their intervals.
     """

@@ -24,7 +24,7 @@ trial that is left out then rather has too many cycles than too few."""
 
 
 def cycles(times: ChainTimes, calibration: Calibration) -> float:
-    """What a trial took: by both chains, where they disagree by the shorter one. An interruption makes one longer."""
+    """The cycles of a trial: by both chains, or by the shorter one if they disagree. Interruptions lengthen a chain."""
     chain = (times.before + times.after) / 2 - calibration.edge
     if not chains_agree(times.before, times.after, calibration.step):
         most = SLOWEST * calibration.ticks_per_cycle * times.length

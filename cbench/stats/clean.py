@@ -1,4 +1,4 @@
-"""Which trials count as clean.
+"""Select the trials that count as clean.
 
 CAUSES   no known interruption: what a counter of cycles and the kernel's own account can tell.
 FLOOR    the value itself: at most two of the counter's steps above the floor, or above a value one step below it. For

@@ -65,14 +65,14 @@ def detectable(headlines: Sequence[float], processes: int, seed: int, step: floa
 
 
 def difference(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> float:
-    """That of detectable(), alone."""
+    """The difference that detectable() finds, alone."""
     side, scale = simulated(processes)
     lows, _ = intervals(spread_of(headlines), side, DRAWS, np.random.default_rng(seed))
     return max(_found(lows, scale), step)
 
 
 def simulated(processes: int) -> tuple[int, float]:
-    """How many processes a side are drawn, and by what that is to be multiplied for so many."""
+    """The number of processes to draw a side, and the factor to scale the result for the requested number."""
     side = min(processes, MOST_DRAWN)
     return side, sqrt(side / processes)
 
@@ -116,7 +116,7 @@ def _resampled(logs: Logs, rng: np.random.Generator) -> list[Logs]:
 
 
 def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int, int]:
-    """How many comparisons of adjacent blocks of processes call equal code different, and how many there are.
+    """The number of comparisons of adjacent blocks of processes that call equal code different, and their total.
 
     Blocks of `processes`, or of half of what there is; each comparison has A wholly before B.
     """

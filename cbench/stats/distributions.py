@@ -25,7 +25,7 @@ _ENOUGH = 1e-16
 _MOST_STEPS = 200_000
 _MOST_NEWTON_STEPS = 200
 _EXPANDED = 1000
-"""From so many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
+"""From this many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
 _LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
@@ -122,11 +122,6 @@ def beta_sf(x: float, a: float, b: float) -> float:
     return beta_cdf(1 - x, x, b, a)
 
 
-def _away(value: float) -> float:
-    """Not quite 0."""
-    return value if abs(value) > _TINY else _TINY
-
-
 def f_sf(f: float, df1: float, df2: float) -> float:
     """P(F > f) with df1 and df2 > 0 degrees of freedom, relative error about 1e-12; 1 for f <= 0, NaN for NaN."""
     if df1 <= 0 or df2 <= 0:
@@ -184,14 +179,21 @@ def _beyond_stirling(z: float) -> float:
 
 def _fraction(x: float, rest: float, a: float, b: float) -> float:
     apart = a * rest - b * x + 1
-    c = found = _away(a * apart / (a + 1))
-    d = 0.0
+    c = a * apart / (a + 1)
+    if -_TINY <= c <= _TINY:  # in Lentz's method none may be 0
+        c = _TINY
+    found, d = c, 0.0
     for m in range(1, _MOST_STEPS):
         width = a + 2 * m - 1
         above = (a + m - 1) * (a + b + m - 1) * m * (b - m) * x * x / (width * width)
         below = m + m * (b - m) * x / width + (a + m) * (apart + m * (1 + rest)) / (width + 2)
-        d, c = 1 / _away(below + above * d), _away(below + above / c)
-        found *= d * c
-        if abs(d * c - 1) <= _ENOUGH:
+        d = below + above * d
+        d = 1 / (_TINY if -_TINY <= d <= _TINY else d)
+        c = below + above / c
+        if -_TINY <= c <= _TINY:
+            c = _TINY
+        step = d * c
+        found *= step
+        if -_ENOUGH <= step - 1 <= _ENOUGH:
             break
     return found

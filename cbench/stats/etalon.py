@@ -17,12 +17,12 @@ from cbench.stats.distributions import student_p, t_quantile
 from cbench.stats.interval import Interval, checked, deviation, no_squares, t_interval
 
 FIRST_ALPHA = 0.001
-"""A first value that would be so rare among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"
+"""A first value of lower probability among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"
 of the sd; which ratio of sds a first value of this rarity makes depends on n, and is the threshold here. Series are
 looked at by the dozen, and one false alarm in a thousand of them is few."""
 
 FIRST_LEAST = 5
-"""Of fewer values one, whichever, is soon unlike the others."""
+"""Among fewer values than this, an outlier means nothing."""
 
 
 @dataclass(frozen=True, slots=True)

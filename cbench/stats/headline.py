@@ -18,10 +18,10 @@ from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
 
 ON_FLOOR = 0.05
-"""At least such a share of the undisturbed trials lies on a floor that repeats."""
+"""The least share of undisturbed trials on a floor that repeats."""
 SLOWER = 1.01
 KEPT_SHARE, KEPT_LEAST = 0.05, 30
-"""Fewer trials, of all or at all, tell nothing about cycles; of less than twice as many, half."""
+"""With fewer trials, as a share or in number, cycles are unknown; of less than twice as many, half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFigures:
-    """What the chains showed, over all processes.
+    """The results of the chains, over all processes.
 
     `uncertainty`: half the headline's interval as a share of its value; None where there is none. `resolution`: how
     finely chains and trial are read, as a share. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`: median
@@ -64,7 +64,7 @@ class CalibrationFigures:
 
 
 def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial]], counter: Counter) -> Headline:
-    """Of the trials of each process; `base`: those of them that a floor is taken from."""
+    """The headline of the trials of each process; `base`: those of them that a floor is taken from."""
     if counter.calibration:
         return _calibrated(processes, counter, counter.calibration)
     step = counter.quantum or 1
@@ -98,7 +98,7 @@ def _centers(values: Sequence[Sequence[float]], resolution: float, unit: str, wh
 
 
 def needed(count: int) -> int:
-    """How many of so many trials have to be kept."""
+    """The number of trials that must be kept."""
     return max(ceil(KEPT_SHARE * count), min(KEPT_LEAST, ceil(count / 2)))
 
 
@@ -184,7 +184,7 @@ def _shared_times(processes: Sequence[Sequence[Trial]], usable: Sequence[ChainTi
 
 
 def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> str:
-    """Why too few trials are kept."""
+    """The reason why too few trials are kept."""
     times = [[trial.chains for trial in trials if trial.chains] for trials in processes]
     reasons = [chains.marks(each, calibration.step, calibration.machine)[1] for each in times]
     total = sum(map(len, processes))
@@ -197,7 +197,7 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
 
 
 def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
-    """Of trials on a shared core, and of those whose chains disagree."""
+    """The shares of trials on a shared core, and of those whose chains disagree."""
     marks = [cause.kind for trials in processes for trial in trials for cause in trial.causes]
     total = sum(map(len, processes))
     return marks.count(SHARED) / total, marks.count(DISAGREE) / total

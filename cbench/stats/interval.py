@@ -93,7 +93,7 @@ def deviation(row: Values) -> float | None:
 
 
 def no_numbers(row: Values) -> str | None:
-    """Why values that are not all finite have no interval; None where they are."""
+    """The reason why values that are not all finite have no interval; None if all are."""
     wrong = int(row.size - np.count_nonzero(np.isfinite(row)))
     return f"{wrong:,} of {row.size:,} values are no finite numbers" if wrong else None
 
@@ -122,5 +122,5 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def alike(n: int) -> str:
-    """What to know of an interval without width."""
+    """A caveat for an interval of zero width."""
     return f"all {n:,} values are alike: its width of 0 is no promise for others"

@@ -52,8 +52,8 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
     return of_sorted([np.sort(group) for group in filled])
 
 
-def of_sorted(groups: Sequence[Values]) -> Kruskal | None:
-    """The same for two or more samples that are sorted and not empty."""
+def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
+    """The same for two or more samples that are sorted and not empty. `placed`: placements() of two, where known."""
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)
@@ -61,14 +61,22 @@ def of_sorted(groups: Sequence[Values]) -> Kruskal | None:
     lengths = tied(every)
     if len(groups) == 2:  # the pairs in which the first is above carry as much as the sum of its ranks
         first, second = groups
-        above = second.searchsorted(first).sum() + second.searchsorted(first, side="right").sum()
-        away = (float(above) - first.size * second.size) / 2
+        placed = placements(first, second)[0] if placed is None else placed
+        away = float(placed.sum()) - first.size * second.size / 2
         sums = away * away * every.size / (first.size * second.size)
     else:
         middle = (every.size + 1) / 2
         ranks = [every.searchsorted(group) + every.searchsorted(group, side="right") + 1 for group in groups]
         sums = sum((float(each.sum()) / 2 - each.size * middle) ** 2 / each.size for each in ranks)
     return of_sums(sums, every.size, lengths, len(groups))
+
+
+def placements(first: Values, second: Values) -> tuple[Values, Values]:
+    """For each value of one sorted sample how many of the other one are below it, ties counting one half."""
+    low, high = second.searchsorted(first), second.searchsorted(first, side="right")
+    # A value of the second sample is above as many of the first as have no more than its index up to themselves.
+    counted = np.bincount(low, minlength=second.size + 1) + np.bincount(high, minlength=second.size + 1)
+    return np.asarray((low + high) / 2), np.asarray(np.cumsum(counted[:-1]) / 2)
 
 
 def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:

@@ -35,6 +35,6 @@ def holm_of_smallest(ranked: ArrayLike, m: int) -> P:
 
 
 def significant(values: ArrayLike, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
-    """Where the adjusted p-value is below alpha, as the paper compares."""
+    """Flags: the adjusted p-value is below alpha, as the paper compares."""
     with np.errstate(invalid="ignore"):
         return np.asarray(adjusted(values, rule) < alpha)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil
 
 RARE = 0.005
-"""A difference seen in fewer reads than this share is taken for an interruption."""
+"""A difference in fewer reads than this share counts as an interruption."""
 
 ROUNDING = 2
 """Differences this close are one level: a step of 24.5 shows as 24 and 25."""

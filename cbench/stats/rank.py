@@ -19,10 +19,10 @@ from statistics import NormalDist
 from struct import unpack
 
 EXACT_UP_TO = 60
-"""With at most this many values in all the distribution is counted out, with more it is taken for normal."""
+"""Up to this many values in total the distribution is counted, above it is approximated as normal."""
 
 ENUMERATED = 4
-"""The search for a ratio ends when so many are left for each value; these are sorted."""
+"""The search for a ratio ends when this many remain for each value; these are sorted."""
 
 Number = int | float
 
@@ -75,7 +75,7 @@ def _exact_p(ranks: Sequence[int], n: int, total: int) -> float:
 
 @lru_cache(maxsize=64)  # without ties all samples of the same sizes have the same
 def _choices(ranks: tuple[int, ...], n: int) -> tuple[int, ...]:
-    """How many choices of `n` of these ranks have the sum 0, 1, ...
+    """The number of choices of `n` of these ranks with the sum 0, 1, ...
 
     The counts of all sums are one whole number, 64 bits each: no count of EXACT_UP_TO values needs more, and adding a
     rank to every sum is a shift.
@@ -141,8 +141,9 @@ def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> Ra
     return RatioInterval(sqrt(below) * sqrt(above), low, high, level, attained)
 
 
+@lru_cache(maxsize=256)
 def interval_rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
-    """Which ratio from each end bounds the interval, its level, and whether that is at least 1 - alpha."""
+    """The rank of the ratios that bound the interval, from each end, its level, and if that is at least 1 - alpha."""
     if m + n <= EXACT_UP_TO:
         cumulated = tail(m, n)
         skip = sum(2 * p <= alpha for p in cumulated)
@@ -187,7 +188,7 @@ def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) 
 
 
 def _count(a: Sequence[Number], b: Sequence[Number], limit: float) -> int:
-    """How many of all b/a are at most `limit`: for a larger a there are no fewer."""
+    """The number of ratios b/a that are at most `limit`: a larger a has no fewer."""
     count = j = 0
     for divisor in a:
         while j < len(b) and b[j] / divisor <= limit:

@@ -152,7 +152,7 @@ def _span(part: _Stratum) -> int:
 
 
 def _centre(part: _Stratum) -> int:
-    """What is expected of its sum, above the least one: twice the mean rank is the stratum's size + 1."""
+    """The expected sum, above the least one: twice the mean rank is the stratum's size + 1."""
     return sum(part.scores) if part.size is None else part.size * part.weight - _least(part)
 
 

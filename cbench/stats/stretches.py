@@ -1,4 +1,4 @@
-"""Things of two kinds in a row: in how few stretches of one kind do they lie, and how often does chance make so few?
+"""The runs test: the number of stretches of one kind in a sequence, and the probability of so few by chance.
 
 A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
 147-162.
@@ -7,11 +7,12 @@ A. Wald, J. Wolfowitz, "On a test whether two samples are from the same populati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import comb
 
 FEW = 0.001
-"""A sequence in so few stretches that chance makes it more rarely than this was not mixed."""
+"""A sequence with a lower probability of so few stretches was not mixed."""
 
 
 def stretches(kinds: Sequence[object]) -> int:
@@ -19,20 +20,25 @@ def stretches(kinds: Sequence[object]) -> int:
     return sum(one != other for one, other in pairwise(kinds)) + 1 if kinds else 0
 
 
+@lru_cache(maxsize=64)
 def few(a: int, b: int, count: int) -> float:
     """P(at most so many stretches) of a + b places, each sequence equally likely; 1 where there is one kind only."""
     if not a or not b:
         return 1.0
-    total = 0
-    for number in range(2, count + 1):
-        half = number // 2
-        if number % 2:
-            total += comb(a - 1, half) * comb(b - 1, half - 1) + comb(a - 1, half - 1) * comb(b - 1, half)
-        else:
-            total += 2 * comb(a - 1, half - 1) * comb(b - 1, half - 1)
-    return total / comb(a + b, a)
+    every, most = comb(a + b, a), 2 * min(a, b) + (a != b)
+    if count - 1 <= most - count:
+        return sum(_ways(a, b, number) for number in range(2, count + 1)) / every
+    return (every - sum(_ways(a, b, number) for number in range(count + 1, most + 1))) / every
+
+
+def _ways(a: int, b: int, count: int) -> int:
+    """Sequences in exactly so many stretches."""
+    half = count // 2
+    if count % 2:
+        return comb(a - 1, half) * comb(b - 1, half - 1) + comb(a - 1, half - 1) * comb(b - 1, half)
+    return 2 * comb(a - 1, half - 1) * comb(b - 1, half - 1)
 
 
 def mixed(a: int, b: int, count: int) -> bool:
-    """Whether a + b things in so many stretches were spread over the same time."""
+    """Whether a + b items in this many stretches were spread over the same time."""
     return not (count == 2 and a + b > 2) and few(a, b, count) >= FEW

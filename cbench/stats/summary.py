@@ -92,7 +92,7 @@ class Spread:
 
 
 def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
-    """Of one group of values a process; None with fewer than two processes that have two values."""
+    """The spread of one group of values a process; None with fewer than two processes that have two values."""
     groups = [group for group in groups if len(group) >= 2]
     if len(groups) < 2:
         return None

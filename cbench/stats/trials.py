@@ -84,7 +84,7 @@ class Trials:
         ), slices
 
     def run_orders(self) -> Flags | None:
-        """Of each run whether its order is random; None where runs are not known."""
+        """Whether the order of each run is random; None if runs are not known."""
         if self.run is None or not self.run.size:
             return None
         kinds = np.zeros(int(self.run.max()) + 1, dtype=bool)  # all rows of a run have one order

@@ -1,4 +1,4 @@
-"""Two lines in words: do the trials repeat, and to how much; what differs, and is it known why?"""
+"""Two lines in words: whether and how closely the trials repeat; which differ, and why."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
-    """On the floor, as far as a counter with such steps can tell; exactly on it when it counts one by one."""
+    """Whether a value is on the floor within the counter's steps; exactly if it counts single units."""
     return value == floor if quantum == 1 else abs(value - floor) <= quantum
 
 

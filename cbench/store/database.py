@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_S = 10.0
-"""How long another process may write before ours is given up."""
+"""The longest wait (s) for another process that writes."""
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -35,7 +35,7 @@ REASONS = {
 
 
 def reason(error: sqlite3.Error) -> str:
-    """Why, in words; SQLite's own name stays in it."""
+    """The error in words; SQLite's own name stays in it."""
     name = getattr(error, "sqlite_errorname", "")
     for start, words in REASONS.items():
         if name.startswith(start):
@@ -53,9 +53,9 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
 
 
 _DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
-"""What is raised where SQLite, JSON or a check rejects what is in a store."""
+"""The errors raised when SQLite, JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
-"""What code that trusts a store raises too: for a missing row or another type, but also where it is wrong itself."""
+"""Further errors of code that trusts a store: for a missing row or another type, but also for its own faults."""
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ class Database:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Raises QuietError for what cannot be in a store."""
+        """Raises QuietError for content that a store cannot have."""
         with reading(self.path):
             yield self._connection
 
@@ -137,7 +137,7 @@ class Database:
         return result
 
     def _what_is_kept(self) -> str:
-        """What an error adds on the content."""
+        """The part of an error message about the content that is kept."""
         return ""
 
 
@@ -181,7 +181,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _recover(path: Path) -> None:
-    """Where a write was cut short by a kill, have SQLite take it back; it does so when who may write reads."""
+    """Have SQLite roll back a write that a kill cut short; it does so when a process that may write reads."""
     if not Path(f"{path}-journal").exists() or not os.access(path, os.W_OK):
         return
     with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(path, "rw")) as connection:
@@ -259,7 +259,7 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 
 def has_content(path: Path) -> bool:
-    """Whether anything is in it, of whatever kind: not in what a kill left of a store that was being made."""
+    """Whether the database has any content; a store whose creation was killed has none."""
     if not path.is_file() or not path.stat().st_size:
         return False
     _recover(path)
@@ -273,6 +273,6 @@ def has_content(path: Path) -> bool:
 
 
 def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None where there is none; QuietError for what is no store."""
+    """The kind of the study in a store, None where there is none; QuietError if it is not a store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

@@ -74,7 +74,7 @@ def grouped(series: Sequence[StoredSeries]) -> list[Group]:
 
 
 def _host(series: StoredSeries) -> str:
-    """What must be the same for values to be of one kind."""
+    """The host's facts that must be equal for values to be of one kind."""
     host = series.run.host
     parts = (host.get("hostname"), host.get("cpu"), host.get("kernel"))
     return ", ".join(str(part) for part in parts if part) or "unknown host"

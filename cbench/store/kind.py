@@ -10,7 +10,7 @@ from quiet import UsageError
 
 
 def check_ordinary(path: Path) -> None:
-    """Raises UsageError for what is neither a file nor a directory, and for a file without content.
+    """Raises UsageError unless it is a directory or a file with content.
 
     Reading a pipe or a device may never end, nor may a file of the kernel such as /proc/kmsg, which has no size.
     """

@@ -88,7 +88,7 @@ class StoredSeries:
 
     @property
     def counter_name(self) -> str:
-        """What was counted, such as "cycles:u"; "" where that is not known."""
+        """The counted event, such as "cycles:u"; "" if it is not known."""
         return str(self.counter.get("name", ""))
 
     @property

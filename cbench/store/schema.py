@@ -131,7 +131,7 @@ def pack(trial: Trial) -> tuple[object, ...]:
 
 
 def _more(trial: Trial) -> str | None:
-    """What has no column."""
+    """The fields that have no column, as JSON."""
     more: dict[str, object] = {}
     if trial.kernel is not None:
         more["kernel"] = trial.kernel

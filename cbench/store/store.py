@@ -52,7 +52,7 @@ class Store(Database):
     def create(cls, path: str | os.PathLike[str], host: Mapping[str, Any], command: Sequence[str]) -> Self:
         """A new store, or an existing one, with a new run in it.
 
-        UsageError for a file that is no such store or a folder that is none; QuietError when it cannot be written.
+        UsageError if it is not a store or has no folder; QuietError if it cannot be written.
         """
         store = cls(Path(path), for_writing(Path(path)), True)
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
@@ -65,7 +65,7 @@ class Store(Database):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """An existing store, to read it. UsageError when it is none."""
+        """An existing store, to read it. UsageError if it is not a store."""
         return cls(Path(path), for_reading(Path(path)), False)
 
     @property
@@ -95,7 +95,7 @@ class Store(Database):
         self._write(lambda c: c.execute(change, row))
 
     def add(self, series: int, trials: Sequence[Trial]) -> None:
-        """Store a chunk: all of it or nothing. QuietError, which says what is kept, when that is impossible."""
+        """Store a chunk completely or not at all. QuietError, which reports what is kept, if that is impossible."""
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
@@ -121,7 +121,7 @@ class Store(Database):
         self._kept += len(rows)
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
-        """The series is complete; `facts` is what its process said at its end, the warm-up's values too."""
+        """The series is complete; `facts`: reported by its process at the end, with the warm-up's values."""
         row = (time.time_ns(), _ticks(), compact(facts), series)
         change = "UPDATE series SET ended_ns = ?, ended_ticks = ?, ended = ? WHERE series = ?"
         self._write(lambda c: c.execute(change, row))
@@ -172,7 +172,7 @@ def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object
 
 
 def _read(connection: sqlite3.Connection, trials: bool) -> list[tuple[Run, list[StoredSeries]]]:
-    """Runs and their series as of one moment, though another process may be writing."""
+    """A consistent snapshot of runs and their series, even while another process writes."""
     connection.execute("BEGIN")
     try:
         rows = connection.execute("SELECT run, started_ns, ended_ns, version, command, host FROM run ORDER BY run")

@@ -1,1 +1,1 @@
-"""Studies: from a file that says what to run, to every trial in a store."""
+"""Studies: from a file that describes them to every trial in a store."""

@@ -1,4 +1,4 @@
-"""A study whose reset is a reboot goes on by itself: a systemd unit that resumes it after each boot, until it is done.
+"""A study whose reset is a reboot resumes by itself: a systemd unit that resumes it after each boot, until it is done.
 
 The unit is one file of our own in /etc/systemd/system and the link that enables it; both go when the study has ended,
 or is interrupted. A kill or a power cut leaves them, so that the next boot goes on. See systemd.unit(5),
@@ -22,7 +22,7 @@ TARGET = "multi-user.target"
 
 
 def name(data: Path) -> str:
-    """Of the unit for a study's store, another one for each."""
+    """The name of the unit for a study's store, unique to the store."""
     return f"cbench-study-{hashlib.sha256(os.fsencode(data.absolute())).hexdigest()[:12]}.service"
 
 
@@ -48,7 +48,7 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
 
 
 def obstacle() -> str:
-    """Why a study cannot go on by itself here; nothing where it can."""
+    """The reason why a study cannot resume by itself here; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
     return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
@@ -66,13 +66,13 @@ def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kin
         os.sync()
     except OSError as error:
         raise Refused(
-            f"the {CALLED[kind]} cannot go on by itself after a reboot: {error.filename}: {error.strerror}"
+            f"the {CALLED[kind]} cannot resume by itself after a reboot: {error.filename}: {error.strerror}"
         ) from None
     return file.name
 
 
 def remove(data: Path, units: Path = UNITS) -> None:
-    """The study does not go on by itself any more. What is not there is no error."""
+    """Stop resuming the study by itself. Idempotent."""
     file = units / name(data)
     for path in (units / f"{TARGET}.wants" / file.name, file):
         path.unlink(missing_ok=True)

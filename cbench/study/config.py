@@ -97,7 +97,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """In which orders; of a suite, such as its harness can run within one process."""
+    """The design; for a suite, one that its harness can run within one process."""
     if suite is None:
         return study.text("design", INTERLEAVED, DESIGNS)
     if suite.isolated == "yes":
@@ -118,7 +118,7 @@ def _design(study: TomlTable, suite: Suite | None) -> str:
 
 
 def no_square(repetitions: int, tests: int) -> str:
-    """Why so many repetitions make no whole squares; "" where they do."""
+    """The reason why these repetitions make no complete squares; "" if they do."""
     multiple = len(square(tests))
     return f"{repetitions}: a multiple of {multiple} for {tests} tests in this design" if repetitions % multiple else ""
 
@@ -167,14 +167,14 @@ def profile_of(study: TomlTable, check: bool) -> str:
 
 
 def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
-    """That of the study itself is looked for when it begins."""
+    """Check the folders of the tests. The study's own folder is checked when it begins."""
     for number, test in enumerate(tests):
         if folder.is_dir() and not (folder / test.directory).is_dir():
             raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")
 
 
 def counter_of(study: TomlTable, check: bool) -> str:
-    """What counts for workloads; `check`: it has to be one of this host's."""
+    """The counter for workloads; `check`: it has to be one of this host's."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
         from cbench.machine import counters, events
@@ -259,7 +259,7 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
 
 
 def read_of(table: TomlTable) -> str:
-    """How commands' numbers are read that do not say it themselves: the key `read` of `[study]` or `[screen]`."""
+    """The default of `read` for commands: the key `read` of `[study]` or `[screen]`."""
     read = table.text("read", LAST)
     try:
         instruments.parse(read)

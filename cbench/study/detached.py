@@ -32,7 +32,7 @@ STOP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class DetachedJob:
-    """What STORE.job holds. `code`: the exit code of the command, None until it has ended.
+    """The content of STORE.job. `code`: the exit code of the command, None until it has ended.
 
     `pid`, `started` (clock ticks after boot) and `boot_id` identify the supervisor; `unit`: "" without systemd.
     """
@@ -65,7 +65,7 @@ def log_file(store: Path) -> Path:
 
 
 def read(store: Path) -> DetachedJob | None:
-    """The last detached job of a store; None where there was none. Raises QuietError for a damaged file."""
+    """The last detached job of a store; None if there was none. Raises QuietError for a damaged file."""
     file = job_file(store)
     try:
         content = json.loads(file.read_bytes())
@@ -117,12 +117,12 @@ def start_again(store: Path) -> DetachedJob:
 def start_new(store: Path, kind: str) -> DetachedJob:
     """start_again() for a store that must not have content yet. Raises QuietError."""
     if not lock.held(store) and has_content(store):
-        raise UsageError(f"{store}: is there already; go on with: cbench {kind} resume {store} --detach")
+        raise UsageError(f"{store}: exists already; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
 
 
 def stop(store: Path) -> None:
-    """End what measures into this store, and wait until it has ended. Raises QuietError where that fails."""
+    """End the measurement into this store, and wait until it has ended. Raises QuietError where that fails."""
     job = read(store)
     if job is not None and job.alive:
         with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The example that `cbench order init` writes: every key, with what it means."""
+"""The example that `cbench order init` writes: every key, explained."""
 
 from __future__ import annotations
 

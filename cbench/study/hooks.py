@@ -27,10 +27,10 @@ AS_IS = Held()
 
 
 class TrialHooks:
-    """Levels that are set around trials and around runs; here none, as in a study of orders."""
+    """Hooks that set levels around trials and runs; here none, as in a study of orders."""
 
     def start(self) -> None:
-        """Before anything else: restore what an earlier process has left set. Raises QuietError."""
+        """First of all, restore settings that an earlier process left behind. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
         """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
@@ -45,12 +45,12 @@ class TrialHooks:
         return {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Before a run's first trial, also where the run goes on. Raises QuietError, which ends the study."""
+        """Called before a run's first trial, also on a resume. Raises QuietError, which ends the study."""
         return {}
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
-        """Set what a trial needs, and restore it. Raises QuietError, which ends the study."""
+        """Set a trial's levels, and restore them. Raises QuietError, which ends the study."""
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        """Restore everything, whatever has happened. Raises QuietError where that cannot be."""
+        """Restore everything in any case. Raises QuietError if that is impossible."""

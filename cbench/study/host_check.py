@@ -17,7 +17,7 @@ INSIDE = "CBENCH_INSIDE_QUIET"
 
 
 def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
-    """Where the study asks for a profile, restart as the command of `quiet run`; returns when this is within it.
+    """If the study asks for a profile, restart as the command of `quiet run`; returns when this is within it.
 
     This process becomes `quiet run`, so a signal that ends it ends the study and restores every setting.
     Raises QuietError within `quiet run` without an applied profile.
@@ -51,7 +51,7 @@ def described(counter: StudyCounter | None) -> StoredFacts:
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of its workloads, None where it has none. Raises UsageError where it cannot be had."""
+    """The counter of its workloads, None where it has none. Raises UsageError where it is unavailable."""
     if not any(test.workload for test in study.tests):
         return None
     from cbench.study import workload
@@ -60,12 +60,12 @@ def counter_of(study: Study, wanted: str) -> StudyCounter | None:
 
 
 def glance() -> StoredFacts:
-    """Boot and load: what costs nothing to look at."""
+    """Boot and load, which are cheap to read."""
     return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 
 def look(tell: Callable[[str], None]) -> StoredFacts:
-    """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
+    """The facts stored with a run: boot, load, CPUs, and with a profile the result of `quiet verify`."""
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
     facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
     if (verdict := noise.verified()) is not None:

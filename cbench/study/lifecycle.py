@@ -36,19 +36,19 @@ def init(path: str) -> None:
 
 
 def write_example(path: str, example: str, next_command: str) -> None:
-    """Write it, and say which command comes next. Raises UsageError where the file exists."""
+    """Write the example, and name the next command. Raises UsageError if the file exists."""
     try:
         with open(path, "x") as file:
             file.write(example)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already; choose another name") from None
+        raise UsageError(f"{path}: exists already; choose another name") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     tell(f"{path} written; now: {next_command}")
 
 
 class StartStudy:
-    """A study that is about to begin. Raises UsageError for what is wrong with its file.
+    """A study that is about to begin. Raises UsageError for an error in its file.
 
     `host`: the name from which, with the seed, its orders are drawn; None: the host's own, "": the seed alone.
     """
@@ -107,7 +107,7 @@ def stop(data: str, kind: str = ORDER) -> StudyStatus:
 
 
 class ResumeStudy:
-    """A study that is about to go on. Raises UsageError where there is none."""
+    """A study to resume. Raises UsageError if there is none."""
 
     def __init__(self, data: str) -> None:
         self._data = data
@@ -121,7 +121,7 @@ class ResumeStudy:
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Go on at the next trial. Raises QuietError. `again`: as go_on()."""
+        """Resume at the next trial. Raises QuietError. `again`: as go_on()."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
@@ -133,7 +133,7 @@ class ResumeStudy:
 
 
 def status(data: str, kind: str = ORDER) -> StudyStatus:
-    """How far a study is, also while another process runs it."""
+    """The progress of a study, also while another process runs it."""
     path = Path(data)
     limit = time.monotonic() + PATIENCE_S
     while True:
@@ -182,7 +182,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 
 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
-    """Raises QuietError for what would make every trial fail."""
+    """Raises QuietError for a problem that would make every trial fail."""
     if not Path(study.folder).is_dir():
         raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there")
     for test in study.tests:
@@ -195,18 +195,18 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
         raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
     if isinstance(study.reset, RebootReset) and not study.reset.command and auto_resume.obstacle():
         raise Refused(
-            f"reset by reboot: the {CALLED[kind]} cannot go on by itself: {auto_resume.obstacle()}; or give [reset] "
+            f"reset by reboot: the {CALLED[kind]} cannot resume by itself: {auto_resume.obstacle()}; or give [reset] "
             f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
         )
 
 
 def _after_each_boot(kind: str, data: Path) -> None:
-    """Have the study go on by itself, or say that it will not. Raises Refused."""
+    """Arrange for the study to resume by itself, or report that it will not. Raises Refused."""
     if auto_resume.obstacle():
         tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
         return
     unit = auto_resume.install(data, os.environ, kind=kind)
-    tell(f"after each reboot the {CALLED[kind]} goes on by itself ({unit}); see: cbench {kind} status {data}")
+    tell(f"after each reboot the {CALLED[kind]} resumes by itself ({unit}); see: cbench {kind} status {data}")
 
 
 def say_if_changed(header: Header) -> None:
@@ -228,11 +228,11 @@ def go_on(
     kind: str = ORDER,
     again: str | None = None,
 ) -> StudyStatus:
-    """Run what is left, and how far it then is. Raises QuietError.
+    """Run the remaining trials and return the progress. Raises QuietError.
 
     `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
     """
-    kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
+    kept = f"what has ended is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 
     def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()

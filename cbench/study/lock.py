@@ -1,4 +1,4 @@
-"""One process at a time runs a study: a lock on its store that the kernel takes back when its holder ends, however.
+"""One process at a time runs a study: a lock on its store that the kernel releases when its holder ends in any way.
 
 SQLite's own locks are of another kind (fcntl(2)), but those a process loses when it closes any descriptor of the file:
 so this lock is taken before SQLite opens the store, and released after it has closed it.
@@ -17,12 +17,12 @@ from cbench.study.model import CALLED
 from quiet import Refused, UsageError
 
 PATIENCE_S, PAUSE_S = 0.5, 0.05
-"""Whoever just looks holds the lock for a moment."""
+"""Readers hold the lock only for a moment."""
 
 
 @contextmanager
 def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
-    """Be the only one to run the study in this file. Refused where another process does; UsageError without a file."""
+    """Hold the exclusive right to run the study in this file. Refused if another process does; UsageError if absent."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
     except OSError as error:

@@ -15,7 +15,7 @@ HIGHER, LOWER = "higher", "lower"
 VALUE = "value"  # a workload's own number, in its counter's unit
 
 CALLED = {"order": "study", "screen": "experiment"}
-"""What a message says of a store, by its kind."""
+"""The word for a store in messages, by its kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
 
 
 def with_isolated(runs: list[PlannedRun], seed: int) -> list[PlannedRun]:
-    """Each run twice, also as an isolated one; a coin says which is first."""
+    """Each run twice, once isolated; their sequence is random."""
     coin = Stream(seed, "isolated first")
     twice = []
     for run in runs:

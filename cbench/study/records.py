@@ -11,7 +11,7 @@ from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
-"""What is stored of a run or a trial, as JSON."""
+"""Facts stored of a run or a trial, as JSON."""
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
@@ -39,7 +39,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a study is. `source`: its file's text; `tests`: their names, in the baseline's order."""
+    """A study's identity. `source`: its file's text; `tests`: their names, in the baseline's order."""
 
     kind: str
     name: str
@@ -58,7 +58,7 @@ class Header:
 
     @property
     def hostname(self) -> str:
-        """The name of its host, "" in a store of before it was kept."""
+        """The name of its host, "" in a store from before it was recorded."""
         return str(self.host.get("hostname") or "")
 
     @property
@@ -79,7 +79,7 @@ class Header:
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """What to call each store's host: its name, the file's where that is not stored; both where names repeat."""
+    """A name for each store's host: its own, or the file's if that is not stored; both where names repeat."""
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
         name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
@@ -91,7 +91,7 @@ def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as planned, and how far it is: `done` trials have ended."""
+    """A planned run and its progress: `done` trials have ended."""
 
     number: int
     kind: str
@@ -109,7 +109,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `quiet verify` said before a run. `lost_pct`: of each CPU's time."""
+    """The result of `quiet verify` before a run. `lost_pct`: of each CPU's time."""
 
     quiet: bool
     drift: bool
@@ -118,7 +118,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What was known when a run began. `verified`: None where no profile was applied; `confirmed` and `controlled`: the
+    """The facts known when a run began. `verified`: None if no profile was applied; `confirmed` and `controlled`: the
     levels of an experiment's factors as the host had them."""
 
     run: int
@@ -129,7 +129,7 @@ class RunFacts:
 
     @classmethod
     def parse(cls, run: int, facts: Mapping[str, FactValue]) -> Self:
-        """From what is stored. Raises ValueError."""
+        """Read from the store. Raises ValueError."""
         said, levels = part(facts, "quiet"), part(facts, "levels")
         every = [cpu.get("lost_pct") for cpu in part(said, "cpus").values() if isinstance(cpu, Mapping)]
         lost = tuple(each for each in every if isinstance(each, int | float))
@@ -192,7 +192,7 @@ class RunLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """How far a study is. `running`: in some process; `left_s`: of the trials that are left, None before the first has
+    """The progress of a study. `running`: in some process; `left_s`: of the remaining trials, None before the first has
     ended; `set`: what an experiment has set on this host, None for a study of orders."""
 
     name: str

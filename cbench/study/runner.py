@@ -1,4 +1,4 @@
-"""Runs what is left of a study: run after run, trial after trial, each stored before the next begins."""
+"""Run the rest of a study: run after run, trial after trial, each stored before the next begins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How far a study is. `left_s`: how long the rest will take, None before the first trial has ended."""
+    """The progress of a study. `left_s`: how long the rest will take, None before the first trial has ended."""
 
     done: int
     of: int
@@ -81,7 +81,7 @@ class Runner:
         self._cut: set[str] = set()
 
     def run(self) -> None:
-        """Everything that is left. Raises QuietError where the study cannot go on; what has ended is kept."""
+        """Run the rest. Raises QuietError if the study cannot continue; finished trials are kept."""
         self._of = sum(len(each.order) for each in self._runs)
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
@@ -137,7 +137,7 @@ class Runner:
         self._store.end_run(run.number)
 
     def _whole(self, suite: Suite, run: StoredRun) -> None:
-        """A run that is one process; one that was cut short has stored nothing."""
+        """Execute a run that is one process; an interrupted one has stored nothing."""
         self._progress(run, suite.harness)
         trials = self._process(suite, run.order, run.number, 0, "")
         self._store.add_run(run.number, trials)
@@ -178,7 +178,7 @@ class Runner:
         return self._supervised(run, position, start)
 
     def _supervised(self, run: int, position: int, start: Callable[[], list[Ended]]) -> list[Ended]:
-        """The trials of one process. What has left its session is ended where it was cut short or is late."""
+        """The trials of one process. Processes that left its session are ended if it was interrupted or timed out."""
         late = True
         try:
             trials = start()

@@ -33,7 +33,7 @@ from quiet import QuietError, UsageError, __version__
 
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
 FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
-"""What a header's kind means; it is also the name of the commands."""
+"""The name of the file, by the header's kind; the kind is also the name of the commands."""
 
 
 class StudyStore(Database):
@@ -69,7 +69,7 @@ class StudyStore(Database):
 
     @classmethod
     def open(cls, path: Path, writing: bool = False, kind: str | None = None) -> Self:
-        """A study that is there. UsageError where it is none, or not of this kind."""
+        """An existing study. UsageError if it is none, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
         store = cls(path, for_writing(path) if writing else for_reading(path), writing)
@@ -94,7 +94,7 @@ class StudyStore(Database):
             raise
 
     def identity(self) -> str:
-        """What no other study on this host has: the file's place on its disk, and when it was made."""
+        """A unique name on this host: the file's place on its disk, and its time of creation."""
         status = self.path.stat()
         return f"{status.st_dev:x}-{status.st_ino:x}-{self.header().made_ns:x}"
 
@@ -144,7 +144,7 @@ class StudyStore(Database):
             return str(asked.get("boot_id_before", "")), int(asked.get("asked", 0))
 
     def resume_run(self, run: int, position: int, facts: Mapping[str, FactValue]) -> None:
-        """A run that was cut short goes on at this position."""
+        """An interrupted run resumes at this position."""
 
         def write(c: sqlite3.Connection) -> None:
             before = c.execute("SELECT resumed FROM study_run WHERE run = ?", (run,)).fetchone()[0]
@@ -221,20 +221,20 @@ class StudyStore(Database):
             return {(test, metric): texts(each, metric)["unit"] for test, each in results for metric in each}
 
     def run_facts(self) -> list[RunFacts]:
-        """What was known of the host when each run began that has begun."""
+        """The facts of the host at the begin of each run that has begun."""
         with self._reading() as c:
             rows = c.execute("SELECT run, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """What is known of the samples of every trial, in the order of time."""
+        """The facts of every trial's samples, in the order of time."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]
             return [TrialSamples(test, number(each, "lost"), number(each, "throttled")) for test, each in known]
 
     def resumed_boots(self) -> dict[int, tuple[str, ...]]:
-        """Of each run that was cut short, the boots in which it went on."""
+        """The boots in which each run that was cut short resumed."""
         with self._reading() as c:
             rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
             return {run: tuple(str(each.get("boot_id", "")) for each in json.loads(text)) for run, text in rows}

@@ -48,7 +48,7 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
     for run in status.left_out[-MOST_REASONS:]:
         console.print(escape(f"  run {run.run + 1}: {run.reason}"), soft_wrap=True)
     if status.set and not status.running:
-        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` puts it back"
+        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` restores it"
         console.print(escape(f"{line} first"), soft_wrap=True)
     if status.finished:
         console.print("finished")
@@ -58,7 +58,7 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
         ago = f"{span(status.left_s)} to go; the last trial ended {span(status.last_ended_s_ago)} ago"
     console.print(f"running: {ago}" if status.running else f"not running: {ago}")
     if not status.running:
-        console.print(escape(f"go on with: cbench {kind} resume {status.data}"), soft_wrap=True)
+        console.print(escape(f"resume with: cbench {kind} resume {status.data}"), soft_wrap=True)
 
 
 def finished(status: StudyStatus, kind: str = "order") -> str:

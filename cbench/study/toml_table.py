@@ -19,7 +19,7 @@ KINDS = {
     dict: "a table",
 }
 MOST_BYTES = 32 * os.sysconf("SC_PAGE_SIZE")
-"""Of a variable with its name, "=" and the null character: the kernel's MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
+"""The limit of a variable with its name, "=" and the null character: MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
 
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
@@ -27,7 +27,7 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]
 
 
 class TomlTable:
-    """One table of the file: takes keys out of it, and what is left at the end is unknown."""
+    """One table of the file: takes keys out of it; keys that remain at the end are unknown."""
 
     def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
         self._file, self._lines, self._path = file, lines, path
@@ -50,7 +50,7 @@ class TomlTable:
         return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
 
     def has(self, key: str) -> bool:
-        """Whether it is there; who asks would have it."""
+        """Whether the key exists; counts as known from then on."""
         self._known.append(key)
         return key in self._values
 
@@ -132,7 +132,7 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The same of variables that a process can have; `fitting`: whether they have to fit into this host's."""
+        """The same for environment variables; `fitting`: whether they must fit this host's limit."""
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():
             path = (*self._path, key, name)
@@ -146,7 +146,7 @@ class TomlTable:
         return content
 
     def end(self) -> None:
-        """Raises UsageError for the first key that nobody asked for."""
+        """Raises UsageError for the first unknown key."""
         for key in self._values:
             raise self.error(key, f"unknown; here may be {', '.join(dict.fromkeys(self._known))}")
 

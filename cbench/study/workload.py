@@ -27,11 +27,11 @@ from quiet import QuietError, UsageError, isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}
-"""What the file's own table is called, by what it describes."""
+"""The name of the file's own table, by kind."""
 
 
 def find(test: Test, folder: str) -> Workload:
-    """The workload of a test, without compiling what is the user's own. Raises UsageError."""
+    """The workload of a test, without compiling user code. Raises UsageError."""
     if not user_code.is_user_code(test.workload):
         return registry.find(test.workload)
     path, function = user_code.split(str(Path(folder, test.workload)))
@@ -39,14 +39,14 @@ def find(test: Test, folder: str) -> Workload:
 
 
 def choose(wanted: str) -> StudyCounter:
-    """The counter of a study's workloads. Raises UsageError where it cannot be had."""
+    """The counter of a study's workloads. Raises UsageError where it is unavailable."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)
 
 
 def cpu() -> int:
-    """Where they are measured: as `cbench run` chooses it."""
+    """The CPU on which they are measured: as `cbench run` chooses it."""
     return choose_cpus([], isolated_cpus())[0]
 
 
@@ -108,7 +108,7 @@ class Workloads:
 
 
 def check(test: Test, folder: str) -> tuple[str, str] | None:
-    """What is wrong with a test's workload: the key of the study's file that it is about, and why."""
+    """The error in a test's workload: the key of the study's file that it is about, and the reason."""
     try:
         workload = find(test, folder)
     except UsageError as error:

@@ -16,9 +16,9 @@ from cbench.stats.trials import Codes, Trials
 
 FIXED = "fixed"
 RANDOM = ("random", "williams")
-"""Orders that change from run to run; what they do is looked at in the same way."""
+"""Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""How a missing number is written; nothing else than the empty text is a missing name."""
+"""The texts of a missing number; a missing name is only the empty text."""
 
 UNTIMED = (
     "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
@@ -70,7 +70,7 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
         value = numbers_of("value", columns["value"])
         names = columns.get("metric")
         metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
-    pairs, _, series = unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
+    pairs, series = unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
     if not metrics:
         _once(run, position, series)
     tests = (pairs // len(metric.names)).astype(np.int32)
@@ -217,12 +217,13 @@ def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str])
         return None, False
     codes, numbers = _run_codes(column)
     both = codes.astype(np.int64) * 2 + random
-    keys, first, inverse = unique(both)
+    keys, inverse = unique(both)
+    names = keys // 2
     timed = True
-    if numbers is not None and np.unique(keys // 2).size == keys.size:
-        order = np.argsort(numbers[keys // 2], kind="stable")
+    if numbers is not None and np.unique(names).size == keys.size:
+        order = np.argsort(names if numbers is codes else numbers[names], kind="stable")
     else:
-        order = np.argsort(first, kind="stable")
+        order = np.argsort(first_rows(inverse, keys.size), kind="stable")
         timed = int((both[1:] != both[:-1]).sum()) + 1 == keys.size
     if not timed:
         warnings.append(UNTIMED)
@@ -256,12 +257,15 @@ def _runs_of_hosts(
     return run, timed
 
 
-def _run_codes(column: Column) -> tuple[Codes, NDArray[np.float64] | None]:
-    """A number for each run, and what these are by themselves where all are numbers."""
+def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """A number for each run, and the numbers if all are; the same array twice if the column will do."""
+    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu"
+    if isinstance(column, np.ndarray) and whole and column.size and max(-int(column.min()), int(column.max())) < 2**52:
+        return column, column
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
-        found, _, inverse = unique(column)
+        found, inverse = unique(column)
         return inverse.astype(np.int32, copy=False), found.astype(np.float64)
     run = coded("run", column)
     try:
@@ -270,18 +274,23 @@ def _run_codes(column: Column) -> tuple[Codes, NDArray[np.float64] | None]:
         return run.codes, None
 
 
-def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
-    """The different values ascending, where each comes first, and the number of each row's; by a table where whole
-    numbers lie close together, for sorting millions of them takes longer than all the rest."""
-    if values.dtype.kind not in "iu" or not values.size:
-        return np.unique(values, return_index=True, return_inverse=True)
-    least, most = int(values.min()), int(values.max())
-    if most - least > 2 * values.size + 1000:
-        return np.unique(values, return_index=True, return_inverse=True)
+def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The different values ascending, and the number of each row's; by a table where whole numbers lie close together,
+    for sorting millions of them takes longer than all the rest."""
+    least, most = (int(values.min()), int(values.max())) if values.dtype.kind in "iu" and values.size else (0, 0)
+    if values.dtype.kind not in "iu" or not values.size or most - least > 2 * values.size + 1000:
+        return np.unique(values, return_inverse=True)
     away = (values - least).astype(np.int32)
-    first = np.full(most - least + 1, -1, dtype=np.intp)
-    first[away[::-1]] = np.arange(values.size - 1, -1, -1)  # the last one written is the first of the rows
-    there = np.flatnonzero(first >= 0)
-    number = np.empty(first.size, dtype=np.int32)
+    seen = np.zeros(most - least + 1, dtype=np.bool_)
+    seen[away] = True
+    there = np.flatnonzero(seen)
+    number = np.empty(seen.size, dtype=np.int32)
     number[there] = np.arange(there.size, dtype=np.int32)
-    return there + least, first[there], number[away]
+    return there + least, number[away]
+
+
+def first_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Where each of so many codes, all of which are there, comes first."""
+    found = np.empty(count, dtype=np.intp)
+    found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one written is the first of the rows
+    return found

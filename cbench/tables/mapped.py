@@ -18,20 +18,31 @@ from numpy.typing import NDArray
 
 from cbench.stats.trials import Codes, Flags, Trials, Values
 from cbench.tables import read
-from cbench.tables.columns import UNTIMED, Column, ColumnError, Columns, coded, named, numbers_of, orders_of, unique
+from cbench.tables.columns import (
+    UNTIMED,
+    Column,
+    ColumnError,
+    Columns,
+    coded,
+    first_rows,
+    named,
+    numbers_of,
+    orders_of,
+    unique,
+)
 from cbench.tables.parquet_set import BATCH, ParquetSet
 from quiet import UsageError
 
 IN_MEMORY = 15_000_000
 """Tables with more rows are analyzed out of core: with run and position 15 million rows take about 2 GB in memory."""
 RELEASE = 4 * BATCH
-"""After so many rows the memory of the file's pages is released."""
+"""The number of rows after which the memory of the file's pages is released."""
 NO_POSITIONS = (
     "{rows:,} rows are analyzed out of core, without the column position: positions, first trials and predecessors are "
     "not analyzed; give fewer rows to analyze them"
 )
 Progress = Callable[[str, int, int], None]
-"""What is done, and how much of it out of how much."""
+"""A report of progress: the step, how much of it is done, out of how much."""
 WIDTH = 1 << 20
 """Above the number of metrics."""
 
@@ -114,12 +125,13 @@ class _RunRanks:
         if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
             if column.dtype.kind == "f" and np.isnan(column).any():
                 raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
-            found, _, codes = unique(column)
+            found, codes = unique(column)
             names = [float(each) for each in found.tolist()]
         else:
             run = coded("run", column)
             names, codes = run.names, run.codes
-        keys, first, codes = unique(codes.astype(np.int64) * 2 + random)
+        keys, codes = unique(codes.astype(np.int64) * 2 + random)
+        first = first_rows(codes, keys.size)
         return [(names[key // 2], bool(key % 2)) for key in keys.tolist()], first, codes
 
 
@@ -181,7 +193,7 @@ def _scan(
 
 @dataclass(slots=True)
 class _Count:
-    """What the first scan finds: names, runs, and the rows of each series by its number of test and metric."""
+    """The results of the first scan: names, runs, and the rows of each series by its number of test and metric."""
 
     with_runs: bool
     tests: _Names = field(default_factory=_Names)
@@ -255,7 +267,7 @@ class _Room:
     random: Flags
 
     def release(self) -> None:
-        """Unmap the pages; what was written stays in the file."""
+        """Unmap the pages; their content stays in the file."""
         self.file.madvise(mmap.MADV_DONTNEED)
 
     @classmethod

@@ -64,7 +64,7 @@ def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
 
 
 def line_of(path: Path, row: int) -> int:
-    """Where a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
+    """The line on which a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         next(itertools.islice((each for each in reader if each), row + 1, None), None)
@@ -173,7 +173,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 @contextmanager
 def frugal(arrow: Any) -> Iterator[None]:
-    """With the C library's memory: pyarrow's own allocator keeps much of what was freed."""
+    """Use the C library's allocator: pyarrow's own keeps much of its freed memory."""
     before = arrow.default_memory_pool()
     arrow.set_memory_pool(arrow.system_memory_pool())
     try:

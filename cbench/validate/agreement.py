@@ -23,7 +23,7 @@ LIMITS = 1.96
 WELCH = "t (Welch)"
 
 LOGARITHMS = 700.0
-"""What lies beyond is no number of 64 bits."""
+"""Logarithms beyond this have no number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ DROP = 0.5
 """A CPU metric below this share of its median is far below: work that is fixed is not halved by chance."""
 
 NORMAL_IQRS = 3.0
-"""Elapsed times within so many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
+"""Elapsed times within this many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
 
 TOLERANCE = 0.01
 """Medians that differ by a larger share are not the same."""
@@ -153,7 +153,7 @@ def _alike(*rows: ArrayLike) -> list[Values]:
 
 
 def _missing(*rows: Values) -> str | None:
-    """Why no verdict is possible."""
+    """The reason why no verdict is possible."""
     if not rows[0].size:
         return "there are no readings"
     return next((words for row in rows if (words := no_numbers(row))), None)

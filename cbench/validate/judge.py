@@ -59,7 +59,7 @@ Whatever else runs makes an etalon end late and never early, so by a host's cloc
 AGREE = 0.05
 """CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
 START_S = 0.01
-"""What starting a command may take: `wall` has it, `perf-elapsed` has not."""
+"""The most time that starting a command may take: `wall` has it, `perf-elapsed` has not."""
 BOTH = "user + sys"
 CPU = (TASK_CLOCK, CPU_CLOCK)
 COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
@@ -170,7 +170,7 @@ def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list
 
 
 def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[AgreementResult]:
-    """Of instruments that should say the same: of the same trials, and of sampled ones with those that are not."""
+    """The agreement of instruments that should match: in the same trials, and sampled ones with those that are not."""
 
     def compared(
         first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool

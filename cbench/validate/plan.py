@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 
 from cbench.study.instruments import registry as instruments
 from cbench.study.instruments.instrument import SAMPLES, SYS, USER, WALL, HostInstrument
@@ -58,13 +60,13 @@ class ValidateOptions:
 
     @property
     def plans(self) -> bool:
-        """Whether any of them says what is measured."""
+        """Whether any of them selects measurements."""
         return self != ValidateOptions(self.data, run=self.run)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationFacts:
-    """What a validation was made of. `etalon_s`: what the etalon waits for; `clocksource`: the kernel's, or ""."""
+    """The setup of a validation. `etalon_s`: what the etalon waits for; `clocksource`: the kernel's, or ""."""
 
     instruments: tuple[HostInstrument, ...]
     etalon_s: float
@@ -100,8 +102,18 @@ def text(options: ValidateOptions) -> str:
     )
 
 
+def duration(source: str) -> str:
+    """How long a validation takes, as far as that is known before its first trial."""
+    study = tomllib.loads(source)
+    samples, tests = study["study"]["repetitions"], [each["name"] for each in study["test"]]
+    etalons = samples * sum(name.split()[0] == ETALON for name in tests)
+    known = timedelta(seconds=round(etalons * about(source).etalon_s))
+    least = f" at least {known}, for the etalon alone;" if etalons else ""
+    return f"{samples * len(tests):,} trials:{least} the time left is shown from the end of the first trial on"
+
+
 def about(source: str) -> ValidationFacts:
-    """What a study's text says of the validation. Raises UsageError for the text of another study."""
+    """Read the setup from a study's text. Raises UsageError for the text of another study."""
     line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
     if line is None:
         raise UsageError("is no validation, but another study; choose another name (-o)")
@@ -119,7 +131,7 @@ def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[st
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
-    """Of trials: "" read all that does not disturb, the others are sampled."""
+    """The kinds of trials: "" read all that does not disturb, the others are sampled."""
     sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
     plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]
@@ -151,7 +163,7 @@ def test_name(workload: str, kind: str) -> str:
 
 
 def metric_name(read: str) -> str:
-    """Of an instrument, as a name that a study's file may have."""
+    """The name of an instrument, valid in a study's file."""
     return read.replace(":", "-")
 
 

@@ -10,7 +10,7 @@ from cbench.study.instruments.instrument import HostInstrument
 from cbench.study.records import TestFailure
 
 Ends = tuple[float, float] | None
-"""Of an interval, None where there is none."""
+"""The ends of an interval, None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class OfWorkload:
-    """What is about a workload by one kind of trials, "" for those that are not sampled."""
+    """The results of a workload by one kind of trials, "" for those that are not sampled."""
 
     workload: str
     kind: str

@@ -44,19 +44,20 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     file = data.with_suffix(".toml")
     text = plan.text(options)
     if file == data or (file.exists() and file.read_text(errors="replace") != text):
-        raise UsageError(f"{file}: is there already, and another study's; choose another name (-o)")
+        raise UsageError(f"{file}: exists already and belongs to another study; choose another name (-o)")
     try:
         file.write_text(text)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
+    tell(plan.duration(text))
     tell(f"{file} written: what is measured; the store is {data}")
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 
 
 def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
-    """Run what is left of it."""
+    """Run the rest of it."""
     if not is_store(data):
-        raise UsageError(f"{data}: is there already and is no store; choose another name (-o)")
+        raise UsageError(f"{data}: exists already and is not a store; choose another name (-o)")
     with StudyStore.open(data) as store:
         header, runs = store.header(), store.runs()
     try:
@@ -64,7 +65,7 @@ def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     except UsageError as error:
         raise UsageError(f"{data}: {error}") from None
     if options.plans and plan.text(options) != header.source:
-        raise UsageError(f"{data}: was begun with other options: leave them out to go on with it, or choose another -o")
+        raise UsageError(f"{data}: was begun with other options: omit them to resume it, or choose another -o")
     if options.run and not all(run.over for run in runs):
         lifecycle.ResumeStudy(str(data)).run(show, _again(data))
 

@@ -12,11 +12,11 @@ from cbench.validate.result import MetricSummary, ValidationResult
 
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
-"""Of metrics; clocks after them, and shown for the etalon alone."""
+"""The order of metrics; clocks come after them, and are shown for the etalon alone."""
 
 
 def validation(result: ValidationResult) -> None:
-    """The verdict, what the instruments resolve, then each workload's metrics."""
+    """The verdict, the resolution of the instruments, then each workload's metrics."""
     console = table_console(160)
     for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)

@@ -6,11 +6,11 @@ from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
-"""Work whose coefficient of variation is so many times the etalon's varies by itself."""
+"""Work whose coefficient of variation is this many times the etalon's varies by itself."""
 
 
 def verdict(result: ValidationResult) -> list[str]:
-    """The answer first, then why, then what is missing."""
+    """The answer first, then the reasons, then the missing instruments."""
     return [
         _answer(result),
         *_faults(result),
@@ -73,7 +73,7 @@ def _steady(result: ValidationResult) -> list[str]:
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:
-    """Of the work alone, by the clock that the etalon waits for."""
+    """The coefficient of variation of the work alone, by the clock that the etalon waits for."""
     raw = workload.metrics.get("raw_s")
     return None if raw is None else raw.cv_pct
 
@@ -95,7 +95,7 @@ def _lost(result: ValidationResult) -> list[str]:
 
 
 def _rest(result: ValidationResult) -> list[str]:
-    said = [f"{each.read} is not to be had: {each.missing}." for each in result.instruments if each.missing]
+    said = [f"{each.read} is unavailable: {each.missing}." for each in result.instruments if each.missing]
     if result.trials_failed:
         said.append(f"{result.trials_failed:,} trials failed.")
         said += [f"{each.test}: {each.reason}." for each in result.failures[:MOST]]

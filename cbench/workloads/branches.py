@@ -1,4 +1,4 @@
-"""Branch patterns: what the predictor makes of them.
+"""Branch patterns for the branch predictor.
 
 The random pattern is the top bit of G. Marsaglia's xorshift64 (Journal of Statistical Software 8, 2003).
 """
@@ -30,7 +30,7 @@ def outcomes(pattern: int, period: int) -> Iterator[bool]:
 
 
 def branch_expected(params: Params) -> int:
-    """What the two ways, x + 3 and x xor 5, have made of 0."""
+    """The expected result of the two ways, x + 3 and x xor 5, from 0."""
     x = 0
     for taken in islice(outcomes(params["pattern"], params["period"]), params["n"]):
         x = x + 3 if taken else x ^ 5

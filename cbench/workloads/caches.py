@@ -39,7 +39,7 @@ def cycle(count: int) -> list[int]:
 
 
 def chase_expected(params: Params) -> int | None:
-    """Where n steps from the first link lead (whole rounds change nothing); None for more than MOST_LINKS."""
+    """The link that n steps from the first lead to (whole rounds change nothing); None for more than MOST_LINKS."""
     count = params["size"] // params["stride"]
     if count > MOST_LINKS:
         return None
@@ -64,7 +64,7 @@ STREAM_PARAMETERS = (
 
 
 def probed(params: Params, kernel: Callable[[int, int], int]) -> int:
-    """What the probes of a result add up to, `kernel` having been given the elements of a and b."""
+    """The sum of the probes of a result; `kernel` gets the elements of a and b."""
     last = params["size"] // DOUBLE - 1
     places = [number * last // (PROBES - 1) for number in range(PROBES)]
     return sum((k + 1) * kernel(1 + i % 1021, 2 + i % 509) for k, i in enumerate(places))

@@ -61,7 +61,7 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
 
 
 def begin(path: str) -> None:
-    """Start it in the background; returns when it can be asked."""
+    """Start it in the background; returns when it accepts connections."""
     Path(path).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     try:
@@ -87,7 +87,7 @@ def begin(path: str) -> None:
 
 
 def _serve(listening: socket.socket, pid: int) -> bool:
-    """One trial, from its beginning to its end; whether more may come."""
+    """Serve one trial, from its beginning to its end; returns whether more may come."""
     connection = listening.accept()[0]
     with connection:
         request = connection.recv(64)
@@ -110,7 +110,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def end(path: str) -> None:
-    """End it. What is not there is no error."""
+    """End it. Idempotent."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.sendall(END)

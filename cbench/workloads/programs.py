@@ -38,7 +38,7 @@ Made = dict[str, Any]
 
 
 class WrongResult(QuietError):
-    """The workload has not done what it should have; the text says what."""
+    """The workload did not do its work; the text says why."""
 
     exit_code = 1
 
@@ -89,7 +89,7 @@ def _share(params: Mapping[str, int]) -> int:
 
 
 def copy(blocks: int, mib: int) -> Made:
-    """Random blocks, each full and unlike the others."""
+    """Random blocks, each complete and different from the others."""
     block, seen = bytearray(mib << 20), set[bytes]()
 
     def work() -> int:
@@ -115,7 +115,7 @@ def etalon(ms: int) -> Made:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
-    """What it returns, and its time by every clock: all of them are read in the same order before and after."""
+    """The returned value, and its time by every clock: all of them are read in the same order before and after."""
     before = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
     before_ticks = ticks()
     result = work()
@@ -142,7 +142,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of them. Raises UsageError for what it does not know, WrongResult for a wrong result."""
+    """Run one of them. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)

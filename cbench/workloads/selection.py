@@ -15,7 +15,7 @@ MEMORY_SHARE = 0.8
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
-    """Built-in workloads by name, and the user's own; UsageError for what is neither."""
+    """Built-in workloads by name, and the user's own; UsageError for other names."""
     names = list(dict.fromkeys(texts))
     builtin = {text: registry.find(text) for text in names if not user_code.is_user_code(text)}
     return [builtin[text] if text in builtin else user_code.load(text, cache, tell) for text in names]
@@ -34,7 +34,7 @@ def check_memory(workload: Workload, params: Params) -> None:
 def select(
     texts: Iterable[str], settings: Params, quick: bool, cache: Path, tell: Callable[[str], None]
 ) -> tuple[Sequence[Workload], Sequence[Params]]:
-    """The workloads and the parameters of each. UsageError for what cannot be measured."""
+    """The workloads and the parameters of each. UsageError for unknown ones."""
     chosen = find(texts, cache, tell)
     registry.check_settings(chosen, settings)
     params = [registry.parameters(workload, settings, quick) for workload in chosen]

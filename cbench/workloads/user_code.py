@@ -59,7 +59,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
 
 
 def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
-    """The user's function as a workload; the worker finds out whether it is there."""
+    """The user's function as a workload; the worker checks that it exists."""
     path, function = split(text)
     library = compiled(path, cache, tell) if path.suffix == ".c" else path
     return Workload(

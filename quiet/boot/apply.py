@@ -55,9 +55,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             try:
                 _back(host, disk, record)
             except OSError as second:
-                raise Incomplete(
-                    f"{_reason(error)}; {_reason(second)}: mend it, then run `quiet boot remove`"
-                ) from None
+                raise Incomplete(f"{_reason(error)}; {_reason(second)}: fix it, then run `quiet boot remove`") from None
             raise Refused(f"{_reason(error)}; every file was restored") from None
         for entry in record.generated:
             entry.after = disk.data(entry.path)
@@ -75,7 +73,7 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """Generated files as they were before our first apply, unless another program has written them since.
+    """Restore generated files to their state before our first apply, unless another program has written them since.
 
     An apply that was killed does not know their content after it: the content before it counts.
     """
@@ -113,7 +111,7 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
 
 
 def _back(host: Host, disk: Disk, record: BootRecord) -> None:
-    """After a command that failed: files and generated files as they were before it."""
+    """After a failed command, restore files and generated files to their state before it."""
     for entry in (*record.files, *record.generated):
         if entry.how == THERE:
             continue
@@ -136,12 +134,12 @@ def remove(host: Host) -> BootReceipt:
             records.sweep(disk)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again when it is mended") from None
+            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again once it is fixed") from None
         return BootReceipt()
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Without a record (it was deleted) the marks still show what is ours."""
+    """Without a record (it was deleted), the marks still show our part."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
@@ -219,7 +217,7 @@ def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]
         if rest != saved.data:
             disk.clean(path)
             disk.save(path, rest, saved)
-            changed.append((path, "it came after apply, with our words: only these were taken out"))
+            changed.append((path, "it was created after apply, with our words: only these were removed"))
     return tuple(changed)
 
 
@@ -242,11 +240,11 @@ def _generated_back(
         elif now is None:
             conflicts.append((entry.path, "it was deleted after the apply; it stays deleted"))
         elif failure:
-            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: mend it and run boot remove again")
+            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: fix it, run `quiet boot remove`")
         else:
             conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
     if failure and not known.generated:
-        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again when it is mended")
+        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again once it is fixed")
     return tuple(conflicts)
 
 

@@ -1,4 +1,4 @@
-"""Where the running kernel's image and initrd lie: distributions name them differently.
+"""Find the running kernel's image and initrd: distributions name them differently.
 
 What the name does not say, the image may: kernel document arch/x86/boot (kernel_version). Neither of another kernel is
 taken: with the wrong drivers in the initrd there is no root file system.
@@ -53,7 +53,7 @@ def kernel(facts: Facts) -> str:
     reader = facts.reader
     release = _running(reader)
     if not release:
-        raise Refused("what the running kernel is called is not known here; give its image with --kernel FILE")
+        raise Refused("the name of the running kernel is not known here; give its image with --kernel FILE")
     booted = _booted(facts) or _beside_initrd(facts)  # then no other one was started
     guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
@@ -101,7 +101,7 @@ def _check_none(facts: Facts, image: str, plain: bool) -> None:
     there = [f"/boot/{name}" for name in facts.reader.names("/boot") if name.startswith("init")]
     if (given := line.of("initrd")) or (there and not plain):
         why = f"the running kernel was given {given[-1]}" if given else f"{there[0]} is there"
-        raise Refused(f"which initrd goes with {image} is not clear, and {why}; say --initrd FILE, or '' for none")
+        raise Refused(f"the initrd of {image} is not clear, and {why}; give --initrd FILE, or '' for none")
 
 
 def _running(reader: Reader) -> str:

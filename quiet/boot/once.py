@@ -41,9 +41,9 @@ _NO_INITRAMFS = 4  # include/uapi/linux/kexec.h
 _REBOOT_KEXEC = 0x45584543  # include/uapi/linux/reboot.h
 _WHY = {
     errno.EPERM: "the kernel does not permit it: it needs root, and neither lockdown nor kexec_load_disabled",
-    errno.EKEYREJECTED: "the kernel's image is not signed by a key that this kernel trusts, which lockdown asks for",
+    errno.EKEYREJECTED: "the kernel's image is not signed by a key that this kernel trusts, which lockdown requires",
     errno.ENOKEY: "the kernel's image is signed by a key that this kernel does not know, and lockdown asks for one",
-    errno.ENOEXEC: "the kernel does not take this image; kexec-tools may know its format: install them",
+    errno.ENOEXEC: "the kernel rejects this image; kexec-tools may know its format: install them",
     errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; kexec-tools may do without it: install them",
     errno.EBUSY: "another kexec is being loaded right now",
 }
@@ -109,7 +109,7 @@ def _signed(reader: Reader) -> bool:
 
 
 def _running(reader: Reader, facts: Facts) -> CommandLine:
-    """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
+    """The running line without the words of an earlier `boot apply`; otherwise another choice would only add to it."""
     line = parse(facts.command_line)
     known = load_record(reader)
     if known and set(known.add) <= set(line.words):
@@ -127,7 +127,7 @@ def load(host: Host, once: Once) -> None:
     except OSError as error:
         raise Refused(f"{once.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
     if host.text("/sys/kernel/kexec_loaded") == "0":
-        raise Refused(f"{once.kernel} could not be loaded: the kernel took it without a word and does not show it")
+        raise Refused(f"{once.kernel} could not be loaded: the kernel accepted it but does not report it")
 
 
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:

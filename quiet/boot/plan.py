@@ -26,7 +26,7 @@ class BootRequest:
 
     @property
     def source(self) -> str:
-        """Where the parameters are written, for errors."""
+        """The file in which the parameters are written, for errors."""
         return f"profile {self.profile}: key 'boot.wanted'"
 
     def words(self, facts: Facts) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class BootRequest:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file as it is and as it is to be (None: not there)."""
+    """The present and the wanted state of a file (None: absent)."""
 
     path: str
     current: bytes | None
@@ -72,7 +72,7 @@ class BootPlan:
 
     @property
     def settled(self) -> bool:
-        """Whether everything is as apply would make it."""
+        """Whether apply would change nothing."""
         if self.files:
             return False
         if self.record is None:
@@ -81,7 +81,7 @@ class BootPlan:
 
 
 def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
-    """Look and compare. Raises UsageError for a wrong request, Refused when there is no boot loader.
+    """Read and compare. Raises UsageError for a wrong request, Refused if there is no boot loader.
 
     `loader`: the name that --loader gives.
     """

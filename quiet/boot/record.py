@@ -55,7 +55,7 @@ class BootRecord:
     undo: tuple[Command, ...] = ()
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without what we did to it: the original one, or the current one without our part."""
+        """A file's content without our changes: the original one, or the current one without our part."""
         entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
         if entry is None or entry.how == THERE:
             return data
@@ -97,7 +97,7 @@ class BootRecord:
 
 
 class _Pair(NamedTuple):
-    """A line as found and as we made it."""
+    """The original line and our version of it."""
 
     old: str
     new: str
@@ -190,7 +190,7 @@ def forget(disk: Disk, record: BootRecord) -> None:
 
 
 def sweep(disk: Disk) -> None:
-    """Remove what an apply left that was killed before its record was whole: nothing else had been changed then."""
+    """Remove the partial record of a killed apply: nothing else had been changed then."""
     disk.clean(BOOT_FILE)
     disk.remove_folder(HOME)
 

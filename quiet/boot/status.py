@@ -10,7 +10,7 @@ from quiet.host.reader import Reader
 
 
 class BootStatus(NamedTuple):
-    """Of the record of an apply; every field is None when only root can read it."""
+    """The record of an apply; every field is None if only root can read it."""
 
     profile: str | None = None
     cpus: str | None = None

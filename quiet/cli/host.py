@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def status(root: str = "/", as_json: bool = False) -> int:
-    """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
+    """This host: its CPUs, its capabilities, and whether a profile is applied."""
     from quiet.boot import status as boot_status
     from quiet.console import emit_json
     from quiet.host import queue

@@ -1,4 +1,4 @@
-"""The JSON of `quiet`: from typed results to what is printed. These keys do not change.
+"""The JSON of `quiet`, from typed results. These keys do not change.
 
 Most results have fields that are named as their keys (to_json); the functions here are for those that differ.
 """
@@ -40,7 +40,7 @@ Json = dict[str, JsonValue]
 def to_json(value: object) -> JsonValue:
     """A result as JSON: its fields are the keys, sets of CPUs become lists in the kernel's notation.
 
-    Raises TypeError for what has no JSON form.
+    Raises TypeError for a value without a JSON form.
     """
     if isinstance(value, Nanoseconds):
         return round(value)

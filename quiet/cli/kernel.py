@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Which options of the fragments the kernel has, and what each missing one costs. Exit 0 when all are there.
+    """Check which options of the fragments the kernel has, and what each missing one costs. Exit 0 if it has all.
 
     `file`: another kernel's configuration instead of the running kernel's.
     """

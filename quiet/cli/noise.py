@@ -19,7 +19,7 @@ def verify(
     texts: NoiseTexts | None = None,
     as_json: bool = False,
 ) -> int:
-    """Do the settings still hold, and who interrupts the isolated CPUs? Exit 0 when quiet, 1 when not.
+    """Check whether the settings still hold, and what interrupts the isolated CPUs. Exit 0 if quiet, 1 if not.
 
     `texts`: the options of the measuring as given; a duration of 0 leaves it out.
     """
@@ -64,7 +64,7 @@ def verify_plain(
 
 
 def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Who interrupts these CPUs, how often and for how long? Exit 0, or 1 when a budget is exceeded."""
+    """Report what interrupts these CPUs, how often and for how long. Exit 0, or 1 if a budget is exceeded."""
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
 
@@ -112,7 +112,7 @@ def _cpus(text: str) -> CpuSet:
 
 
 def _save(measured: NoiseResult, options: NoiseOptions) -> None:
-    """Save the timeline, before anything is printed to a reader that may have gone."""
+    """Save the timeline before printing to a pipe that may be closed."""
     if options.timeline and measured.timeline:
         save(options.timeline, measured.timeline, "--timeline")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from quiet.console import one_line
 from quiet.errors import UsageError
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
     """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
-    from quiet.run import front, report
+    from quiet.run import front
 
-    limits = report.limits(own)
+    limited = (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
+    judge = _judge(own) if limited else None
     lingers = options.linger_s
     command = _contained(command, own)
     options = options._replace(
         profile=_absolute(options.profile),
         pinned=commands.pins_itself(command)[:200],
-        observe=report.wanted(own),
-        trace=report.traced(own),
+        observe=limited or not own.quiet_report,
+        trace=limited,  # for names and lengths; setting up kernel tracing takes longer than a short run
     )
     events = front.RunEvents(_waiting, _ready, lambda ended: _ended(ended, lingers))
     code, ended = front.run(options, own.as_user, command, events)
@@ -36,7 +37,15 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
     if not own.quiet_report:
         for line in ended.lines:
             note(line)
-    return report.judged(own, limits, ended, command, code, note)
+    return judge(ended, command, code) if judge else code
+
+
+def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
+    """The report's writer, which makes the exit code of a run with limits. Raises UsageError for wrong options."""
+    from quiet.run import report
+
+    limits = report.limits(own)
+    return lambda ended, command, code: report.judged(own, limits, ended, command, code, note)
 
 
 def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
@@ -66,7 +75,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
 
 
 def helper() -> int:
-    """What `quiet run` starts with sudo."""
+    """The helper that `quiet run` starts with sudo."""
     from quiet.run import entry
 
     return entry.run_helper()

@@ -11,7 +11,7 @@ from quiet.errors import UsageError, did_you_mean
 def plan(
     profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False, every: bool = False
 ) -> int:
-    """What apply would change; `every`: the list of changes and skips. Writes nothing, needs no root."""
+    """Show what apply would change; `every`: the list of changes and skips. Writes nothing, needs no root."""
     from quiet import cpulist
     from quiet.host.reader import Reader
     from quiet.settings import journal
@@ -79,11 +79,11 @@ def profiles(as_json: bool) -> int:
 
 
 def explain(name: str | None, as_json: bool) -> int:
-    """What a knob or kernel parameter does, why, and its document; without a name, the list of knobs."""
+    """Explain a knob or kernel parameter, with its reason and document; without a name, list the knobs."""
     from quiet.boot.parameters.registry import known
     from quiet.cli import json_output, text, text_boot
     from quiet.knobs.registry import BY_NAME, KNOBS
-    from quiet.noise.remedies import stopped_by
+    from quiet.noise.remedies.table import stopped_by
 
     if name is None:
         if as_json:

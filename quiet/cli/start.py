@@ -1,4 +1,4 @@
-"""Where `quiet` starts.
+"""The entry point of `quiet`.
 
 Loading Typer takes longer than a whole plan. The commands that scripts call again and again are therefore started
 without it when their options are plain; everything else, errors and help included, is Typer's.
@@ -10,9 +10,12 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
 from quiet.console import INTERRUPTED, emit, ended, enter
+
+TYPE_CHECKING = False  # as typing has it
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 FIRST_STEPS = """\
 quiet: Quiet this host for benchmarking, verify it, and restore every setting.
@@ -57,12 +60,14 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
         if name == argument or name not in ("json", *names) or (name != "json" and (not value or value[0] == "-")):
             return None
         options["as_json" if name == "json" else name] = value or True
+    from importlib import import_module
+
     command: Callable[..., int] = getattr(import_module(f"quiet.cli.{module}"), function)
     return lambda: command(**options)
 
 
 def _first_steps() -> int:
-    """`quiet` alone: no command is wrong usage, as with `--help` forgotten."""
+    """`quiet` without a command: print the first commands; wrong usage."""
     emit(FIRST_STEPS)
     return 2
 
@@ -70,22 +75,32 @@ def _first_steps() -> int:
 def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
     """`quiet run` with plain options and its command after "--"."""
     values: dict[str, str] = {}
+    silent = False
     words = iter(arguments)
     for word in words:
         if word == "--":
             break
-        if word not in ("--profile", "--cpus", "--linger"):
+        if word == "--quiet-report":
+            silent = True
+        elif word in ("--profile", "--cpus", "--linger"):
+            values[word[2:]] = next(words, "")
+        else:
             return None
-        values[word[2:]] = next(words, "")
     command = list(words)
     if not command or not all(values.values()):
         return None
     from quiet.cli import run
     from quiet.run.options import FrontOptions, RunRequest
 
-    linger = run.seconds(values.get("linger"), "--linger") or 0.0
-    options = RunRequest(values.get("profile", "bench"), values.get("cpus"), linger_s=linger)
-    return lambda: run.run(options, FrontOptions(), command)
+    def call() -> NoReturn:
+        linger = run.seconds(values.get("linger"), "--linger") or 0.0
+        options = RunRequest(values.get("profile", "bench"), values.get("cpus"), linger_s=linger)
+        code = run.run(options, FrontOptions(quiet_report=silent), command)
+        emit("")
+        sys.stderr.flush()
+        os._exit(code)  # the command has run and nothing is left to do; Python would unload itself first
+
+    return call
 
 
 def main() -> None:

@@ -56,7 +56,7 @@ def plan(result: BootPlan) -> None:
 
 
 def rows(items: Sequence[MergeRow]) -> None:
-    """Parameters by what becomes of them, with why each."""
+    """Parameters by their fate, each with its reason."""
     for action, title in _HEADINGS.items():
         group = [item for item in items if item.action == action]
         if not group:
@@ -129,9 +129,9 @@ def once(result: Once, loaded: bool, starting: bool) -> None:
     out()
     load, start = shlex.join(result.load) or "kexec_file_load(2)", shlex.join(result.start) or "reboot(2)"
     if starting:
-        out("loaded; **the new kernel starts now**. The boot after it is as ever: nothing on the disk was changed")
+        out("loaded; **the new kernel starts now**. The boot after it is unaffected: nothing on the disk was changed")
     elif loaded:
-        out(f"loaded; **{start}** starts it. The boot after it is as ever: nothing on the disk was changed")
+        out(f"loaded; **{start}** starts it. The boot after it is unaffected: nothing on the disk was changed")
     else:
         commands([result.load] if result.load else [], "to run")
         out(f"a recorded tree loads nothing; a host would run {load.partition(' ')[0]}, then {start}")

@@ -92,7 +92,7 @@ def _options(checked: KernelReport) -> str:
 
 
 def kernel(checked: KernelReport) -> None:
-    """The options that are there by fragment, then those that are missing and what that costs."""
+    """The present options by fragment, then the missing ones with their cost."""
     seen = checked.source or "no configuration found: derived from the files that the options create"
     out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
     fragments = dict.fromkeys(option.fragment for option in checked.options)
@@ -120,7 +120,7 @@ def _plain(option: OptionState) -> str:
 
 
 def record(done: RecordReceipt) -> None:
-    """The archive, and what is not in it."""
+    """The archive, and the data it omits."""
     out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in done.left_out or [
         "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are in"
@@ -135,7 +135,7 @@ def service_installed(done: ServiceReceipt) -> None:
     out(f"installed **{done.unit}**: profile {done.profile} after each boot, restored when it is stopped")
     _service_files(done)
     if done.ran:
-        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+        out("`systemctl start quiet` applies it now; `quiet remove-service` removes everything")
 
 
 def service_removed(done: ServiceReceipt) -> None:

@@ -1,4 +1,4 @@
-"""The short text of `quiet plan` and `quiet apply`: what a profile gains, what others notice, what needs a reboot."""
+"""The short text of `quiet plan` and `quiet apply`: gains, side effects, and settings that require a reboot."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _gained(changes: Iterable[Change], title: str, most: int) -> None:
 
 
 def _measured(names: Iterable[str]) -> str:
-    """The first effect that was measured of these knobs, in the order in which they are applied."""
+    """The first measured effect of these knobs, in the order in which they are applied."""
     for name in names:
         effect = measured_effect(BY_NAME[name])
         if effect and effect.removed:

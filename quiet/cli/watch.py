@@ -104,7 +104,7 @@ def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
         if not _SHORTEST_S <= seconds <= _LONGEST_S:  # nan is neither
             words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
-            raise UsageError(f"{option} {seconds:g}: looks have to be {words}")
+            raise UsageError(f"{option} {seconds:g}: checks have to be {words}")
     if request.duration is not None and not 0 < request.duration < float("inf"):
         raise UsageError(f"--duration {request.duration:g}: write seconds, such as 60; without it, it never ends")
     if request.cpus is not None and not request.cpus.strip():
@@ -137,7 +137,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
 
 
 def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
-    """The counting of interruptions, or what stands in its way. A history is kept where that is possible."""
+    """Count interruptions, or report the obstacle. A history is kept if possible."""
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader
     from quiet.watch import events
@@ -164,7 +164,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
 
 
 def _history(since: str | None, cpu: int | None, store: str | None, as_json: bool) -> int:
-    """What the history has recorded: a table by cause."""
+    """Print the recorded history: a table by cause."""
     from quiet.cli import json_output, text
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader

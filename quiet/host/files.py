@@ -23,7 +23,7 @@ class Files(Reader):
             os.close(fd)
 
     def answer(self, name: str, value: str) -> None:
-        """Change what a recorded tree has as the kernel's answer."""
+        """Change a recorded tree's stand-in for the kernel's answer."""
         self.write(f"{ANSWERS}/{name}", value)
 
     def mkdir(self, path: str) -> None:
@@ -37,7 +37,7 @@ class Files(Reader):
             os.symlink(to, place)
 
     def create(self, path: str, text: str) -> None:
-        """Make a file, whole or not at all; one that is there is replaced."""
+        """Create or replace a file atomically."""
         with self.place(path, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):

@@ -105,7 +105,7 @@ class Holder(Files):
         return device
 
     def _holders(self, name: str) -> list[int]:
-        """Known by what they say of themselves and by the device that is their output."""
+        """Identified by their command line and by the device that is their output."""
         return [pid for pid in Reader().numbered("/proc") if self._holds(pid, name)]
 
     def _holds(self, pid: int, name: str) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quiet.errors import Refused
+from quiet.host import FOLDER as FOLDER  # noqa: PLC0414 - exported
 from quiet.host.reader import Reader
 
-FOLDER = "/run/quiet"  # /run ends with the boot, as the state it describes does
 HOME = "/var/lib/quiet"  # survives a reboot
 BOOT_FILE = f"{HOME}/boot.json"  # the record of `quiet boot apply`
 _LOCK = f"{FOLDER}/lock"
@@ -21,7 +21,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @contextmanager
 def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
-    """Hold the host's lock: one apply or restore at a time, waiting `patience` seconds for it.
+    """Hold the host's lock: one apply or restore at a time; wait up to `patience` seconds.
 
     Raises Refused when it stays taken, or is not permitted.
     """

@@ -24,7 +24,7 @@ class PerfCounter:
     """One counter, counting from now on. Raises OSError when the kernel does not permit or have it."""
 
     def __init__(self, kind: int, config: int, *, cpu: int = -1, pid: int = -1, user_only: bool = False) -> None:
-        """Of a CPU, or of a task `pid` with the children that it starts from now on."""
+        """Count on a CPU, or for a task `pid` with the children that it starts from now on."""
         import ctypes
 
         number = _SYSCALL.get(os.uname().machine)

@@ -16,7 +16,7 @@ class Programs(Files):
     _units: dict[str, tuple[str, str]] | None = None
 
     def run(self, *command: str, seconds: float = 600) -> str:
-        """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
+        """Run a program to its end and return its output; OSError if it fails, times out or does not exist."""
         import subprocess  # seldom needed, and slow to load
 
         self._only_live()
@@ -37,7 +37,7 @@ class Programs(Files):
         return done.stdout
 
     def systemctl(self, *args: str) -> str:
-        """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
+        """Run systemctl to its end and return its output; OSError if it fails or does not exist."""
         self._units = None  # it may change them
         return self.run("systemctl", *args, seconds=120)
 

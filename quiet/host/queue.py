@@ -48,7 +48,7 @@ class Ticket(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a run stands: who is on the CPUs (None: nobody yet), and how many others are before it."""
+    """A run's place in the queue: who is on the CPUs (None: no run yet), and how many others are before it."""
 
     holder: Ticket | None
     ahead: int
@@ -67,7 +67,7 @@ def queue(reader: Reader) -> list[Ticket]:
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket on the CPUs that a process, or one above it, has taken: its run may use them too."""
+    """The ticket on the CPUs of a process or its ancestors: its run may use them too."""
     owners = {ticket.pid: ticket for ticket in queue(reader) if ticket.running and ticket.pid}
     for _ in range(_ANCESTORS):
         if pid in owners or pid < 2:
@@ -98,7 +98,7 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn. `wait` waits so long and returns False to give up. False when that or the limit came."""
+        """Wait for the turn. `wait(seconds)` returns False to give up. Returns False then, or after the limit."""
         end = None if limit_s is None else time.monotonic() + limit_s
         while True:
             position = self._position()
@@ -165,7 +165,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
 
 
 def _remove_dead(host: Files) -> None:
-    """Remove the tickets that killed runs have left, where this user may."""
+    """Remove the tickets of killed runs, if this user may."""
     for name in host.names(QUEUE):
         if _NAME.fullmatch(name) and _read(host, name) is None:
             with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ def _remove_dead(host: Files) -> None:
 
 
 def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
-    """The time of a ticket and what is in it; None for what is none, or not valid any more."""
+    """The time of a ticket and its content; None if it is not a ticket, or no longer valid."""
     if not _NAME.fullmatch(name):
         return None
     try:
@@ -237,7 +237,7 @@ def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: 
 
 
 def refusal(reader: Reader) -> str:
-    """Why a run that does not wait, or not any longer, is refused."""
+    """The reason why a run that does not wait, or no longer, is refused."""
     holder = next((ticket for ticket in queue(reader) if ticket.running), None)
     return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
 

@@ -94,7 +94,7 @@ class Reader(Root):
         return found
 
     def held(self, name: str) -> str | None:
-        """The value that a process holds in /dev/NAME for us (Host.hold); None when there is none, or none any more."""
+        """The value that a process holds in /dev/NAME for us (Host.hold); None if there is no such process."""
         import fcntl
 
         try:
@@ -112,7 +112,7 @@ class Reader(Root):
             os.close(fd)
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to; None when it is none."""
+        """The target of a symbolic link; None if it is none."""
         try:
             with self.place(path, follow=False) as place:
                 return os.readlink(place)
@@ -120,7 +120,7 @@ class Reader(Root):
             return None
 
     def pin(self, path: str) -> int:
-        """A descriptor that reads nothing and keeps the file's name in the kernel's memory; -1 when it is not there."""
+        """A descriptor that only keeps the file's name in the kernel's memory; -1 if the file does not exist."""
         try:
             with self.place(path) as place:
                 return os.open(place, os.O_PATH | os.O_CLOEXEC)
@@ -128,7 +128,7 @@ class Reader(Root):
             return -1
 
     def inode(self, path: str) -> int:
-        """The number of a file or folder, which in sysfs no other one gets again; 0 when it is not there."""
+        """The inode number of a file or folder, which sysfs does not reuse; 0 if it does not exist."""
         try:
             return self.stat(path).st_ino
         except OSError:
@@ -162,7 +162,7 @@ class Reader(Root):
             return False
 
     def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
-        """An answer of the kernel that no file gives; a recorded tree has it as one (ANSWERS/NAME)."""
+        """An answer of the kernel that is not in a file; a recorded tree has it in ANSWERS/NAME."""
         return ask() if self.live else self.text(f"{ANSWERS}/{name}")
 
     def writable(self, path: str) -> bool:

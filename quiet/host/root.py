@@ -106,7 +106,7 @@ class Root:
             os.close(fd)
 
     def _inside(self, path: str) -> int:
-        """A descriptor (O_PATH) of what a path leads to inside the tree."""
+        """A descriptor (O_PATH) of a path's target inside the tree."""
         if self._fd < 0:
             self._fd = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         call, last_error = _openat2()

@@ -1,4 +1,4 @@
-"""Which options of the fragments a kernel has: by its configuration, else by the files that they bring."""
+"""Check a kernel for the options of the fragments: by its configuration, else by the files that they bring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""In a recording: evidence of the options was looked for. Without it, a file that is not recorded may yet exist."""
+"""In a recording: marks that evidence of the options was recorded. Without it, an unrecorded file may exist."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 

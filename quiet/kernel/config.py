@@ -1,4 +1,4 @@
-"""The configuration of a kernel: where it is found, and what is in it.
+"""The configuration of a kernel: its location and content.
 
 The kernel itself offers it where CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
 """
@@ -18,19 +18,19 @@ _ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
 
 
 class Config(NamedTuple):
-    """A kernel's options. `source` is the file that they were read from, "" when there was none."""
+    """A kernel's options. `source`: the file that they were read from, "" if there is none."""
 
     source: str
     values: Mapping[str, str] = {}
 
     @property
     def architecture(self) -> str:
-        """ "x86", "arm64", or "" for what no fragment names."""
+        """ "x86", "arm64", or "" for an architecture that no fragment names."""
         return next((name for option, name in _ARCHITECTURES.items() if self.values.get(option) == "y"), "")
 
 
 def running(reader: Reader) -> Config:
-    """The running kernel's: from itself, else from the file that its distribution installs beside it."""
+    """The running kernel's configuration: from itself, else from the file that its distribution installs."""
     version = reader.text("/proc/sys/kernel/osrelease") or ""
     for path in (
         "/proc/config.gz",
@@ -57,7 +57,7 @@ def of_file(path: str) -> Config:
 
 
 def parse(text: str) -> dict[str, str]:
-    """{"CONFIG_SMP": "y", ...}; "n" for what is not set."""
+    """{"CONFIG_SMP": "y", ...}; "n" if an option is not set."""
     return {name or off: value if name else "n" for name, value, off in _LINE.findall(text)}
 
 

@@ -38,7 +38,7 @@ def _policies(context: RuleContext) -> list[int]:
 
 
 def _none(context: RuleContext) -> Iterator[Skip]:
-    """Why there is nothing to set, when there is not."""
+    """The reason why there is nothing to set, if so."""
     if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
     elif not _policies(context):
@@ -58,7 +58,7 @@ def _performance(name: str, choices: str) -> Rule:
 
 
 def _preference(context: RuleContext) -> RuleResult:
-    """First what has amd-pstate choose the preference by the power source, and refuse all others (Linux 7.1)."""
+    """First the switch that makes amd-pstate choose the preference by power source and refuse others (Linux 7.1)."""
     if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
         why = "the driver changes the preference with the power source, and refuses any other"
         yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)

@@ -46,7 +46,7 @@ def _slices(context: RuleContext) -> RuleResult:
 
 
 def _allowed(current: str) -> cpulist.CpuSet:
-    """The CPUs in a slice's value: what our drop-in says, when there is one."""
+    """The CPUs in a slice's value: those of our drop-in, if it exists."""
     try:
         return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:
@@ -88,7 +88,7 @@ def _version_2(context: RuleContext) -> RuleResult:
 
 
 def _conflict(facts: Facts) -> str:
-    """Why the kernel says that a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
+    """The kernel's reason why a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
     here = "tasks are kept off by their affinity"
     if facts.nohz_full and not facts.boot_isolated:  # from Linux 6.19 on: isolated_cpus_can_update()
         return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"
@@ -184,7 +184,7 @@ def _tasks(context: RuleContext) -> RuleResult:
 
 
 def _members(context: RuleContext) -> set[int]:
-    """The threads that were put on the isolated CPUs on purpose."""
+    """The threads that were placed on the isolated CPUs on purpose."""
     version, mount = context.facts.cgroup
     name = "cgroup.threads" if version == 2 else "tasks"
     reader = context.facts.reader

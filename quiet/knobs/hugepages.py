@@ -12,7 +12,7 @@ _GIGABYTE = 1048576  # KiB
 
 
 def _pages(size: int | None) -> Rule:
-    """The rule for pages of `size` KiB (None: the default size): at least so many on each node with isolated CPUs."""
+    """The rule for pages of `size` KiB (None: the default size): a minimum for each node with isolated CPUs."""
 
     def rule(context: RuleContext) -> RuleResult:
         kib = size or meminfo(context.facts.reader, "Hugepagesize")

@@ -144,7 +144,7 @@ KNOBS = (
     Knob(
         name="idle.governor",
         gain="no wake-up from deep idle states",
-        title="who chooses among the idle states",
+        title="governor that selects idle states",
         why="each governor guesses differently how long a CPU will be idle; with one state left none matters",
         doc=_DOC,
         rule=_governor,

@@ -95,7 +95,7 @@ KNOBS = (
         refusals={95: "a recorded tree has no sockets"},
         path="SO_TIMESTAMPING of a socket",
         targets=f"held:{TIMESTAMPS}, a socket of a small process that lives as long as the profile",
-        risk="every packet that arrives gets a time stamp, also where nobody asked",
+        risk="every packet that arrives gets a time stamp, even without a request",
     ),
     Knob(
         name="rcu.expedited",
@@ -108,7 +108,7 @@ KNOBS = (
         name="rcu.normal",
         noticed="removing network devices, cgroups and modules takes longer",
         title="no expedited grace periods at all",
-        why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts "
+        why="with 1, a request for an expedited grace period waits for a normal one, which interrupts "
         "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         **one_file(f"{_KERNEL}rcu_normal", "1"),

@@ -6,7 +6,7 @@ from quiet import cpulist
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, derived, housekeeping_mask, moved_away
 from quiet.targets import value_types
 
-_FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
+_FIXED = "managed by its driver, or bound to its CPU: the kernel refuses to move it"
 _REFUSALS = {
     1: _FIXED,
     2: "it was released during the write",

@@ -177,7 +177,7 @@ KNOBS = (
     Knob(
         name="aslr",
         gain="repeatable memory behavior",
-        title="address-space layout randomisation",
+        title="address-space layout randomization",
         why="addresses decide alignment and cache sets, so each run would measure another layout",
         doc=f"{_SYSCTL} (randomize_va_space), personality(2)",
         rule=_aslr,

@@ -150,7 +150,7 @@ def derived(
     kind: str = value_types.NUMBER,
     numeric: bool = False,
 ) -> FileFields:
-    """A knob that is one file whose wanted value is derived from the current one; None: it is quiet as it is.
+    """A knob that is one file whose wanted value is derived from the current one; None: it is already quiet.
 
     `absent` is the reason of the skip when the file does not exist.
     """
@@ -176,7 +176,7 @@ def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = 
 
 
 def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
-    """A knob that is one file whose number should be `quiet`, unless the one that is there is `enough`."""
+    """A knob that is one file whose number should be `quiet`, unless the present one is `enough`."""
 
     def value(context: RuleContext, current: str) -> str | None:
         if context.choice != "quiet":

@@ -2,7 +2,7 @@
 
 Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
 dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
-So the twin is journalled too, and comes back when it was the one in use.
+So the twin is journaled too, and comes back when it was the one in use.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ KNOBS = (
     Knob(
         name="vm.compaction",
         title="compaction in the background",
-        why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
+        why="kcompactd moves pages in the background, and a program that uses one then faults or waits",
         doc=f"{_DOC} (compaction_proactiveness)",
         kernels="5.9 on",
         **one_file(f"{_VM}compaction_proactiveness", "0"),
@@ -163,7 +163,7 @@ KNOBS = (
     Knob(
         name="vm.watermark_boost",
         title="reclaim ahead of need after fragmentation",
-        why="kswapd frees memory that nobody needs whenever page types have mixed",
+        why="kswapd frees memory without demand whenever page types have mixed",
         doc=f"{_DOC} (watermark_boost_factor)",
         **one_file(f"{_VM}watermark_boost_factor", "0"),
     ),
@@ -210,7 +210,7 @@ KNOBS = (
         why="each wake-up looks through all dirty files and may start writing to the disk",
         doc=f"{_DOC} (dirty_writeback_centisecs)",
         **at_least(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
-        risk="what was written in the last seconds before a crash is lost, that many more of them",
+        risk="a crash loses that many more seconds of written data",
     ),
     Knob(
         name="writeback.expire",
@@ -219,11 +219,11 @@ KNOBS = (
         why="a file that is rewritten during the work is written to the disk that much less often",
         doc=f"{_DOC} (dirty_expire_centisecs)",
         **at_least(f"{_VM}dirty_expire_centisecs", 6000),
-        risk="what was written in the last seconds before a crash is lost, that many more of them",
+        risk="a crash loses that many more seconds of written data",
     ),
     Knob(
         name="writeback.background",
-        title="per cent of memory that may be dirty before the flushers start",
+        title="percent of memory that may be dirty before the flushers start",
         why="above it the flushers write while the measured work does",
         doc=f"{_DOC} (dirty_background_ratio)",
         **at_least(f"{_VM}dirty_background_ratio", 10),
@@ -232,7 +232,7 @@ KNOBS = (
     ),
     Knob(
         name="writeback.limit",
-        title="per cent of memory that may be dirty before a writing program is stopped",
+        title="percent of memory that may be dirty before a writing program is stopped",
         why="above it the program that writes sleeps until the disk has caught up",
         doc=f"{_DOC} (dirty_ratio)",
         **at_least(f"{_VM}dirty_ratio", 40),

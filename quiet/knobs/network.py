@@ -1,4 +1,4 @@
-"""Network devices: how many queues they have, where packets go, which CPU works on them, how often they interrupt.
+"""Network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
 ABI/testing/sysfs-class-net-queues. That a queue's interrupt arrives

@@ -39,7 +39,7 @@ def _every_bias(context: RuleContext) -> Iterable[str]:
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One folder a package and die; those of its parts ("uncore") only where there is none for the whole."""
+    """One folder a package and die; those of its parts ("uncore") only if there is none for the whole."""
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":

@@ -1,4 +1,4 @@
-"""All knobs, in the order in which they are applied and restored. A new one goes into its family and stands here."""
+"""All knobs, in the order in which they are applied and restored. A new one goes into its family and this tuple."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class DivisibleCache(NamedTuple):
     resources: tuple[str, ...]
     fewest: int  # ways that a group must have at least
     shareable: int  # ways that devices may fill too
-    sparse: bool  # whether a group's ways need not be neighbours
+    sparse: bool  # whether a group's ways need not be neighbors
 
 
 def read_masks(line: str) -> Masks:
@@ -46,13 +46,13 @@ def write_masks(masks: Masks) -> str:
 
 
 def _run(mask: int) -> bool:
-    """Whether the bits of a mask are neighbours, and there is one at least."""
+    """Whether the set bits of a mask are contiguous; False for none."""
     low = mask & -mask
     return mask > 0 and (mask // low) & (mask // low + 1) == 0
 
 
 def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
-    """`ways` neighbours of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
+    """Up to `ways` contiguous bits of `usable`, so that the rest of `whole` is valid too; 0 if impossible."""
     for count in range(ways, cache.fewest - 1, -1):
         for start in range(whole.bit_length()):
             mask = ((1 << count) - 1) << start
@@ -145,7 +145,7 @@ def _group(context: RuleContext) -> RuleResult:
 
 
 def _cannot(context: RuleContext) -> bool:
-    """Whether an x86 processor says that it has no cache to divide; others do not say."""
+    """Whether an x86 processor reports that it cannot divide a cache; others do not report it."""
     text = context.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
     flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []
@@ -226,7 +226,7 @@ KNOBS = (
         name="resctrl.bandwidth",
         gain="repeatable memory behavior",
         noticed="other programs wait longer for memory",
-        title="per cent of the memory bandwidth for all other CPUs",
+        title="percent of the memory bandwidth for all other CPUs",
         why="what the others read and write delays the measured work's own misses",
         doc="filesystems/resctrl.rst (memory bandwidth allocation)",
         rule=_bandwidth,

@@ -41,13 +41,13 @@ STOPPED = (
 ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.service", "laptop-mode.service")
 _IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
 _THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
-_LEFT = "a rival that runs: with it this profile is not applied"
+_LEFT = "a running rival: this profile is not applied beside it"
 _SCHED_EXT = "/sys/kernel/sched_ext"
-_ONCE = "it has set what it sets, and only comes back on an event"
+_ONCE = "it has already set its values, and acts again only on an event"
 
 
 def _loaded(context: RuleContext) -> Iterator[Skip]:
-    """A scheduler of sched_ext that none of the units stands for: only who loaded it can end it."""
+    """A scheduler of sched_ext that belongs to none of the units: only the program that loaded it can end it."""
     reader = context.facts.reader
     units = ("scx.service", "scx_loader.service")
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):
@@ -108,7 +108,7 @@ KNOBS = (
         recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
-        risk="Who asks a held daemon something waits until the restore.",
+        risk="A program that calls a held daemon waits until the restore.",
     ),
     Knob(
         name="irqbalance",

@@ -106,7 +106,7 @@ BEFORE = (
         kernels="6.12 on; ext_server: 7.0 on",
         effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
         "knob, and the kernel refuses the write",
-        refusals={1: "locked down: nobody may write to debugfs", 16: _BOOKED},
+        refusals={1: "locked down: debugfs is not writable", 16: _BOOKED},
         risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
         "and some kernels of 2025 warn at the write",
     ),

@@ -1,4 +1,4 @@
-"""Background services: systemd units and timers that may be stopped for a while, by name, and what never may be.
+"""Background services: systemd units and timers that may be stopped for a while, by name, and those that never may.
 
 Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 """
@@ -17,9 +17,9 @@ ALL_UNITS = "unit:*"
 
 
 class Service(NamedTuple):
-    """Units that belong together, those first that start others; `jobs` are what they start, let run to its end.
+    """Units that belong together, starters first; `jobs`: the units that they start, which may finish.
 
-    `held`: names of its processes, for hosts without systemd, where nobody waits for an answer from them.
+    `held`: names of its processes, for hosts without systemd, if no program waits for their answers.
     """
 
     units: str
@@ -132,7 +132,7 @@ ALL = (
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "it is how you get in": (
+    "remote access depends on it": (
         "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
     ),
     "everything else needs it": "dbus",
@@ -140,7 +140,7 @@ NEVER = {
     "the first process": "init.scope",
     "a login session": "user@ session- display-manager gdm sddm lightdm",
     "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
-    "others wait for its answers": "polkit",
+    "other programs wait for its answers": "polkit",
     "the kernel's audit needs it, and it refuses to be stopped": "auditd",
     "it guards the network": (
         "nftables iptables ip6tables arptables ebtables netfilter-persistent firewalld ufw shorewall ferm pve-firewall "
@@ -164,13 +164,13 @@ _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]+")  # systemd.unit(5)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
 HELD = "inactive masked"
 REFUSALS = {
-    16: "something that is not to be stopped needs it, and would stop with it",
+    16: "a unit that must not be stopped requires it, and would stop with it",
     2: "systemctl is not there",
 }
 
 
 def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
-    """Whether a profile's services.stop and services.keep can be meant. Raises UsageError naming the key."""
+    """Check a profile's services.stop and services.keep. Raises UsageError naming the key."""
     for key, names in (("stop", stop), ("keep", keep)):
         for name in names:
             if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
@@ -184,7 +184,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
 
 
 def critical(name: str) -> str:
-    """Why a unit is never stopped; "" when it may be."""
+    """The reason why a unit is never stopped; "" if it may be."""
     reasons = (why for why, starts in NEVER.items() if name.startswith(tuple(starts.split())))
     return next(reasons, "") if name not in _EXCEPT else ""
 
@@ -215,7 +215,7 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
                 continue
             words = current.split()
             if "active" in words and "masked" in words:
-                yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, nobody could start it again")
+                yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, it could not be started again")
             elif "active" in words or not {"masked", "disabled"} & set(words):
                 yield DesiredValue(f"unit:{unit}", HELD, service.why, current=current)
         for job in service.jobs.split():
@@ -224,14 +224,14 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
 
 
 def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
-    """Whether a unit's file is another unit's second name: that one is what is stopped."""
+    """Whether a unit's file is an alias of another unit, which is then the one to stop."""
     reader = context.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
 def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
-    """Held, and later let go: without systemd nobody could start them again with their own arguments."""
+    """Held, and later released: without systemd they could not be restarted with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
     leaders = set(context.facts.reader.numbered("/proc")) if names else set()

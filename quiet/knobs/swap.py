@@ -43,14 +43,14 @@ def _devices(context: RuleContext) -> RuleResult:
     for area in reversed(_as_they_come_back(swapping)):
         target = f"swap:{area.path}"
         if area.deleted:
-            yield Skip(target, "its file was deleted, so nobody could switch it on again")
+            yield Skip(target, "its file was deleted, so it could not be switched on again")
         else:
             state = "on" if area.priority < 0 else f"on {area.priority}"
             yield DesiredValue(target, "off", current=state, label=area.kind)
 
 
 def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
-    """In the order of /proc/swaps; of those whose priority the kernel chose, the first to come gets the highest."""
+    """In the order of /proc/swaps; where the kernel chooses priorities, the first device gets the highest."""
     swapping = list(swapping)
     chosen = iter(sorted((area for area in swapping if area.priority < 0), key=lambda area: -area.priority))
     return [next(chosen) if area.priority < 0 else area for area in swapping]
@@ -83,7 +83,7 @@ KNOBS = (
     Knob(
         name="swap.devices",
         gain="repeatable memory behavior",
-        noticed="nothing is swapped out; what does not fit in memory is killed",
+        noticed="nothing is swapped out; a process that does not fit is killed",
         title="swap of the whole host",
         why="without swap, no process takes the disk, the memory bus or a lock from the benchmark by swapping",
         doc="swapon(2), swapoff(8)",
@@ -91,8 +91,8 @@ KNOBS = (
         choices=("off", "leave"),
         targets="swap:PATH of every line of /proc/swaps",
         path="swapoff(2), swapon(2) of /proc/swaps",
-        refusals={12: "what is swapped out does not fit into memory", 22: "it was removed during the write"},
-        risk="everything swapped out comes back into memory first, and what then does not fit gets killed; "
+        refusals={12: "the swapped-out pages do not fit into memory", 22: "it was removed during the write"},
+        risk="all swapped-out pages return to memory first, and a process that then does not fit is killed; "
         "swapon options other than the priority (discard) are not restored",
     ),
 )

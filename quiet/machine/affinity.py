@@ -15,12 +15,11 @@ from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 from quiet.targets import cgroup
 
-_ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 _PR_SET_THP_DISABLE = 41  # prctl(2)
 
 
 def reachable(cpus: CpuSet) -> CpuSet:
-    """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
+    """The CPUs among these that place() can use, although this process's affinity may be narrower (isolcpus=)."""
     before = os.sched_getaffinity(0)
     usable = set(cpus & before)
     for cpu in cpus - before:
@@ -81,7 +80,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """Where tasks go: below a slice, because a cgroup with tasks of its own cannot have scopes and containers too."""
+    """The cgroup for tasks: below a slice, since a cgroup with tasks of its own cannot have scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):
@@ -92,15 +91,6 @@ def _leaf(host: Host, group: str) -> str:
 def _enter(host: Host, group: str, pid: int) -> None:
     # writing 0 would mean the writer; the number also serves for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
-
-
-def fixed_addresses() -> bool:
-    """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))
-    return bool(now >= 0 and libc.personality(ctypes.c_ulong(now | _ADDR_NO_RANDOMIZE)) >= 0)
 
 
 def forgo_huge_pages() -> None:

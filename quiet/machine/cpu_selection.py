@@ -1,4 +1,4 @@
-"""Which CPUs to isolate: the requested CPUs, checked, or an automatic choice with its reason."""
+"""Select the CPUs to isolate: the requested CPUs, checked, or an automatic choice with its reason."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PF_NO_SETAFFINITY = 0x04000000
 
 
 class Task(NamedTuple):
-    """One thread: `kernel` threads with `bound` cannot be moved by anybody."""
+    """One thread: `kernel` threads with `bound` cannot be moved."""
 
     tid: int
     comm: str
@@ -228,7 +228,7 @@ class Facts:
         return [task for task in self.tasks if not task.bound]
 
     def task(self, tid: int, pid: int | None = None) -> Task | None:
-        """One thread as it is now, of a process (default: it is the first of its own); None when it has ended."""
+        """One thread of a process (default: its first one) at present; None if it has ended."""
         base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")

@@ -18,7 +18,7 @@ _PULLED = ((6, 9), (6, 18))  # releases in which a busy CPU expires the timers o
 
 
 class Sharing(NamedTuple):
-    """One thing that is shared: `domains` has, for each CPU, those that it is shared with (online ones)."""
+    """A shared resource: `domains` has, for each CPU, the online CPUs that share it."""
 
     name: str
     domains: dict[int, CpuSet]
@@ -57,7 +57,7 @@ def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
 
 
 def whole_first(cores: Iterable[CpuSet], count: int, levels: Sequence[Sharing]) -> list[CpuSet]:
-    """So many of these cores, out of as few domains as possible: whole ones that fit, the largest and last first."""
+    """Pick cores from as few domains as possible: complete domains that fit, the largest and last first."""
     cores = sorted(cores, key=min)
     if not levels:
         return cores[-count:]
@@ -94,7 +94,7 @@ def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
 
 
 def timer_migrators(facts: Facts) -> CpuSet:
-    """The CPUs that most easily become the one that expires a group's timers; none where no isolated CPU does.
+    """The CPUs most likely to expire a group's timers; none if no isolated CPU does.
 
     A CPU of nohz_full= never does, and kernels before and after leave isolated CPUs out.
     """

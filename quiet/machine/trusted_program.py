@@ -1,4 +1,4 @@
-"""Who can change the program that root is to run: its interpreter, its packages, and every folder on the way to them.
+"""Find who can change the program that root is to run: its interpreter, packages, and every folder on the way to them.
 
 Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
 """
@@ -18,14 +18,14 @@ _LINKS = 40  # as many as the kernel follows
 
 
 def others(reader: Reader) -> tuple[str, str] | None:
-    """A path of this program that another user than root can change, and who that is; None when only root can."""
+    """A path of this program that another user than root can change, with the user; None if only root can."""
     if not reader.is_entry(sys.executable):
         return None  # a tree of another machine, which gets its own
     return who_can_change(reader, _paths(reader))
 
 
 def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | None:
-    """The first of these paths, or on the way to them, that another user than root can change, and who that is.
+    """The first of these paths, or folders above them, that another user than root can change, with the user.
 
     In a recorded tree the owner of the tree stands for root.
     """
@@ -84,7 +84,7 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _who(reader: Reader, place: str, owner: int) -> str:
-    """Who besides root (user `owner`) can write there; "" for none."""
+    """The users besides root (uid `owner`) who can write there; "" for none."""
     try:
         found = reader.stat(place)
     except OSError:

@@ -30,7 +30,7 @@ class ReadOnlyMounts(NamedTuple):
 
 
 def whole(facts: Facts) -> str:
-    """Why nothing at all can be applied here, in one sentence; "" where it can."""
+    """The reason why nothing at all can be applied here, in one sentence; "" if it can."""
     kind = virtualization.hypervisor(facts)
     if kind in ("WSL 1", "gVisor"):
         return f"{kind} is no Linux kernel: there is nothing to set; measure on a Linux host, or with WSL 2"
@@ -46,7 +46,7 @@ def whole(facts: Facts) -> str:
 
 
 def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
-    """The mounts for `why_not`; None when none of those that matter is read-only."""
+    """The mounts for `why_not`; None if all relevant ones are writable."""
     by_place: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):
@@ -61,6 +61,6 @@ def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
 
 
 def why_not(ro: ReadOnlyMounts, reader: Reader, target: str) -> str:
-    """Why this target cannot be written here; "" when nothing speaks against it."""
+    """The reason why this target cannot be written here; "" if it may be."""
     path = registry.written_file(reader, target)
     return f"mounted read-only in {ro.where}: only the host can change it" if path and ro.closed(path) else ""

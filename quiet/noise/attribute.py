@@ -1,4 +1,4 @@
-"""The merge: each gap gets what ran in it, net of what was nested, and what nothing explains is said to be that.
+"""The merge: each gap gets the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled so.
 
 The rules, for a gap and the outermost frames in it:
 
@@ -48,7 +48,7 @@ Name = tuple[str, str]  # of a cause: its kind and name, whoever sent it
 
 
 class Gap(NamedTuple):
-    """A time that the detector was away: its begin and length in ticks, and what it saw of itself (detector.h)."""
+    """An interval in which the detector did not run: begin and length in ticks, and its own counters (detector.h)."""
 
     begin: int
     length: int
@@ -56,7 +56,7 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
+    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
 
     Of HOST `by` is what ran at that time, its kind and name with a space between them; "" where nothing did.
     """
@@ -68,7 +68,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The total time of a cause, in ticks; `gaps` are those that it had a share of."""
+    """The total time of a cause, in ticks; `gaps`: the number of gaps with a share of it."""
 
     count: int = 0
     total: int = 0
@@ -78,7 +78,7 @@ class Total:
 
 @dataclass(slots=True)
 class Explained:
-    """A gap, and who had which share of it in ticks, the largest first."""
+    """A gap, and the share of each cause in ticks, the largest first."""
 
     gap: Gap
     parts: list[tuple[Cause, int]]
@@ -92,7 +92,7 @@ class Account:
     totals: dict[Cause, Total] = field(default_factory=dict)
 
     def add(self, gap: Gap, parts: Mapping[Cause, Total]) -> None:
-        """Enter a gap with what its causes took of it."""
+        """Add a gap with the shares of its causes."""
         for cause, part in parts.items():
             total = self.totals.setdefault(cause, Total())
             total.count += part.count
@@ -104,7 +104,7 @@ class Account:
 
 
 class Usual(NamedTuple):
-    """Of a name, in ticks: what takes more than `limit` was paused, and `share` is the handler's own then."""
+    """The usual time of a name, in ticks: one above `limit` was paused, and `share` is then the handler's own."""
 
     limit: int
     share: int
@@ -159,7 +159,7 @@ def account(
     whole_until: int,
     virtual: bool,
 ) -> Account:
-    """Merge gaps and frames of one CPU, both in order. `window`: from when to when it was watched.
+    """Merge gaps and frames of one CPU, both in order. `window`: begin and end of the observation.
 
     `namer` gives a share its cause; `ticks` converts nanoseconds; the trace is whole until `whole_until`.
     """
@@ -207,29 +207,34 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
         return Cause(UNKNOWN, "after the trace's end")
     if not explained and gap.length < ticks(STALL_NS):
         return Cause(STALL, "processor stall")
+    return not_accounted(virtual)
+
+
+def not_accounted(virtual: bool) -> Cause:
+    """The cause of time that this kernel does not account for: never firmware, which takes a count of SMIs."""
     return Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
 
 
 def name_smis(done: Account, counted: int | None) -> None:
     """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
 
-    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
+    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others were not SMIs.
     """
-    outside = Cause(HOST, OUTSIDE)
-    if counted is None or outside not in done.totals:
+    untraced = Cause(HOST, OUTSIDE)
+    if counted is None or untraced not in done.totals:
         return
-    found = [(took, at) for at, each in enumerate(done.explained) for cause, took in each.parts if cause == outside]
+    found = [(took, at) for at, each in enumerate(done.explained) for cause, took in each.parts if cause == untraced]
     smis = {at for _, at in sorted(found, reverse=True)[:counted]}
     named = {True: Cause(HOST, FIRMWARE), False: Cause(HOST, NOT_SMI)}
     for took, at in found:
         cause = named[at in smis]
-        done.explained[at].parts = [(cause, took) if part[0] == outside else part for part in done.explained[at].parts]
+        done.explained[at].parts = [(cause, took) if part[0] == untraced else part for part in done.explained[at].parts]
         total = done.totals.setdefault(cause, Total())
         total.count += 1
         total.gaps += 1
         total.total += took
         total.longest = max(total.longest, took)
-    del done.totals[outside]
+    del done.totals[untraced]
 
 
 def _overlap(gap: Gap, frame: Frame) -> int:
@@ -248,7 +253,7 @@ def _within(gap: Gap, frame: Frame) -> list[Share]:
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
-    """For each gap the outermost frames that overlap it; a frame over two gaps is with the one it shares more with."""
+    """The outermost frames that overlap each gap; a frame over two gaps belongs to the one with the larger overlap."""
     inside: list[list[Frame]] = [[] for _ in gaps]
     at = 0
     for frame in frames:
@@ -269,7 +274,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median of what lies beside the frames, for each frame."""
+    """The median time outside of the frames, for each frame."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [

@@ -1,4 +1,4 @@
-"""Without tracing: what the gaps' own times, the thread's own counters and the kernel's counts prove.
+"""Attribution without tracing: from the gaps' times, the thread's own counters and the kernel's counts.
 
 - The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
   two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
@@ -16,9 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quiet.noise.attribute import (
-    HOST,
-    HYPERVISOR,
-    OUTSIDE,
     STALL,
     STALL_NS,
     UNKNOWN,
@@ -26,6 +23,7 @@ from quiet.noise.attribute import (
     Cause,
     Gap,
     Total,
+    not_accounted,
 )
 from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
@@ -61,7 +59,7 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The numbers of the gaps that begin at the fullest place of the period, the longest one of each turn.
+    """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
 
     None when that place is no fuller than chance would have it.
     """
@@ -86,7 +84,7 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
 def _missing(
     gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
 ) -> tuple[int, int]:
-    """How many ticks were due while another task ran, and made no gap of their own; and how many were not seen."""
+    """The number of ticks within other tasks' gaps, without a gap of their own; and the number of unseen ticks."""
     if not ticks:
         return 0, 0
     phase = clock.monotonic(ticks[0].begin)
@@ -100,7 +98,7 @@ def _missing(
 
 
 def _unlike(gap: Gap, interruption: float) -> float:
-    """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
+    """The dissimilarity of a gap and an interrupt: by its length relative to a known one, else by its length alone.
 
     Which gaps the interrupts were is not certain; a long gap is not an interrupt.
     """
@@ -108,8 +106,8 @@ def _unlike(gap: Gap, interruption: float) -> float:
 
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
-    """A cause for each gap, as far as the evidence goes."""
-    outside = Cause(HOST, HYPERVISOR if known.virtual else OUTSIDE)
+    """A cause for each gap, as far as the evidence permits."""
+    outside = not_accounted(known.virtual)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:
         if gap.flags & SWITCHED:

@@ -1,4 +1,4 @@
-"""How much noise is still quiet: from a profile, or from the command line; times as people write and read them."""
+"""The noise that still counts as quiet, from a profile or the command line; times in human notation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
 
 
 def over(first: Budgets, second: Budgets) -> Budgets:
-    """The first one's limits, the second one's where it has none."""
+    """The first one's limits, or the second one's if missing."""
     return Budgets(*(other if own is None else own for own, other in zip(first, second, strict=True)))
 
 

@@ -39,7 +39,7 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 
 def _step(common: Sequence[int]) -> int:
-    """The clock's step: what the common differences are multiples of, to a tick (it need not be whole); else 1."""
+    """The clock's step: the common divisor of frequent differences, to a tick (it need not be an integer); else 1."""
     places: list[list[int]] = []
     for value in common:
         if places and value - places[-1][-1] <= 1:
@@ -67,5 +67,5 @@ def interruptions(count: int = INTERRUPTIONS) -> list[int]:
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """How long it takes to touch a page that is not there, in ticks."""
+    """The duration of a page fault, in ticks."""
     return _lengths(lib.qn_faults, count)

@@ -1,4 +1,4 @@
-"""From the kernel's events of one CPU to what ran there when: frames, nested as they were on the CPU.
+"""From the kernel's events of one CPU to frames: which code ran there when, nested as on the CPU.
 
 Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
 others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent
@@ -72,7 +72,7 @@ class Frame:
 
 
 class CallStack:
-    """The frames that are open on one CPU now, and the finished outermost ones (`done`), which the caller may take.
+    """The open frames of one CPU, and the finished outermost ones (`done`), which the caller may take.
 
     `own` are the tasks that are not an interruption: the watching one, and idle (0).
     """
@@ -125,7 +125,7 @@ class CallStack:
         self._add(frame)
 
     def _end(self, event: TraceEvent) -> None:
-        """Close the frame that ends, with what is still open in it. One that began before the trace begins there."""
+        """Close the frame that ends, with its open inner frames. A frame from before the trace begins with it."""
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]
             if frame.kind == event.kind and frame.key == event.key:

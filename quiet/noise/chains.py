@@ -15,9 +15,9 @@ AGREE = 0.001
 """How far two narrow chains may differ, as a share; and by STEPS steps of the clock, whichever is more."""
 STEPS = 2
 NARROWER = 0.02
-"""Of wide by narrow: how far above its lowest cluster a core counts as unshared."""
+"""Ratio of wide to narrow: how far above its lowest cluster a core counts as unshared."""
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
-"""The lowest cluster: so wide as a share, with so many of the values, at least so many."""
+"""The lowest cluster: its width as a share, its share of the values, and the least number of values."""
 ALONE = {"x86_64": 0.3}
 """Wide by narrow of an unshared core at most. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the 5 of
 Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread.
@@ -25,9 +25,9 @@ Elsewhere cores with 2 ALUs (0.53) are as common as those with several threads a
 EMULATOR = "additions side by side, or with carry, take longer than on any processor: an emulator"
 ALWAYS = "the core is shared all the time"
 SCALAR = 0.85
-"""From here on additions side by side take as long as one after the other."""
+"""The ratio from which parallel additions take as long as sequential ones."""
 TRANSLATED = {"x86_64": 2.5, "aarch64": 1.5}
-"""Additions with carry take so many times as long as others only where a program does them. On processors: as long,
+"""The ratio of additions with carry to others that only an emulator reaches. On processors: as long,
 twice as long on Intel's before 2014; in QEMU 3 times (arm64) and 12 times (x86-64)."""
 
 
@@ -68,7 +68,7 @@ def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float
 
 
 def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None, str]:
-    """Wide by narrow of a core that runs one thread, or None and why these ratios do not show it.
+    """The ratio wide to narrow of a core with one thread, or None and the reason why these ratios do not show it.
 
     `machine`: as platform.machine() has it.
     """

@@ -1,4 +1,4 @@
-"""One clock for everything: the detector's ticks, and what nanoseconds and trace time stamps are in them."""
+"""One clock for everything: the detector's ticks, with conversions from nanoseconds and trace time stamps."""
 
 from __future__ import annotations
 

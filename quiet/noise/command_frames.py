@@ -1,7 +1,7 @@
-"""From the kernel's events of several CPUs to what interrupted the tasks of a command there.
+"""From the kernel's events of several CPUs to the interruptions of a command's tasks there.
 
 An interruption is an interrupt, softirq or NMI that came while a task of the command ran, or another task that ran
-while one of the command's that it had displaced was still waiting. What comes to an idle CPU interrupts nobody.
+while one of the command's that it had displaced was still waiting. An event on an idle CPU interrupts no task.
 
 Where the tick does not stop, it also shows pauses of the whole machine: on a CPU that one task of the command has kept
 since the tick before, the next one is late by as long as the hypervisor or the firmware had the CPU.
@@ -76,7 +76,7 @@ class CommandFrames:
 
     @property
     def foreign(self) -> bool:
-        """Whether tasks came and went and never the command's: it has other numbers in a PID namespace."""
+        """Whether tasks were switched but never the command's: a PID namespace numbers tasks differently."""
         each = self._cpus.values()
         return any(on.switched for on in each) and not any(on.seen for on in each)
 
@@ -123,7 +123,7 @@ class CommandFrames:
         return times
 
     def _interrupting(self, frame: Frame, arrivals: Mapping[int, Sequence[int]]) -> Frame | None:
-        """The frame as far as it kept a task of the command from running; None when it did not."""
+        """The part of the frame that kept a task of the command from running; None if it did not."""
         if frame.kind != THREAD:
             return frame if frame.pid in self._members else None
         again = arrivals.get(frame.key, ())

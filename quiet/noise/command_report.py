@@ -41,7 +41,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The expectation under `quiet run` with a profile: `count` of the interruptions stay, `gone` do not come."""
+    """The expectation under `quiet run` with a profile: `count` interruptions remain, `gone` disappear."""
 
     profile: str
     count: int
@@ -80,7 +80,7 @@ def make(
     settings: int | None = None,
     limits: tuple[str, ...] = (),
 ) -> CommandReport:
-    """Put the parts together. `limits`: what the report had to do without, besides what observing had."""
+    """Assemble the report. `limits`: its limitations besides those of the observation."""
     return CommandReport(
         command=usage.command,
         exit_code=usage.exit_code,
@@ -139,7 +139,7 @@ def percent(value: float) -> str:
 
 
 def frequency(measured: Frequency) -> str:
-    """ "frequency 3.10 GHz ± 0", or that it is not known; why not is in the JSON."""
+    """ "frequency 3.10 GHz ± 0", or "not known"; the JSON has the reason."""
     if measured.mean_hz is None or measured.min_hz is None or measured.max_hz is None:
         return "frequency not known"
     spread = max(measured.max_hz - measured.mean_hz, measured.mean_hz - measured.min_hz) / 1e9
@@ -158,7 +158,7 @@ def lines(report: CommandReport) -> Iterator[str]:
 
 
 def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
-    """A table of causes, those with one remedy together, tasks of one name as one; `seconds`: what shares are of."""
+    """A table of causes, grouped by remedy, tasks of one name as one; `seconds`: the base of the shares."""
     groups: dict[str, list[InterruptionCause]] = {}
     rows = _by_name(rows)
     for row in rows[:FEW]:

@@ -6,6 +6,7 @@ a CPU, nanoseconds runnable and waiting for one, times it got one).
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -15,6 +16,15 @@ from quiet.host.reader import Reader
 
 _CPU = 36  # "processor" in stat_fields()
 _TIMES = slice(11, 15)  # utime, stime, cutime, cstime
+_ONE_THREAD = 3  # links of /proc/PID/task: "." and the entry in PID, and one for each thread (fs/proc/base.c)
+
+
+class RunTimes(NamedTuple):
+    """How long a thread ran and waited so far, and how often it got a CPU."""
+
+    run_ns: int = 0
+    wait_ns: int = 0
+    slices: int = 0
 
 
 class TaskTimes(NamedTuple):
@@ -48,31 +58,40 @@ def migrations(reader: Reader, tid: int) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def all_tasks(reader: Reader) -> dict[int, TaskTimes]:
-    """Every thread of the host that this process may look at."""
-    threads: dict[int, TaskTimes] = {}
-    for pid in reader.numbered("/proc"):
-        for tid in reader.numbered(f"/proc/{pid}/task"):
-            if times := task_times(reader, tid, pid):
-                threads[tid] = times
-    return threads
+def run_times(reader: Reader) -> dict[int, RunTimes]:
+    """Every thread of the host that this process may read, for `ran`."""
+    return {tid: times for _, tid, times in _threads(reader)}
 
 
-def ran(before: Mapping[int, TaskTimes], after: Mapping[int, TaskTimes], cpu: int) -> list[TaskTimes]:
-    """The tasks that ran between two looks and were on this CPU last, with what they did since; the longest first."""
+def ran(reader: Reader, before: Mapping[int, RunTimes]) -> list[TaskTimes]:
+    """The tasks that have had a CPU since `before`, with their increments; the longest first."""
     since = []
-    for tid, now in after.items():
-        then = before.get(tid, now._replace(run_ns=0, wait_ns=0, slices=0))
-        times = now._replace(
-            run_ns=now.run_ns - then.run_ns, wait_ns=now.wait_ns - then.wait_ns, slices=now.slices - then.slices
-        )
-        if now.cpu == cpu and times.run_ns > 0 and times.slices > 0:
-            since.append(times)
-    return sorted(since, key=lambda times: -times.run_ns)
+    for pid, tid, times in _threads(reader):
+        then = before.get(tid, RunTimes())
+        if times.run_ns > then.run_ns and times.slices > then.slices and (now := task_times(reader, tid, pid)):
+            run, wait, slices = (new - old for new, old in zip(times, then, strict=True))
+            since.append(now._replace(run_ns=run, wait_ns=wait, slices=slices))
+    return sorted(since, key=lambda task: -task.run_ns)
+
+
+def _threads(reader: Reader) -> Iterator[tuple[int, int, RunTimes]]:
+    for pid in reader.numbered("/proc"):
+        for tid in _tids(reader, pid):
+            numbers = (reader.text(f"/proc/{pid}/task/{tid}/schedstat") or "").split()
+            if len(numbers) == 3:
+                yield pid, tid, RunTimes(*map(int, numbers))
+
+
+def _tids(reader: Reader, pid: int) -> list[int]:
+    """The threads of a process; most have one, and the number of links shows that faster than the directory."""
+    with contextlib.suppress(OSError):
+        if reader.stat(f"/proc/{pid}/task").st_nlink == _ONE_THREAD:
+            return [pid]
+    return reader.numbered(f"/proc/{pid}/task")
 
 
 class CommandTasks:
-    """The tasks of one command. `tids` has every one ever seen; whoever learns of one adds it."""
+    """The tasks of one command. `tids`: all tasks seen so far; observers add new ones."""
 
     def __init__(self, reader: Reader, pid: int = 0, cgroup: str = "") -> None:
         """`pid`: the command's first process; `cgroup`: a cgroup's folder that only the command is in."""
@@ -81,7 +100,7 @@ class CommandTasks:
         self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last look
 
     def look(self) -> list[TaskTimes]:
-        """The threads that run now; one that has ended and is not waited for yet counts."""
+        """The present threads; zombies count."""
         threads = []
         for pid in self._processes():
             for tid in self._reader.numbered(f"/proc/{pid}/task"):

@@ -19,7 +19,7 @@ from quiet.noise.clock import Clock
 
 CHUNK = 100
 EDGE, EDGES = 160, 4000
-"""Additions of chains that take hardly longer than their two reads of the clock, and how many of them are timed."""
+"""Additions of the shortest chains, hardly longer than two reads of the clock, and the number to time."""
 PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
 """Two reads of the clock take 10 to 100 ns; a hypervisor that emulates each takes thousands."""
@@ -77,7 +77,7 @@ def time_chains(length: int, count: int) -> list[Chain]:
 
 
 def chain_facts() -> ChainFacts:
-    """Find out how chains are timed on the CPU that runs this. OSError on a processor that has none."""
+    """Determine how to time chains on the current CPU. OSError on a processor that has none."""
     first = clock.moment()
     timed = time_chains(PROBE, PROBES)
     edge = _edge()
@@ -107,7 +107,7 @@ def _carry_time() -> int:
 
 
 def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
-    """Keep `cpu` busy with chains for so long, in a child process that is moved there.
+    """Keep `cpu` busy with chains for this time (s), in a child process that is moved there.
 
     Raises UsageError for a CPU that is not online, Refused where it may not be used.
     """

@@ -109,7 +109,7 @@ class Count:
 
 
 def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
-    """The lines that grew on a CPU, beside how often the trace saw them between the two readings."""
+    """The lines that grew on a CPU, with their number in the trace between the two readings."""
     interrupts = [frame for frame in outer_and_inner(frames or []) if frame.kind in (VECTOR, IRQ)]
     sure = Counter(line_of(frame) for frame in interrupts if before.end <= frame.begin < after.begin)
     perhaps = Counter(line_of(frame) for frame in interrupts if before.begin <= frame.begin < after.end) - sure

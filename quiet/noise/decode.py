@@ -33,7 +33,7 @@ class Symbols:
         self._strings: dict[int, str] | None = None
 
     def __call__(self, address: int) -> str:
-        """The name of what is at an address; the address itself where the kernel hides the names."""
+        """The symbol at an address; the address itself if the kernel hides the names."""
         address &= (1 << 64) - 1
         if address not in self._known:
             self._known[address] = self._function(address) or self._string(address) or f"{address:#x}"
@@ -56,7 +56,7 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """Names of tasks by number: as they are now, else as the tracing has noted them (they have ended)."""
+    """Names of tasks by number: the present ones, else those recorded by tracing (of ended tasks)."""
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 
@@ -86,7 +86,7 @@ def events(
 
 
 def foreign(events: Sequence[TraceEvent], own: int) -> bool:
-    """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
+    """Whether tasks were switched on the CPU but never ours: a PID namespace numbers tasks differently."""
     return any(event.action == SWITCH for event in events) and not any(
         own in (event.pid, event.other) for event in events
     )
@@ -99,7 +99,7 @@ def sent(
     task: Callable[[int], str],
     symbol: Symbols,
 ) -> list[Sent]:
-    """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
+    """Decode which CPU sent which interrupt, from all CPUs' traces. `task` names a task by its number."""
     sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
     for cpu in sorted(trace.cpus):

@@ -31,7 +31,7 @@ START_S = 60  # the longest that a detector may take to be in its place
 
 
 class DetectorError(QuietError):
-    """A detector could not watch; the text says which and why."""
+    """A detector could not measure; the text names it and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Detector:
     """A detector's process, forked. In order: `placed`, measurements there, `ready`, `go`, `leave`, `result`."""
 
     def __init__(self, cpu: int, request: DetectorRequest) -> None:
-        """Raises DetectorError when there is no memory for it."""
+        """Raises DetectorError if memory is insufficient."""
         self.cpu, self.asked = cpu, request
         watch = ffi.new("qn_watch **")
         if error := lib.qn_watch_create(request.capacity, watch):
@@ -180,7 +180,7 @@ class Detector:
         return median(lengths) if lengths else 0
 
     def fault(self) -> int:
-        """How long a page fault takes at least, as things are now, in ticks; 0: not known."""
+        """The shortest present duration of a page fault, in ticks; 0: not known."""
         return min(self._answer("fault"), default=0)
 
     def chain_facts(self) -> ChainFacts | None:
@@ -194,7 +194,7 @@ class Detector:
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The same after the watching, once it may leave; none when it was ended."""
+        """The same after the measurement; none if the detector was ended."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed
@@ -257,7 +257,7 @@ class Detector:
         )
 
     def close(self) -> None:
-        """End it if it still runs, and give its memory back."""
+        """End it if it still runs, and free its memory."""
         self.watch.stop = self.watch.go = 1
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Which of the kernel's events are asked for, and what each means for the frames (see call_nesting.py).
+"""The kernel events to trace, and what each means for the frames (see call_nesting.py).
 
 Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. What a kernel does not
 have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, timer_migration:* with 6.9, irq_vectors:* is for
@@ -52,7 +52,7 @@ Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel st
 
 
 class EventType(NamedTuple):
-    """One kind of event: where the kernel has it, the fields that are wanted, and what is made of them."""
+    """One kind of event: its name in the kernel, the required fields, and the conversion."""
 
     system: str
     name: str
@@ -97,7 +97,7 @@ def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
 
 
 def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent | None:
-    """Each handler is asked in turn, and the event comes once for each: the one whose NMI it was says so."""
+    """Each handler is called in turn, with an event each; the handler of the NMI reports it."""
     return TraceEvent(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
 
@@ -106,7 +106,7 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """Where the kernel does not name the function of a call, this event names the most common one."""
+    """The event of a TLB shootdown: the most common function of a call, for kernels that do not name it."""
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 

@@ -34,7 +34,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class CauseShare:
-    """One cause in one interval: what it is called, and its net ticks there, nested ones not included."""
+    """One cause in one interval: its name, and its net ticks there without nested ones."""
 
     cause: Cause
     label: str
@@ -63,7 +63,7 @@ class Taken:
 
 
 class Follower:
-    """A context manager; ended by a signal or an error, it takes its traces away just as well."""
+    """A context manager that removes its traces at the end, also after a signal or an error."""
 
     def __init__(self, host: Host, cpus: CpuSet) -> None:
         """`cpus`: those that begin() and take() will be asked for."""
@@ -115,7 +115,7 @@ class Follower:
         self.why = why
 
     def begin(self, cpu: int) -> None:
-        """Trace from now on; what was traced before on this CPU is forgotten."""
+        """Trace from now on; earlier events of this CPU are discarded."""
         with self._losing_the_trace():
             if self._traces:
                 mine, theirs = self._traces
@@ -139,7 +139,7 @@ class Follower:
             self._on()
 
     def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
-        """Stop tracing, and say what ran on a CPU in each of the intervals, which are in order and do not overlap.
+        """Stop tracing, and return the causes on a CPU in each of the intervals, which are in order and do not overlap.
 
         `own` is the task that is measured there. The buffer is empty afterwards; go on with resume().
         """
@@ -230,7 +230,7 @@ def label(cause: Cause) -> str:
 
 
 def _clipped(frame: Frame, start: int, stop: int) -> Frame:
-    """The frame as far as it lies in an interval, with those in it."""
+    """The part of the frame within an interval, with its inner frames."""
     if start <= frame.begin and frame.end <= stop:
         return frame
     inner = [_clipped(each, start, stop) for each in frame.inner if each.begin <= stop and each.end >= start]
@@ -250,7 +250,7 @@ def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dic
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Signals that end a command come afterwards."""
+    """Delay signals that end a command until afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield

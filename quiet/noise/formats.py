@@ -48,7 +48,7 @@ class Format:
 
 
 def parse(text: str) -> Format:
-    """Parse a format file. Raises ValueError when it is none."""
+    """Parse a format file. Raises ValueError if it is not one."""
     number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
     if number is None:
         raise ValueError("no ID line")
@@ -68,7 +68,7 @@ def parse(text: str) -> Format:
 
 
 class Decoder:
-    """Takes some fields of one event out of its bytes: numbers as int, text as str, other arrays as bytes."""
+    """Extract fields of one event from its bytes: numbers as int, text as str, other arrays as bytes."""
 
     def __init__(self, layout: Format, names: Sequence[str]) -> None:
         """`names` that the kernel's event does not have give None."""

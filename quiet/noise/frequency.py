@@ -126,7 +126,7 @@ class FrequencyCounter:
         self._close()
 
     def result(self, used: CpuSet = frozenset()) -> Frequency:
-        """The frequencies of the CPUs that were used (none given: of all)."""
+        """The frequencies of the used CPUs (empty: of all)."""
         counted = {key: pair for key, pair in self._passed.items() if key < 0 or not used or key in used}
         ticks = sum(pair[1] for pair in counted.values())
         if not ticks:

@@ -22,7 +22,7 @@ class Tally:
     max_ns: float | None = None
 
     def add(self, count: float, took_ns: float | None) -> None:
-        """Once more, or so many times."""
+        """Increment by one, or by `times`."""
         self.count += count
         if took_ns is not None:
             self.total_ns = (self.total_ns or 0) + took_ns

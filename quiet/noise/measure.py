@@ -19,7 +19,7 @@ from quiet.noise import attribute_untraced, clock, core_frequency, counters, dec
 from quiet.noise.attribute import Account, account, name_smis
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
-from quiet.noise.command_tasks import TaskTimes, all_tasks, ran
+from quiet.noise.command_tasks import TaskTimes, ran, run_times
 from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
@@ -53,7 +53,7 @@ class NoiseRequest:
 
 @dataclass(slots=True)
 class OnCpu:
-    """All that is known of one CPU."""
+    """The measurements of one CPU."""
 
     watched: Watched
     account: Account
@@ -123,12 +123,12 @@ def measure(
                 each.ready()
             for trace in traces:
                 trace.forget()
-            tasks = {} if traces else all_tasks(host)
+            tasks = {} if traces else run_times(host)
             with _counting(processors):
                 before = counters.read(host, wanted.cpus, clock.now)
                 detector.wait(started, wanted.seconds, _draining(traces, tick))
                 after = counters.read(host, wanted.cpus, clock.now)
-            tasks_after = {} if traces else all_tasks(host)
+            tasks_since = [] if traces else ran(host, tasks)
             for each in started:
                 each.leave()
             for processor in processors:
@@ -148,7 +148,7 @@ def measure(
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
             for cpu, on in result.cpus.items():
-                on.tasks = [task for task in ran(tasks, tasks_after, cpu) if task.tid != on.watched.pid]
+                on.tasks = [task for task in tasks_since if task.cpu == cpu and task.tid != on.watched.pid]
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)
@@ -182,7 +182,7 @@ class _Processor:
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Put it there, beside the one frequency that the limits of cpufreq allow, if they do; the SMIs' source."""
+        """Store it with the only frequency that cpufreq's limits allow, if so; returns the source of the SMI count."""
         on.ran = self._cycles.result()
         if self.cpu in self._smis_before and self.cpu in self._smis_after:
             on.firmware = self._smis_after[self.cpu] - self._smis_before[self.cpu]
@@ -243,7 +243,7 @@ def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
 
 
 def _ticks_per_second() -> float:
-    """Good to some parts in ten thousand, which is enough to ask with; what is reported is measured over the window."""
+    """Accurate to some parts in ten thousand, enough for requests; reported rates are measured over the window."""
     first = clock.moment()
     while clock.moment().raw_ns - first.raw_ns < 20_000_000:
         pass
@@ -251,7 +251,7 @@ def _ticks_per_second() -> float:
 
 
 def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
-    """Whether the kernel's tracing can be used; why not goes to `limits`, and what would help to `naming`."""
+    """Whether the kernel's tracing is usable; otherwise adds the reason to `limits` and the remedy to `naming`."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
         return False

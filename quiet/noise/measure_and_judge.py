@@ -1,4 +1,4 @@
-"""One measurement: from the options as they are given to the report."""
+"""One measurement: from the given options to the report."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ def measure_and_judge(
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
-    """How often each CPU that counts it was slowed down between two looks (virtualization.throttled)."""
+    """The number of throttlings of each CPU that counts them between two reads (virtualization.throttled)."""
     return {cpu: after[cpu] - count for cpu, count in before.items() if cpu in after}
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """A million gaps are millions of small objects without cycles: the collector would look at them again and again."""
+    """Pause the garbage collector: a million gaps are millions of small objects without cycles."""
     gc.disable()
     try:
         yield
@@ -172,7 +172,7 @@ def _without_collector() -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """The first signal that ends a command raises NoiseInterrupted, so that all is removed; later ones are ignored."""
+    """The first signal that ends a command raises NoiseInterrupted, so that traces go; later ones are ignored."""
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:

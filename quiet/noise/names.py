@@ -1,4 +1,4 @@
-"""Names of causes: for the merge (one cause or two?), for people, and for the table of remedies."""
+"""Names of causes: for the merge (one cause or two?), for the report, and for the table of remedies."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Sent(NamedTuple):
 
 
 class Senders:
-    """Who sent what to one CPU, to be asked for an interrupt that arrived there."""
+    """The senders of interrupts to one CPU, to look up the sender of an interrupt that arrived there."""
 
     def __init__(self, sent: Iterable[Sent], cpu: int, reach: int) -> None:
         """`reach`: the ticks within which an IPI arrives."""
@@ -160,7 +160,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 
 
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
-    """The causes that the kernel's counts of one CPU stand for, by the lines' labels ("LOC", "131", "softirq RCU").
+    """The causes of the kernel's counts of one CPU, by the lines' labels ("LOC", "131", "softirq RCU").
 
     `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
     """
@@ -185,7 +185,7 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
 
 def inside(cause: Cause) -> str:
-    """The work that ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
+    """The work that ran while the host took the CPU, as text; "" for any other cause, or if none ran."""
     kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
     return label(Cause(kind, name)) if kind else ""
 

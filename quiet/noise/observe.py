@@ -29,7 +29,8 @@ from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.measure_and_judge import slowed
 from quiet.noise.names import label
 from quiet.noise.observe_counts import CountsObserver
-from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.remedies.remedy import BOOT, KNOB
+from quiet.noise.remedies.table import remedy
 from quiet.noise.smi import SmiCounter
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Observer:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Take what has come so far; cheap where there is nothing to do."""
+        """Process pending events; cheap if there are none."""
         began = time.monotonic()
         if self._tracer:
             try:

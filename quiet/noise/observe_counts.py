@@ -18,7 +18,7 @@ from quiet.host.reader import Reader
 from quiet.noise import clock, counters
 from quiet.noise.attribute import Cause
 from quiet.noise.call_nesting import COUNTED, THREAD, VECTOR
-from quiet.noise.command_tasks import CommandTasks, TaskTimes, all_tasks, migrations, ran
+from quiet.noise.command_tasks import CommandTasks, TaskTimes, migrations, ran, run_times
 from quiet.noise.counters import Counters
 from quiet.noise.interruptions import COUNTS, Observation
 from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, line_causes
@@ -45,7 +45,7 @@ class CountsObserver:
         if self._tasks.pid:
             with contextlib.suppress(OSError):
                 self._migrations = PerfCounter(SOFTWARE, MIGRATIONS, pid=self._tasks.pid)
-        self._others = all_tasks(self._reader)
+        self._others = run_times(self._reader)
         self._look()  # what it has done until now is not the command's
         self._own_ns.clear()
         self._elsewhere_ns = 0.0
@@ -55,7 +55,7 @@ class CountsObserver:
         self._cost_ns, self._looks = time.process_time_ns(), 0
 
     def tick(self) -> None:
-        """Enter what came since the last look."""
+        """Add the counts since the last read."""
         self._looks += 1
         own_ns = self._look()
         now = counters.read(self._reader, self._cpus, clock.now)
@@ -99,7 +99,7 @@ class CountsObserver:
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None
 
     def _look(self) -> dict[int, int]:
-        """The time that the command ran since the last look, per CPU."""
+        """The time that the command ran since the last read, per CPU."""
         times: dict[int, int] = defaultdict(int)
         for now in self._tasks.look():
             before = self._own.get(now.tid)
@@ -116,7 +116,7 @@ class CountsObserver:
         return times
 
     def _spread(self, factor: float, total_ns: float) -> None:
-        """Tasks that came and went between two looks ran where the others did, or anywhere."""
+        """Tasks that lived only between two reads are attributed to the others' CPUs, or to any."""
         passed = max(self._at - self._began, 1)
         if not factor:
             self._own_ns = defaultdict(float, dict.fromkeys(self._cpus, total_ns / len(self._cpus)))
@@ -139,14 +139,12 @@ class CountsObserver:
                 done.add(cause, cpu, count, None)
 
     def _enter_tasks(self, done: Observation, factor: float) -> None:
-        """Other tasks that ran on the command's CPUs; `factor`: how much of the command's time was not looked at."""
-        now = all_tasks(self._reader)
+        """Other tasks that ran on the command's CPUs; `factor`: scales up for unobserved time of the command."""
         others = [
             # the rest of this process's time is before and after the command's
             task._replace(run_ns=self._cost_ns, slices=self._looks) if task.tid == os.getpid() else task
-            for cpu in self._own_ns
-            for task in ran(self._others, now, cpu)
-            if task.tid not in self._tasks.tids
+            for task in ran(self._reader, self._others)
+            if task.cpu in self._own_ns and task.tid not in self._tasks.tids
         ]
         others_ns = sum(task.run_ns for task in others)
         part = min(self._wait_ns * max(factor, 1.0) / others_ns, 1.0) if others_ns else 0.0

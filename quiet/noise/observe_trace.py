@@ -9,7 +9,7 @@ from quiet.cpulist import CpuSet
 from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.noise import clock, decode, events, names, tracefs
-from quiet.noise.attribute import HOST, HYPERVISOR, OUTSIDE, Cause
+from quiet.noise.attribute import not_accounted
 from quiet.noise.call_nesting import SWITCH, THREAD, TraceEvent
 from quiet.noise.clock import Clock
 from quiet.noise.command_frames import FORK, CommandFrames
@@ -27,7 +27,7 @@ _RATE_S = 0.02
 
 
 def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """`key`: whether the task that leaves could have gone on."""
+    """`key`: whether the leaving task was still runnable."""
     other, name, state = values
     runnable = isinstance(state, int) and (state == 0 or bool(state & _PREEMPTED))
     number = other if isinstance(other, int) else 0
@@ -50,7 +50,7 @@ class TraceObserver:
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks
-        self._outside = Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
+        self._outside = not_accounted(virtual)
         self._made = contextlib.ExitStack()
         self._seen = Observation(TRACE, migrations=0)
         self._early_sent: list[names.Sent] = []

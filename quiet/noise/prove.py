@@ -1,4 +1,4 @@
-"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer looks for gaps with interrupts off.
+"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off.
 
 Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. What keeps that loop away is no
 interrupt, no task and no exception of a program: firmware, hardware or a hypervisor, or an NMI, which it counts.
@@ -48,7 +48,7 @@ class CpuProof:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`off_s`: how long interrupts were off on each CPU. `why`: why nothing could be proved, else empty."""
+    """`off_s`: the time with interrupts off on each CPU. `why`: the reason if nothing could be proved, else empty."""
 
     seconds: float
     off_s: float
@@ -58,7 +58,7 @@ class Proof:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for so long. Raises Refused where a tracer is in use."""
+    """Run the tracer on these CPUs for this time (s). Raises Refused where a tracer is in use."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
@@ -111,7 +111,7 @@ def _check_idle(host: Host, mount: str) -> None:
 
 @contextlib.contextmanager
 def _options(host: Host, mount: str) -> Iterator[None]:
-    """Set the tracer's options, which are the machine's, and write back what was there."""
+    """Set the tracer's options, which are global, and restore them afterwards."""
     names = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
     before = {name: value_types.plain(value_types.CHOICE, host.text(f"{mount}/{name}") or "") for name in names}
     wanted = dict(zip(names, (str(THRESHOLD_US), "per-cpu", str(WINDOW_US), str(WIDTH_US)), strict=True))
@@ -123,7 +123,7 @@ def _options(host: Host, mount: str) -> Iterator[None]:
 
 
 def _write(host: Host, mount: str, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Write what differs. The width is never longer than the window, so what shrinks goes first."""
+    """Write the options that differ. The width must not exceed the window, so the shrinking one goes first."""
     shrinks = int(wanted["hwlat_detector/width"]) < int(now["hwlat_detector/width"])
     for name in reversed(list(wanted)) if shrinks else wanted:
         if wanted[name] != now[name]:

@@ -16,7 +16,8 @@ from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
 from quiet.noise.prove import Proof
-from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.remedies.remedy import BOOT, KNOB
+from quiet.noise.remedies.table import remedy
 
 FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # of wake-ups (wake/report.py)
@@ -51,7 +52,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class CauseReport:
-    """A cause: what it took in all, and its remedy, with the knob or the kernel parameter where that is one."""
+    """A cause: its total time, and its remedy, with the knob or the kernel parameter if it is one."""
 
     cause: str
     kind: str

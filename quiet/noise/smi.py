@@ -26,7 +26,7 @@ NO_COUNT = "no count of SMIs can be read (Intel: MSR 0x34 or the PMU msr; AMD Ze
 
 
 class SmiCounter:
-    """Reads the counts of some CPUs; a context manager. `source`: where they come from, or why there are none."""
+    """Reads the counts of some CPUs; a context manager. `source`: their source, or the reason for none."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, core: bool = True) -> None:
         """`core`: also by a counter of the core's PMU, which programs that count there may then lack."""
@@ -50,11 +50,11 @@ class SmiCounter:
 
     @property
     def known(self) -> bool:
-        """Whether there are counts."""
+        """Whether counts are available."""
         return not self.source.startswith("not known")
 
     def read(self) -> dict[int, int]:
-        """The counts by now, of the CPUs that have one. Reading interrupts the CPU."""
+        """The present counts of the CPUs that have one. Reading interrupts the CPU."""
         if self._counters:
             return {cpu: round(counter.read()) for cpu, counter in self._counters.items()}
         return self._registers()

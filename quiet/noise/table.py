@@ -1,4 +1,4 @@
-"""The report for people: lines of text, `**bold**` as in cli/text.py."""
+"""The report as lines of text, `**bold**` as in cli/text.py."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def core_frequency(core: CoreFrequency) -> str:
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
-    """Whose the lost time was. Gaps that the ring did not keep are without a cause too."""
+    """The shares of the lost time by cause. Gaps that the ring did not keep have no cause either."""
     yield f"{cpu.own_pct:.4f} % this system's own"
     yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:

@@ -1,4 +1,4 @@
-"""The gaps over time as a picture: one HTML file that needs nothing else, each gap a mark coloured by its cause."""
+"""The gaps over time as a picture: one HTML file that needs nothing else, each gap a mark colored by its cause."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it c
 
 
 class NoTraceError(QuietError):
-    """There is no tracing here; the text says why, `remedy` how to get it ("": not at all)."""
+    """Tracing is not available here; the text has the reason, `remedy` the fix ("": none)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -44,7 +44,7 @@ class NoTraceError(QuietError):
 
 
 def mount(reader: Reader) -> str:
-    """Where tracefs is. Raises NoTraceError."""
+    """The mount point of tracefs. Raises NoTraceError."""
     for place in PLACES:
         if reader.exists(f"{place}/instances"):
             return place
@@ -58,7 +58,7 @@ def mount(reader: Reader) -> str:
 
 
 def check(reader: Reader) -> None:
-    """Raises NoTraceError when no instance can be made here, with why."""
+    """Raises NoTraceError with the reason if no instance can be created here."""
     if not reader.access(f"{mount(reader)}/instances", os.W_OK):
         raise NoTraceError(*_NEEDS_ROOT)
 
@@ -154,7 +154,7 @@ class Instance:
         return any(kind.name == name for kind, _ in self.kinds.values())
 
     def switch(self, name: str, traced: bool) -> None:
-        """Trace an event of this name that it has, or no longer."""
+        """Switch an event on or off, if the kernel has it."""
         for kind, _ in self.kinds.values():
             if kind.name == name:
                 self._write(f"events/{kind.system}/{name}/enable", "1" if traced else "0")
@@ -167,7 +167,7 @@ class Instance:
         self._write("tracing_on", "1")
 
     def off(self) -> None:
-        """Trace no longer; what was is kept until the instance goes."""
+        """Stop tracing; recorded events stay until the instance is removed."""
         self._write("tracing_on", "0")
 
     def drain(self) -> None:
@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Of the pages that drain() has taken keep those that are wanted, by the time stamps of begin and end."""
+        """Keep the wanted pages among those that drain() has taken, by the time stamps of begin and end."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)

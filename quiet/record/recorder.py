@@ -27,7 +27,7 @@ from quiet.targets import registry
 
 
 class Recording(Reader):
-    """A reader that keeps the files that it was asked for, and the answers."""
+    """A reader that records the files and answers that it returns."""
 
     def __init__(self, root: str = "/") -> None:
         super().__init__(root)
@@ -121,7 +121,7 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
 
     The same host gives the same bytes. `redacted`: without the data that redact.LEFT_OUT lists. Raises UsageError
-    when the file exists already or cannot be written; then nothing of it is left.
+    when the file exists already or cannot be written; then no partial file remains.
     """
     if not file:
         raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")

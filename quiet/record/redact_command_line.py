@@ -51,7 +51,7 @@ def parameters(line: str) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Whether it is made of numbers and short words, as the values of known parameters are."""
+    """Whether it consists of numbers and short words, like the values of known parameters."""
     return all(
         _WORDS.fullmatch(part) or _NUMBER.fullmatch(part)
         for part in _PARTS.split(value.removeprefix('"').removesuffix('"'))

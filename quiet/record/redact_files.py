@@ -177,7 +177,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _program(text: str) -> Iterator[str]:
-    """Of a program only whether it reads the folder that it may read."""
+    """Redact a program except for whether it reads the folder that it may read."""
     if text:
         yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
 

@@ -1,22 +1,27 @@
-"""The command: found, forked, held until it is on its CPUs, executed, and its signals passed on."""
+"""The command: found, forked, held until it is on its CPUs, executed, with its signals forwarded."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 from quiet.errors import UsageError
-from quiet.run import identity
-from quiet.run.identity import Identity
 from quiet.run.protocol import CommandDone
+
+TYPE_CHECKING = False  # as typing has it
+if TYPE_CHECKING:
+    import signal
+    from typing import NoReturn
+
+    from quiet.run.identity import Identity
+else:
+    import _signal as signal  # its functions and numbers, without the enumerations that signal makes of them
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _NOT_STARTED = 126
+_ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
 
 def find(name: str) -> str:
@@ -72,8 +77,10 @@ class CommandSignals:
             self.pending = number
             self._early()
         elif number in _FORWARDED:
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
+            try:
                 os.kill(self.child, number)
+            except ProcessLookupError:
+                return  # it has just ended
 
 
 class Child:
@@ -85,8 +92,10 @@ class Child:
 
     def begin(self, fixed: bool) -> None:
         """Let it execute the command; `fixed`: with fixed addresses."""
-        with contextlib.suppress(BrokenPipeError):  # a signal has ended it
+        try:
             os.write(self._gate, b"f" if fixed else b"g")
+        except BrokenPipeError:
+            return  # a signal has ended it
 
     def wait(self) -> int:
         """Wait for its end; the exit code, 128 + N for signal N. One that was never begun ends here."""
@@ -101,7 +110,7 @@ class Child:
 
 
 def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork; None when a signal came first."""
+    """Fork; None if a signal came first."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()
@@ -122,10 +131,12 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, its children should not
             signal.signal(number, signal.SIG_DFL)
         if user:
+            from quiet.run import identity
+
             identity.become(user)
         word = os.read(gate, 1)
         if word == b"f" and not _fixed_addresses():
-            os.write(2, b"quiet: addresses stay randomised: personality(2) is forbidden here\n")
+            os.write(2, b"quiet: addresses stay randomized: personality(2) is forbidden here\n")
         if word:
             os.execv(program, list(command))  # noqa: S606 - running the user's command is the purpose
     except OSError as error:
@@ -135,6 +146,9 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 
 
 def _fixed_addresses() -> bool:
-    from quiet.machine.affinity import fixed_addresses  # slow to load, and for the command only
+    """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
+    import _ctypes  # ctypes itself loads four times as long, in every run
 
-    return fixed_addresses()
+    personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here
+    now = _ctypes.call_function(personality, (0xFFFFFFFF,))
+    return bool(now >= 0 and _ctypes.call_function(personality, (now | _ADDR_NO_RANDOMIZE,)) >= 0)

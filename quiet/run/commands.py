@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from quiet.run.options import NamedTuple
 
 # they place what they start themselves, and a scheduler that balances would only move it
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
@@ -41,7 +42,7 @@ class ContainerStart(NamedTuple):
 
 
 def pins_itself(command: Sequence[str]) -> str:
-    """The word of a command that pins what it starts to CPUs; "" without one."""
+    """The word of a command that pins its children to CPUs; "" without one."""
     return next((word for word in command if os.path.basename(word) in _PINNING), "")
 
 
@@ -51,7 +52,7 @@ def is_engine(command: Sequence[str]) -> bool:
 
 
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
-    """The start of a container that says nothing of its cgroup; None for every other command.
+    """The start of a container without a cgroup option; None for every other command.
 
     `group`: the cgroup of the isolated CPUs. `uid`: whose podman it is; one without root cannot leave its user's
     cgroups, and stays in that of the command where it makes none.

@@ -1,4 +1,4 @@
-"""How a helper comes into being: started by sudo with a socket as its standard input, or forked by a root front."""
+"""Start a helper: by sudo with a socket as its standard input, or as a fork of a root front."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 def run_helper() -> int:
     """`quiet run-helper`, which has no arguments. Returns at once; the helper goes on in the background."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
-        raise UsageError("run-helper is what `quiet run` starts with sudo; it is of no use alone")
+        raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing alone")
     if os.geteuid() != 0:
         raise Refused("run-helper needs root; `quiet run` starts it with sudo")
     channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)

@@ -5,14 +5,13 @@ It starts the helper, forks the command, passes signals on, and ends with the co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Iterator, Sequence
 
 from quiet.errors import Incomplete, QuietError, Refused
-from quiet.run import child, identity, starter
+from quiet.run import child
 from quiet.run.child import CommandSignals
-from quiet.run.identity import Identity
-from quiet.run.options import RunRequest
+from quiet.run.options import NamedTuple, RunRequest
 from quiet.run.protocol import (
     CommandDone,
     HelperChannel,
@@ -23,7 +22,12 @@ from quiet.run.protocol import (
     RunReady,
     Start,
     Waiting,
+    lingering_helper,
 )
+
+TYPE_CHECKING = False  # as typing has it
+if TYPE_CHECKING:
+    from quiet.run.identity import Identity
 
 _SHOWN = 200  # characters of the command that others see
 
@@ -55,7 +59,7 @@ def run(
     could not be restored. Raises UsageError, Refused when nothing is changed, Incomplete when settings still are.
     """
     program = child.find(command[0])
-    user = identity.wanted(as_user)
+    user = _user(as_user)
     options = options._replace(command=" ".join(command)[:_SHOWN])
     state = _FrontState()
     with CommandSignals(state.leave) as signals:
@@ -80,27 +84,43 @@ def run(
     return (code if ended.complete else Incomplete.exit_code), ended
 
 
+def _user(as_user: str | None) -> Identity | None:
+    """The user to become for the command; None: nobody else. Raises QuietError."""
+    if as_user is None and os.geteuid() != 0:
+        return None
+    from quiet.run import identity
+
+    return identity.wanted(as_user)
+
+
 def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
     """The first answer of a helper that answers; None when a signal came before. Raises Refused."""
-    state.channel = starter.lingering()
-    started = False
-    for command in (None, *starter.attempts()):
-        if command is not None:
-            state.channel, started = starter.start(command)
-        if state.channel is None:
-            continue
-        state.channel.send(options)
+    for channel, started in _helpers():
+        state.channel = channel
+        channel.send(options)
         if signals.pending:
-            state.channel.leave()
-        if answer := state.channel.receive(Waiting, RunReady, RunFailure):
+            channel.leave()
+        if answer := channel.receive(Waiting, RunReady, RunFailure):
             return answer
         if signals.pending:
             return None
         if started:
             raise Refused("the helper was killed before it applied anything; nothing was changed")
-        state.channel.close()
+        channel.close()
         state.channel = None
+    from quiet.run import starter
+
     raise starter.refusal()
+
+
+def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
+    """Channels to helpers, each with whether one has surely begun: the one that stays, then those to start."""
+    if channel := lingering_helper(os.geteuid()):
+        yield channel, False
+    from quiet.run import starter  # not where the profile lingers: that is to cost little
+
+    for command in starter.attempts():
+        yield starter.start(command)
 
 
 def _until_ready(channel: HelperChannel, message: Message | None, events: RunEvents) -> RunReady | None:

@@ -35,4 +35,7 @@ class Guard:
         """The run has ended as it should."""
         os.write(self._pipe, _DISMISSED)
         os.close(self._pipe)
+
+    def wait(self) -> None:
+        """Wait until the second process is gone, and with it what it has open."""
         os.waitpid(self._pid, 0)

@@ -1,4 +1,4 @@
-"""The helper of `quiet run`, as root: waits for its turn, applies, moves the command, and restores at the end.
+"""The root helper of `quiet run`: waits for its turn, applies, moves the command, and restores at the end.
 
 The front's end of the socket closes when the front dies, whatever of; a guard takes over when the helper does.
 """
@@ -48,16 +48,18 @@ class RunSession:
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
         self._asked: Profile | None = None  # the profile itself, where that of the run differs
+        self._profile: Profile | None = None  # what the front asked for
         self._knobs: Mapping[str, str] = {}
 
     def run(self) -> None:
-        """The whole run; what goes wrong is said to the front."""
+        """The whole run; failures are reported to the front."""
         try:
             options = self._channel.receive(RunRequest, within_s=_REQUEST_S)
             if not isinstance(options, RunRequest):
                 return
             self._options = options
-            profile = permitted(self._host, options.profile, self._caller.uid)
+            profile = self._lingering.profile(options.profile) if self._lingering else None
+            profile = self._profile = profile or permitted(self._host, options.profile, self._caller.uid)
             self._knobs = profile.knobs
             forgo_huge_pages()  # the command is not a child of this process
             self._group.remember(self._caller.pid)
@@ -100,12 +102,12 @@ class RunSession:
         raise Refused(f"{queue.refusal(self._host)}; nothing was changed")
 
     def _take_turn(self, profile: Profile) -> None:
-        """Apply, have the command run, restore, and say so."""
+        """Apply, let the command run, restore, and report."""
         kept = self._lingering is not None and self._lingering.fits(self._host, self._options)
         if not kept:
             linger.end_others(self._host, profile, self._options.cpus)
         with use.in_use(self._host) as self._users:
-            self._ours = journal.load(self._host) is None
+            self._ours = not kept and journal.load(self._host) is None
             self._guard = Guard(self._take_over)
             failure: RunFailure | None = None
             try:
@@ -117,10 +119,11 @@ class RunSession:
                 self._linger(ended)
                 return
             self._guard.dismiss()
-        if self._turn:
-            self._turn.close()
-            self._turn = None
-        self._channel.send(failure or ended)
+            if kept:  # the helper that stays waits for this process, and with it for the guard
+                self._leave_with(failure or ended)
+            self._guard.wait()
+        if not kept:
+            self._leave_with(failure or ended)
 
     def _apply(self, profile: Profile, kept: bool) -> CpuSet:
         if kept and self._lingering:
@@ -153,7 +156,7 @@ class RunSession:
         while not self._channel.closed and self._done is None:
             message = self._channel.receive(CommandDone, within_s=TICK_S if self._observer else None)
             self._done = message if isinstance(message, CommandDone) else None
-            if self._observer:
+            if self._observer and self._done is None:
                 self._observer.tick()
 
     def _finish(self) -> RunEnded:
@@ -186,7 +189,8 @@ class RunSession:
         """Keep the profile applied for the next runs of this user, then restore."""
         assert self._ready
         assert self._guard
-        lingering = Lingering(self._options, self._ready, self._caller.uid)
+        assert self._profile
+        lingering = Lingering(self._options, self._profile, self._ready, self._caller.uid)
         self._note(_LINGERS)
         listening = lingering.listen(self._host)
         if not listening:  # another helper of this user does it
@@ -196,12 +200,13 @@ class RunSession:
             lingering.serve(self._host, lambda channel, peer: RunSession(self._host, channel, peer, lingering).run())
             use.end_use(self._host, self._users)
         self._guard.dismiss()
+        self._guard.wait()
 
-    def _leave_with(self, ended: RunEnded) -> None:
+    def _leave_with(self, message: RunEnded | RunFailure) -> None:
         if self._turn:
             self._turn.close()
             self._turn = None
-        self._channel.send(ended)
+        self._channel.send(message)
         self._channel.close()
 
     def _note(self, letter: bytes) -> None:
@@ -209,7 +214,7 @@ class RunSession:
         self._guard.note(letter)
 
     def _take_over(self, letters: bytes) -> None:
-        """In the guard, when the helper was killed: end the run as it would have."""
+        """In the guard, after the helper was killed: end the run in its place."""
         self._ours = self._ours or _APPLIED in letters
         message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
@@ -227,6 +232,7 @@ class RunSession:
             message = ended
             if self._guard and _DONE not in letters and _LINGERS not in letters:
                 self._guard.dismiss()
+                self._guard.wait()
         self._channel.send(message)
         self._leave()
 
@@ -246,7 +252,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
     notes += [f"not restored: {each.target}: {each.reason}" for each in outcome.conflicts + outcome.failures]
     notes += [f"the journal is damaged: {each.target}: {each.reason}" for each in outcome.damage]
     if not outcome.complete:
-        notes.append("run `quiet restore` for what can be done")
+        notes.append("run `quiet restore`, which restores all readable values")
     return RunEnded(outcome.complete, False, outcome.restored, tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""Who a command runs as: who asked for it, also where sudo or doas started quiet as root."""
+"""Determine which user a command runs as: the caller, even if sudo or doas started quiet as root."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Identity(NamedTuple):
 
 
 def wanted(as_user: str | None) -> Identity | None:
-    """The user to become for the command; None: nobody else. `as_user`: the option --as. Raises QuietError."""
+    """The user to become for the command; None: no change. `as_user`: the option --as. Raises QuietError."""
     if os.geteuid() != 0:
         if as_user is None or (own := _named(as_user)).uid == os.getuid():
             return None

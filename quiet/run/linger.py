@@ -16,9 +16,8 @@ from quiet.host.host import Host
 from quiet.host.lock import FOLDER
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import parse_requested
-from quiet.run.linger_socket import SOCKET, server
 from quiet.run.options import RunRequest
-from quiet.run.protocol import FROM_FRONT, HelperChannel, Peer, RunReady
+from quiet.run.protocol import FROM_FRONT, LINGER_SOCKET, HelperChannel, Peer, RunReady, connect
 from quiet.settings import journal
 from quiet.settings.journal_file import FILE
 from quiet.settings.profile import Profile
@@ -35,8 +34,8 @@ class _Stop(Exception):
 class Lingering:
     """The profile that stays applied between runs, and its user. Every run restarts the timer."""
 
-    def __init__(self, options: RunRequest, ready: RunReady, uid: int) -> None:
-        self._profile, self._uid = options.profile, uid
+    def __init__(self, options: RunRequest, profile: Profile, ready: RunReady, uid: int) -> None:
+        self._asked, self._profile, self._uid = options.profile, profile, uid
         self._seconds = min(options.linger_s, LONGEST_S)
         self.ready = ready._replace(changes=0)
         self._journal = _journal_state(Host())
@@ -46,17 +45,21 @@ class Lingering:
         """Whether a run wants just this, and it is still applied."""
         if _placement(options) != self._placement:
             return False
-        if options.profile != self._profile or self._journal != _journal_state(reader):
+        if options.profile != self._asked or self._journal != _journal_state(reader):
             return False
         cpus = options.cpus
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
+    def profile(self, name: str) -> Profile | None:
+        """The profile as it was read, where it is bundled: nobody but root can change that, so it is not read again."""
+        return self._profile if name == self._profile.source and "/" not in name else None
+
     def listen(self, host: Host) -> bool:
-        """Begin to take runs. False when another helper of the user does already, or it cannot be done."""
-        path = f"{SOCKET}{self._uid}"
+        """Start accepting runs. False if another helper of the user already does, or on failure."""
+        path = f"{LINGER_SOCKET}{self._uid}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            if peer := server(path):
+            if peer := connect(path):
                 peer.close()
                 return False
             remove(host, self._uid)
@@ -73,7 +76,7 @@ class Lingering:
         return True
 
     def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
-        """Run sessions, each in a fork, until for so long there was none, or SIGTERM."""
+        """Run sessions, each in a fork, until idle for the linger time, or SIGTERM."""
         signal.signal(signal.SIGTERM, _stop)
         sessions: set[int] = set()
         poll = select.poll()
@@ -120,7 +123,7 @@ def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
             return
     for name in host.names(FOLDER):
         path = f"{FOLDER}/{name}"
-        if path.startswith(SOCKET) and (connection := server(path)):
+        if path.startswith(LINGER_SOCKET) and (connection := connect(path)):
             _end(HelperChannel(connection, 0).peer())
             connection.close()
 
@@ -128,7 +131,7 @@ def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
 def remove(host: Host, uid: int) -> None:
     """Remove the socket."""
     with contextlib.suppress(FileNotFoundError):
-        host.unlink(f"{SOCKET}{uid}")
+        host.unlink(f"{LINGER_SOCKET}{uid}")
 
 
 def _end(peer: Peer) -> None:

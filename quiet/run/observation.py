@@ -57,7 +57,7 @@ class RunObserver:
                 )
                 ended = ended._replace(
                     lines=texts,
-                    report=json.dumps(_plain(dataclasses.asdict(whole))),
+                    report=json.dumps(_plain(dataclasses.asdict(whole))) if self._trace else "",
                     interruptions=seen.count,
                     lost_ns=round(seen.total_ns or 0),
                     observed_ns=round(self._wall_s * 1e9),

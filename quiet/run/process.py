@@ -1,4 +1,4 @@
-"""Make a helper that nothing of its caller has an influence on: no terminal, session, limits, signals, environment."""
+"""Detach a helper from its caller: terminal, session, limits, signals, environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIMITS = ("FSIZE", "CPU", "AS", "DATA", "NOFILE", "NPROC", "MEMLOCK", "RSS")
 
 
 def detach(keep: int) -> int:
-    """Go on in a child that has only this open file; the caller's process returns at once to whoever waits for it.
+    """Continue in a child that has only this open file; the caller's process returns to its parent at once.
 
     Returns the file's number there.
     """
@@ -39,7 +39,7 @@ def detach(keep: int) -> int:
 
 
 def cleanse(host: Host) -> None:
-    """Take nothing over from the caller that could change what this process does, or end it."""
+    """Drop everything inherited from the caller that could change this process's behavior or end it."""
     os.environ.clear()
     os.environ.update({"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/root"})
     os.umask(0o022)

@@ -6,18 +6,18 @@ Moved, RunEnded; or RunFailure at any time. Either side may close: then the help
 
 from __future__ import annotations
 
-import contextlib
+import _socket  # what socket is made of, without the modules that it loads
 import json
-import math
 import select
-import socket
-import struct
+import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from quiet.errors import QuietError, UsageError
-from quiet.run.options import RunRequest
+from quiet.host import FOLDER
+from quiet.run.options import NamedTuple, RunRequest
+
+LINGER_SOCKET = f"{FOLDER}/linger."  # and the number of its user
 
 FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # bytes of a line
 _PATIENCE_S = 10  # for the rest of a line, and for a reader
@@ -102,7 +102,7 @@ class HelperProtocolError(UsageError):
 class HelperChannel:
     """A connected socket with whole messages."""
 
-    def __init__(self, connection: socket.socket, most: int) -> None:
+    def __init__(self, connection: _socket.socket, most: int) -> None:
         self._socket, self._most, self._read = connection, most, b""
         self.closed = False  # by the other side
 
@@ -112,15 +112,17 @@ class HelperChannel:
 
     def peer(self) -> Peer:
         """Raises OSError for what is no socket of this host."""
-        pid, uid, _ = struct.unpack("3i", self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        return Peer(pid, uid)
+        data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
+        return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
     def send(self, message: Message) -> None:
         """Send, unless the other side has gone or does not read."""
         line = json.dumps({"kind": type(message).__name__, **message._asdict()}).encode() + b"\n"
-        with contextlib.suppress(OSError):  # what it has sent before can still be read
+        try:
             self._socket.settimeout(_PATIENCE_S)
             self._socket.sendall(line)
+        except OSError:
+            return  # what it has sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
         """The next message; None when the other side has gone, or within this time nothing came.
@@ -144,9 +146,11 @@ class HelperChannel:
         return message
 
     def leave(self) -> None:
-        """Say nothing more; what the other side says still comes."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
+        """Stop sending; messages of the other side still arrive."""
+        try:
+            self._socket.shutdown(_socket.SHUT_WR)
+        except OSError:
+            return  # it has gone
 
     def close(self) -> None:
         """Close this process's end."""
@@ -181,7 +185,7 @@ def parse(line: bytes) -> Message:
         return make(**fields)
     except QuietError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         raise HelperProtocolError("the other side does not speak this protocol") from None
 
 
@@ -196,8 +200,29 @@ def _value(type_name: object, value: object) -> object:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
     elif name == "float":
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
             return float(value)
     elif type(value) is {"str": str, "int": int, "bool": bool}[name]:
         return value
     raise ValueError(name)
+
+
+def lingering_helper(uid: int) -> HelperChannel | None:
+    """The helper that stays for this user; None when there is none. Only one of root counts."""
+    connection = connect(f"{LINGER_SOCKET}{uid}")
+    channel = HelperChannel(connection, FROM_HELPER) if connection else None
+    if channel and channel.peer().uid != 0:
+        channel.close()
+        return None
+    return channel
+
+
+def connect(path: str) -> _socket.socket | None:
+    """A connection to the process that listens there; None when none does."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    return connection

@@ -32,16 +32,6 @@ def limits(own: FrontOptions) -> RunLimits:
     return RunLimits(lost, int(count) if count is not None else None)
 
 
-def wanted(own: FrontOptions) -> bool:
-    """Whether anybody looks at what is observed."""
-    return not own.quiet_report or (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
-
-
-def traced(own: FrontOptions) -> bool:
-    """Whether interruptions are to have names and lengths: setting up kernel tracing takes longer than a short run."""
-    return (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
-
-
 def judged(
     own: FrontOptions, most: RunLimits, ended: RunEnded, command: Sequence[str], code: int, note: Callable[[str], None]
 ) -> int:

@@ -1,4 +1,4 @@
-"""Reach a helper: one that stays for this user, a fork where the front is root, else through sudo, doas or pkexec."""
+"""Start a helper: a fork where the front is root, else through sudo, doas or pkexec."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import socket
 import sys
 
 from quiet.errors import Refused
-from quiet.run.linger_socket import connect
 from quiet.run.protocol import FROM_HELPER, HelperChannel
 
 _HELPER = "run-helper"
 _RULE = "docs/security.md has the rule for sudo that permits it without a password"
 _COMMAND_NOT_STARTED = 127
-
-
-def lingering() -> HelperChannel | None:
-    """A helper that stays, with what it has applied; None when there is none."""
-    connection = connect(os.geteuid())
-    return HelperChannel(connection, FROM_HELPER) if connection else None
 
 
 def attempts() -> list[tuple[str, ...]]:
@@ -50,7 +43,7 @@ def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
 
 
 def refusal() -> Refused:
-    """Why no helper could be started."""
+    """The reason why no helper could be started."""
     if not (_which("sudo") or _which("doas") or _which("pkexec")):
         return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
     why = "sudo did not permit it" if _has_terminal() else "sudo would ask for a password, and there is no terminal"

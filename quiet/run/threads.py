@@ -17,7 +17,7 @@ from quiet.settings.profile import Profile
 
 
 class RunProfile(NamedTuple):
-    """The profile of one run. `note`: what was chosen for the command and why, "" where nothing was."""
+    """The profile of one run. `note`: the choice made for the command with its reason, "" for none."""
 
     profile: Profile
     note: str
@@ -46,7 +46,7 @@ def check_mems(text: str) -> str:
 def profile_for_run(
     profile: Profile, threads: bool | None, pinned: str, mems: str | None, cpus: CpuSet, facts: Facts
 ) -> RunProfile:
-    """The profile with what the options and the command ask of the partition.
+    """The profile with the partition that the options and the command require.
 
     `threads` None: balanced when there are several CPUs and nothing (`pinned`) pins the command. `mems` None: as the
     profile says. Raises UsageError where --threads or --mems ask for what the host cannot do.
@@ -72,7 +72,7 @@ def profile_for_run(
 
 
 def _impossible(profile: str, partition: str, cpus: CpuSet, facts: Facts) -> str:
-    """Why the scheduler cannot balance these CPUs; "" where it can."""
+    """The reason why the scheduler cannot balance these CPUs; "" if it can."""
     if partition == "leave":
         return f'profile {profile} says cpuset = "leave", so there is no partition'
     if len(cpus) == 1:

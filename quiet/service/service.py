@@ -71,7 +71,7 @@ def installed(reader: Reader) -> Installed | None:
 
 
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
-    """Have the profile applied after each boot from now on; a service of ours that is there is replaced.
+    """Apply the profile after each boot from now on; an existing service of ours is replaced.
 
     Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
     can change the program that root would run at each boot; `trust`: they may.
@@ -154,13 +154,13 @@ def _check_name(host: Reader) -> None:
             continue
         if host.link(path) == "/dev/null":
             raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
-        raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
+        raise Refused(f"{path} exists already and was not created by quiet; it was left alone")
     if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
-        raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
+        raise Refused(f"{AFTER} exists already and was not created by quiet; it was left alone")
 
 
 def _check_program(host: Reader) -> None:
-    """Whoever can change what root runs at each boot is root."""
+    """A user who can change a program that root runs at each boot is as powerful as root."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(
@@ -177,7 +177,7 @@ def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
 
 
 def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
-    """Where the service finds the profile, and the copy to make for that: path and content.
+    """The path where the service finds the profile, and the copy to make for that: path and content.
 
     Root will act on it at each boot, so it has to be root's, and there as early. A file in /etc is used where it is,
     and a change of it counts from the next boot on; any other is copied there.
@@ -202,7 +202,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} is there already and was not made by quiet; give that one, or rename yours")
+        raise Refused(f"{path} exists already and was not created by quiet; give that file, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:
@@ -222,7 +222,7 @@ def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> lis
 
 
 def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
-    """Make them in order; when one fails, those that are new go again. The unit is first: it names all others."""
+    """Create them in order; if one fails, new ones are removed. The unit is first: it names all others."""
     new: list[str] = []
     try:
         for path in made:

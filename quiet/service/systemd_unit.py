@@ -22,7 +22,7 @@ FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
 )
-"""Where systemd looks for units, as far as packages and administrators use them."""
+"""The folders in which systemd looks for units, as far as packages and administrators use them."""
 
 _FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
@@ -124,7 +124,7 @@ def after(reader: Reader) -> str:
     start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
-    head = [MARK, "[Unit]", "Description=What quiet waits for, because it would change settings again"]
+    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would change settings again"]
     return "\n".join([*head, f"After={' '.join(names)}", ""])
 
 

@@ -129,7 +129,7 @@ def _other_format(item: Item) -> Iterator[str]:
 
 
 def _replay(record: AppliedState, item: Item) -> Iterator[str]:
-    """Enter a line; yields what is wrong with it."""
+    """Add a line; yields its faults."""
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:

@@ -1,4 +1,4 @@
-"""Apply a profile: journal first, then write, read back, and look again until nothing more is to be done."""
+"""Apply a profile: journal first, then write, read back, and check again until nothing remains to be done."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
         if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{own}") is not None:
             raise Refused(f'a cgroup {own} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"')
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
-            raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
+            raise Refused(f'{", ".join(names)} runs, and the profile has rivals = "refuse"; stop it, or set "quiet"')
         return profile.choose(Facts(host), requested)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")

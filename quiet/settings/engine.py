@@ -1,4 +1,4 @@
-"""The one way in which values get written: in passes, until all is as wanted or a pass makes no progress.
+"""The only writer of values: in passes, until all have their wanted values or a pass makes no progress.
 
 Apply and restore both use it. Passes make the order of coupled settings (frequency limits, energy preference and
 governor, CPUs that have to come online first) a matter of what the kernel accepts, not of our knowing every driver.
@@ -42,7 +42,7 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until nothing differs or nothing more can be done; what is left is returned.
+    """Write until nothing differs or a pass makes no progress; returns the rest.
 
     `before` is called ahead of a write (the journal's intent), `after` with what was read back. A value once reached
     is looked at again in each pass, because a later write may have changed it.
@@ -88,7 +88,7 @@ def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Ite
 
 
 def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
-    """In one go; one by one where that fails, to learn which of them it was."""
+    """Write in one call; one by one if that fails, to identify the failing one."""
     due = list(due)
     if len(due) < 2:
         yield from _each(host, due, before, after)

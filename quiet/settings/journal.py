@@ -54,7 +54,7 @@ def load(reader: Reader) -> AppliedState | None:
 
 
 def damaged(reader: Reader, state: AppliedState) -> str:
-    """In one line what is damaged."""
+    """The damage in one line."""
     more = f" and {len(state.damage) - 1} more" if len(state.damage) > 1 else ""
     return f"the journal {reader.named(FILE)} is damaged: {state.damage[0]}{more}"
 

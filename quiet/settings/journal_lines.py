@@ -37,7 +37,7 @@ class Damage(NamedTuple):
 
 
 def merged(damage: Iterable[Damage]) -> list[Damage]:
-    """The same, with lines that follow each other and have the same fault as one."""
+    """The same, with consecutive lines of the same fault as one."""
     result: list[Damage] = []
     for each in damage:
         before = result[-1] if result else Damage(-1, "")
@@ -82,7 +82,7 @@ def count(lines: int) -> bytes:
 
 
 def tail(data: bytes) -> Tail:
-    """Where a writer goes on."""
+    """The position at which a writer continues."""
     first = data.find(b"\n") + 1
     return Tail(data.rfind(b"\n") + 1, data.count(b"\n"), _SEAL in data[:first], first + COUNT_AT)
 

@@ -1,4 +1,4 @@
-"""The plan: every change from what is to what the profile wants, and every skip with its reason. Writes nothing."""
+"""The plan: every change from present to wanted values, and every skip with its reason. Writes nothing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def make(
         if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
             taken_back.add(knob.name)
         if knob.needs in taken_back:
-            reason = f"makes no sense without the knob {knob.needs}, which the kernel refused"
+            reason = f"has no effect without the knob {knob.needs}, which the kernel refused"
             skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
             del changes[before:]
         if len(changes) > before:

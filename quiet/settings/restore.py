@@ -176,9 +176,9 @@ KERNEL_CHOOSES = (7, 0)
 
 
 def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str, str]:
-    """The affinities that are not ours to touch, and that taking the partition down overwrites before Linux 6.2.
+    """The affinities of other owners, which removing the partition overwrites before Linux 6.2.
 
-    A mask of exactly the housekeeping CPUs is what every task has inherited; it is to become wide again.
+    Every task has inherited a mask of exactly the housekeeping CPUs; such a mask has to become wide again.
     """
     facts = Facts(host)
     inherited = facts.online - record.cpus.away
@@ -227,7 +227,7 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """By knob as in the tuple; within a knob backwards, so that what was made last goes first."""
+    """By knob as in the tuple; within a knob backwards, so that the target created last goes first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))

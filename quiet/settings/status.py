@@ -42,7 +42,7 @@ class AppliedProfile(NamedTuple):
 
 
 class HostStatus(NamedTuple):
-    """A host, as `quiet status` reports it. `unreachable`: what the hypervisor does that no knob can prevent."""
+    """A host, as `quiet status` reports it. `unreachable`: effects of the hypervisor that no knob can prevent."""
 
     version: str
     kernel: str | None

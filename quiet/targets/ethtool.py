@@ -54,7 +54,7 @@ def table(interface: str) -> list[int]:
 
 
 def set_table(interface: str, queues: Sequence[int]) -> None:
-    """Give each value of the hash its queue; none: the driver's own table, for any number of queues. Raises OSError."""
+    """Assign a queue to each value of the hash; none: the driver's own table, for any queues. Raises OSError."""
     symmetry = _rss(interface)[5]  # 0 would switch it off, and "no change" is what old kernels refuse
     request = _RSS.pack(_SET_RSS, 0, len(queues), 0, 0, symmetry)
     _ask(interface, request + struct.pack(f"{len(queues)}I", *queues))

@@ -48,7 +48,7 @@ def queues(text: str) -> list[int]:
 
 
 def spell_queues(table: Sequence[int]) -> str:
-    """The table as "SIZE: QUEUES", with the queues as often as it takes until they come again."""
+    """The table as "SIZE: QUEUES", with one period of the repeating queues."""
     size = len(table)
     once = next((n for n in range(1, size + 1) if all(table[at] == table[at - n] for at in range(n, size))), 0)
     return f"{size}: {' '.join(str(queue) for queue in table[:once])}" if size else ""

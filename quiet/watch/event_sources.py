@@ -38,7 +38,7 @@ class Pending:
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to check; threads are judged first."""
+        """Whether a check is due; threads are judged first."""
         return self.knobs is None or bool(self.knobs)
 
     def add(self, knobs: Iterable[str] | None, by: str, now: float) -> None:

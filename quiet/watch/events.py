@@ -29,7 +29,7 @@ class WatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class WatchInterruption:
-    """A cause that interrupted isolated CPUs: how often each, in so many seconds until now."""
+    """A cause that interrupted isolated CPUs: its counts in the last `seconds`."""
 
     cause: str
     kind: str

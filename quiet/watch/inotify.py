@@ -39,7 +39,7 @@ class Inotify:
         return len(self._paths)
 
     def add(self, path: str, mask: int = MODIFY) -> None:
-        """Watch one more file (or folder); one that is not there, or is watched already, is nothing new."""
+        """Watch one more file (or folder); a missing or already watched one changes nothing."""
         if path in self._numbers or not self._reader.exists(path):
             return
         if len(self._paths) >= _MOST:
@@ -57,7 +57,7 @@ class Inotify:
             self._pins[path] = self._reader.pin(path)
 
     def read(self) -> list[tuple[str, str]]:
-        """The files that were written or went, each with the name of what came or went in it ("" for itself)."""
+        """The files that were written or removed, each with the name of the changed entry in it ("" for itself)."""
         notifications: list[tuple[str, str]] = []
         while True:
             try:

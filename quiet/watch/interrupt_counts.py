@@ -33,7 +33,7 @@ _SIZE = 1 << 16
 
 
 class Interruption(NamedTuple):
-    """A cause, and how often it interrupted a CPU since the last look."""
+    """A cause, and its interruptions of a CPU since the last check."""
 
     cpu: int
     cause: Cause
@@ -48,7 +48,7 @@ class ProcTable(NamedTuple):
 
 
 class InterruptCounts:
-    """The counters of a host, with their values at the last look. Raises QuietError when none can be read."""
+    """The counters of a host, with their values at the last check. Raises QuietError when none can be read."""
 
     def __init__(self, reader: Reader) -> None:
         self.missing: list[str] = []
@@ -64,7 +64,7 @@ class InterruptCounts:
         self._last = {path: self._read(path) for path in self._files}
 
     def close(self) -> None:
-        """Close the files, which stay open between two looks."""
+        """Close the files, which stay open between two checks."""
         for fd in self._files.values():
             os.close(fd)
         self._files = {}
@@ -142,7 +142,7 @@ def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tup
 def _of_rows(
     before: ProcTable, now: ProcTable, cpus: Iterable[int], place: int, cause: Cause
 ) -> Iterator[Interruption]:
-    """Of files with a row for each CPU. These counters have 64 bits; steal time may go back a little."""
+    """Interruptions from files with a row for each CPU. 64-bit counters; steal time may decrease slightly."""
     for cpu in sorted(cpus):
         row, old = now.rows.get(f"cpu{cpu}"), before.rows.get(f"cpu{cpu}")
         if row is None or old is None or row == old:

@@ -1,6 +1,6 @@
 """Counts the interruptions of some CPUs at an interval, and reports, records and exports them.
 
-It runs on other CPUs, and its looks take at most 0.05 % of one: where they are dear, the interval grows.
+It runs on other CPUs, and takes at most 0.05 % of one: where its looks are dear, the interval grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quiet.watch.event_sources import StopSignals
 from quiet.watch.events import WatchEvent, WatchInterruption, WatchSummary
 from quiet.watch.history import HistoryWriter
 from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interruption, called
-from quiet.watch.rate_limit import SHARE, spent
+from quiet.watch.rate_limit import COUNTS_SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
 HOUR_S = 3600.0  # between two reports of what is expected, and at most between two of a cause that goes on
@@ -86,7 +86,7 @@ class Monitor:
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
 
     def look(self, applied: WatchState | None = None) -> None:
-        """Count what came since the last look. `applied`: for the metrics, where it is known."""
+        """Count the interruptions since the last check. `applied`: for the metrics, if known."""
         began = spent()
         try:
             items = self._counts.look(self._cpus)
@@ -109,13 +109,13 @@ class Monitor:
         self._rest(began, now)
 
     def _rest(self, began: float, now: float) -> None:
-        """When the next look is due, after one that began with so much CPU time spent."""
-        self.at = max(self.at + self.interval_s, now + (spent() - began) / SHARE)
+        """The time of the next check, from the CPU time that the last one took."""
+        self.at = max(self.at + self.interval_s, now + (spent() - began) / COUNTS_SHARE)
         if self.at <= now:  # the machine was asleep
             self.at = now + self.interval_s
 
     def end(self, applied: WatchState | None = None) -> None:
-        """Look once more, and report the rest."""
+        """Check once more, and report the rest."""
         try:
             self.look(applied)
             self._report_due(float("inf"))
@@ -142,7 +142,7 @@ class Monitor:
         except OSError as error:
             self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written when it can be")
         else:
-            self._over("history", "history: it is written again")
+            self._over("history", "history: writing works again")
 
     def _export(self, watching: bool, applied: WatchState | None) -> None:
         assert self._textfile is not None
@@ -151,7 +151,7 @@ class Monitor:
         except QuietError as error:
             self._note("textfile", str(error))
         else:
-            self._over("textfile", f"--textfile {self._textfile.path}: it is written again")
+            self._over("textfile", f"--textfile {self._textfile.path}: writing works again")
 
     def _note(self, what: str, text: str) -> None:
         """Once, until it is over."""
@@ -214,7 +214,7 @@ def _on(cpus: Iterable[int]) -> str:
 
 
 def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: Callable[[WatchEvent], None]) -> None:
-    """Count until a signal, or for so many seconds, without a profile."""
+    """Count until a signal, or for a number of seconds, without a profile."""
     with StopSignals() as signals:
         monitor.start(cpus)
         began, cpu_began, looks = time.monotonic(), spent(), 0

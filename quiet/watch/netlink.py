@@ -33,7 +33,7 @@ class Uevent(NamedTuple):
 
 
 class _Netlink:
-    """A socket that is read until there is nothing left. Raises OSError when it is not permitted."""
+    """A socket that is read until it is empty. Raises OSError if it is not permitted."""
 
     protocol: ClassVar[int]
 
@@ -72,7 +72,7 @@ class _Netlink:
 
 
 class Uevents(_Netlink):
-    """Devices that come, go, are bound to a driver; CPUs that go on- and offline."""
+    """Devices that appear, disappear or are bound to a driver; CPUs that go online and offline."""
 
     protocol = _UEVENT
 
@@ -95,7 +95,7 @@ class Links(_Netlink):
     protocol = _ROUTE
 
     def read(self) -> bool:
-        """Whether anything has come."""
+        """Whether a message is pending."""
         return bool(self._messages())
 
 
@@ -113,7 +113,7 @@ class Processes(_Netlink):
             raise
 
     def close(self) -> None:
-        """Listen no more: before Linux 6.6 the kernel goes on counting a listener that has only gone."""
+        """Stop listening explicitly: before Linux 6.6 the kernel keeps counting a listener that merely exits."""
         with contextlib.suppress(OSError):
             self._ask(_IGNORE)
         super().close()
@@ -125,7 +125,7 @@ class Processes(_Netlink):
         self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
 
     def read(self) -> set[int]:
-        """The threads that began, or became something else."""
+        """The threads that started or changed their program or name."""
         return {tid for data in self._messages() if (tid := started(data))}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 
 SHARE = 0.0005  # of one CPU, for checking everything without a notification
+COUNTS_SHARE = 0.0004  # the same for checking counters alone: the rest of SHARE is for waking up
 BUSY_SHARE = 0.2  # of one CPU, while notifications keep coming, after so many seconds of CPU time at once:
 BURST_S = 5.0
 SOON_SHARE = 0.01  # of one CPU, for the check of everything that follows a device's notification
@@ -56,7 +57,7 @@ class RateLimit:
 
     @property
     def reason(self) -> str:
-        """Why everything is checked now."""
+        """The reason why everything is checked now."""
         return f"a look at everything after {self._hurry}" if self._hurry else "a look at everything"
 
     def whole_at(self) -> float:

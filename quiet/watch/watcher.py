@@ -23,7 +23,7 @@ from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
-_WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
+_WAITING = "another quiet is at work, or was killed in the middle; waiting until it has ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Watcher:
         for target, change in drifts.items():
             if target in still or target in reasons:
                 self._report(
-                    WatchEvent(events.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards"))
+                    WatchEvent(events.REFUSED, change, text=reasons.get(target, "it did not take the wanted value"))
                 )
             else:
                 self._report(WatchEvent(events.REPAIRED, change))
@@ -266,5 +266,5 @@ class Watcher:
 
 
 def _at_work(state: AppliedState) -> bool:
-    """Whether another quiet applies or restores just now, or was killed in the middle: its end is waited for."""
+    """Whether another quiet applies or restores just now, or was killed in the middle: waiting until it has ended."""
     return state.restoring or not state.complete

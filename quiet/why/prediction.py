@@ -50,7 +50,7 @@ class Prediction:
         )
 
     def removes(self, row: InterruptionCause) -> bool:
-        """Whether a cause would not come to the isolated CPUs."""
+        """Whether a cause would spare the isolated CPUs."""
         if row.kind == IRQ and (number := re.match(r"IRQ (\d+)", row.cause)) and f"irq:{number[1]}" in self._fixed:
             return False
         if row.boot:

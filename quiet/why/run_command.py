@@ -102,7 +102,7 @@ class Command:
         self._wall_s = time.monotonic() - self._began
 
     def usage(self) -> CommandUsage:
-        """Its exit code (128 + N for signal N) and what it used; once."""
+        """Its exit code (128 + N for signal N) and its resource usage; once."""
         _, status, used = os.wait4(self.pid, 0)
         self._waited = True
         code = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""One command: run it, observe it, and say what `quiet run` would have kept away. Changes nothing on the host."""
+"""Run and observe a command, and predict the interruptions that `quiet run` would prevent. Changes nothing."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,28 @@ for (test, _), values in data.groupby(["test", "order"])["value"]:
 print(sum(kruskal(*each).pvalue < 0.05 / 1880 for each in samples.values()))
 """,
 }
+
+SAME_TESTS = """
+import numpy as np
+from scipy import stats
+
+data = data.sort_values(["run", "position"])
+data["before"] = data.groupby("run")["test"].shift().fillna("")
+found = 0
+for _, each in data.groupby("test", sort=False):
+    random = each["order"] == "random"
+    one, other = each.loc[~random, "value"].to_numpy(), each.loc[random, "value"].to_numpy()
+    inside = each[random]
+    within = [[part.to_numpy() for _, part in inside.groupby(by)["value"]] for by in ("position", "before")]
+    p = [
+        kruskal(one, other).pvalue, stats.brunnermunzel(one, other).pvalue, stats.fligner(one, other).pvalue,
+        stats.wilcoxon(other, one).pvalue, *(kruskal(*parts).pvalue for parts in within),
+        stats.spearmanr(each["run"], each["value"]).pvalue,
+    ]
+    found += p[0] < 0.05 / 1880
+print(found)
+"""
+"""What analyze does with runs and positions, as far as scipy has it: no intervals, no predecessors by their names."""
 
 
 def table(configurations: int, trials: int, full: bool) -> pa.Table:
@@ -107,9 +130,9 @@ def ours(path: Path) -> list[str]:
     return [str(Path(sys.executable).with_name("cbench")), "order", "analyze", str(path), "--json"]
 
 
-def compare(what: str, path: Path) -> None:
+def compare(what: str, path: Path, loops: Mapping[str, str] = LOOPS) -> None:
     measured(ours(path))  # from now on the file is in memory
-    for name, code in LOOPS.items():
+    for name, code in loops.items():
         against(what, path, name, [sys.executable, "-c", READ + code, str(path)])
 
 
@@ -153,6 +176,7 @@ def main() -> None:
                 flush=True,
             )
         compare("2.3 M values with run and position, Parquet", folder / "full.parquet")
+        compare("2.3 M values with run and position, Parquet", folder / "full.parquet", {"the same tests": SAME_TESTS})
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ def test_the_import_loads_nothing() -> None:
     assert done.stdout.strip() == "['cbench']"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "from cbench.measure import layout; ", "import cbench.compare.result; "])
 def test_the_packages_can_be_called_whoever_imported_them_first(before: str) -> None:
     code = f"{before}import cbench\ntry: cbench.measure('hush')\nexcept cbench.UsageError as error: print(error)"

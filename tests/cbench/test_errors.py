@@ -74,6 +74,7 @@ def test_usage_errors_end_with_2_and_without_a_traceback(arguments: list[str]) -
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["run", "hash", "--quick", "--trials", "2"]])
 def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
@@ -83,6 +84,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[st
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_letters_gets_the_table_without_them(tmp_path: Path) -> None:
     data = tmp_path / "data.csv"
     rows = [f"t,{order},{value}" for order in ("fixed", "random") for value in range(8)]

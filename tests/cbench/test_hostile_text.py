@@ -69,6 +69,7 @@ def test_digits_of_other_scripts_are_no_numbers(option: str, tmp_path: Path) -> 
     assert "write numbers with the digits 0 to 9" in error_line(cbench("run", "hash", *option.split()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--timeout 1e18", "--seed 9" + "9" * 5000, "--trials 1e18", "--stack 9" + "9" * 30])
 def test_a_number_that_is_too_large_is_one_line(option: str) -> None:
     assert len(error_line(cbench("run", "hash", *option.split()))) < 500

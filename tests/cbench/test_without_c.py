@@ -39,6 +39,7 @@ def reported(page: Path, *arguments: str | Path) -> None:
     assert "</html>" in page.read_text()
 
 
+@pytest.mark.slow
 def test_stored_trials_are_compared_and_exported(tmp_path: Path) -> None:
     data = stored_run(tmp_path / "a.db", noisy(1000, 4, 20, 1))
     done = without_c("compare", data, data, "--json")
@@ -49,6 +50,7 @@ def test_stored_trials_are_compared_and_exported(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 81
 
 
+@pytest.mark.slow
 def test_a_stored_study_is_analyzed_and_reported(tmp_path: Path) -> None:
     data = stored_study(tmp_path / "s.db", 3, "shuffled", 8, lambda test, *_: 100.0 + test)
     done = without_c("order", "analyze", data, "--json")
@@ -57,6 +59,7 @@ def test_a_stored_study_is_analyzed_and_reported(tmp_path: Path) -> None:
     reported(tmp_path / "page.html", "order", "report", data)
 
 
+@pytest.mark.slow
 def test_a_screening_experiment_is_analyzed_and_reported(tmp_path: Path) -> None:
     rows = [
         {**row, "iteration": iteration, "value": row["value"] + (7 * iteration + number) % 5}
@@ -70,6 +73,7 @@ def test_a_screening_experiment_is_analyzed_and_reported(tmp_path: Path) -> None
     reported(tmp_path / "page.html", "screen", "report", data, "--subsamples", "0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["run", "hash"], ["sweep", "memory"], ["interfere", "hash"]])
 def test_what_measures_ends_in_one_line_that_says_what_to_install(arguments: list[str]) -> None:
     done = without_c(*arguments)

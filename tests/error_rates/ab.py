@@ -70,14 +70,14 @@ ALIKE: dict[str, Simulated] = {
 }
 
 RATES: tuple[Rate, ...] = (
-    *(Rate(NULL, name, study(each, claims), 0, 5, 0.3) for name, each in ALIKE.items()),
-    Rate(NULL, "what runs after one arm is 3 % slower", study(Simulated(after_b=0.03), claims), 0, 5, 0.3),
-    Rate(NULL, "A' and the other arm are 2 % slower than A", study(Simulated(b=0.02, copy=0.02), claims), 0, 5, 0.3),
-    *(Rate(INTERVAL, name, study(each, unlike_a), 0, 6, 0.3) for name, each in ALIKE.items()),
+    *(Rate(NULL, name, study(each, claims), 0, 5) for name, each in ALIKE.items()),
+    Rate(NULL, "what runs after one arm is 3 % slower", study(Simulated(after_b=0.03), claims), 0, 5),
+    Rate(NULL, "A' and the other arm are 2 % slower than A", study(Simulated(b=0.02, copy=0.02), claims), 0, 5),
+    *(Rate(INTERVAL, name, study(each, unlike_a), 0, 6) for name, each in ALIKE.items()),
     Rate(ORDER, "any effect named, though there is none, 24 blocks", study(Simulated(blocks=24), order_named), 0, 5),
-    Rate(ORDER, "second position 3 % slower", study(Simulated(second=0.03, blocks=24), second_named), 95, 100, 0.3),
-    Rate(ORDER, "after one arm 3 % slower", study(Simulated(after_b=0.03, blocks=48), follower_named), 95, 100, 0.3),
-    Rate(POWER, "2 arms", study(Simulated(b=ONE), slower), 75, 100, 0.3),
-    Rate(POWER, "2 arms, second position 3 % slower", study(Simulated(b=ONE, second=0.03), slower), 75, 100, 0.3),
-    Rate(POWER, "5 arms", study(Simulated(b=ONE, arms=6), slower), 75, 100, 0.1),
+    Rate(ORDER, "second position 3 % slower", study(Simulated(second=0.03, blocks=24), second_named), 95),
+    Rate(ORDER, "after one arm 3 % slower", study(Simulated(after_b=0.03, blocks=48), follower_named), 95),
+    Rate(POWER, "2 arms", study(Simulated(b=ONE), slower), 75),
+    Rate(POWER, "2 arms, second position 3 % slower", study(Simulated(b=ONE, second=0.03), slower), 75),
+    Rate(POWER, "5 arms", study(Simulated(b=ONE, arms=6), slower), 75),
 )

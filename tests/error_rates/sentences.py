@@ -24,11 +24,11 @@ TARGET = CHECKOUT / "docs" / "verdict-sentences.md"
 NUMBER = 0
 HEAD = """# Verdicts of simulated studies
 
-The first line that a command says of a simulated study, beside what was planted in it. Written by
+The first line of each command's verdict on a simulated study, beside the planted effects. Written by
 `make verdict-sentences`; the studies are the first ones of the situations that [error-rates.md](error-rates.md)
 counts, not chosen by their verdicts. In `order` values are 100 and noise with a standard deviation (sd) of 1.
 
-"Nothing was found" does not claim that nothing is there. Of 40 studies without any effect two would on average have a
+"Nothing was found" does not claim that there is no effect. Of 40 studies without any effect two would on average have a
 false alarm at a rate of 5 %.
 """
 

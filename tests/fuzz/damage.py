@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 NASTY = (
     *(
@@ -21,6 +23,24 @@ NASTY = (
     *(b"nan", b"inf", b"-1", b"0", b"1e999", b"9" * 400, b"9" * 5000, b"18446744073709551616", b"\xef\xbc\x91"),
     *(b"[" * 3000, b"{" * 3000, b"{a=" * 1500, b"(" * 300, b'"', b"'", b"]", b"}", b",", b"=", b"\\", b"null", b"true"),
     *(b"<script>alert(1)</script>", b"]]>", b"../../../../etc/passwd", b"/dev/zero", b"=1+1", b"x" * 20_000, b""),
+)
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    0.5,
+    1e308,
+    10**30,
+    float("nan"),
+    "",
+    "x",
+    "1",
+    [],
+    {},
+    [[]],
+    [1, "x"],
+    {"x": 1},
 )
 
 
@@ -78,6 +98,25 @@ def lines(data: bytes, draw: random.Random) -> bytes:
     return b"".join(parts)
 
 
+def value(data: bytes, draw: random.Random) -> bytes:
+    """A JSON document in which a value is another one or missing; of anything else a word is replaced."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return replace(data, draw)
+    holder: list[Any] = [document]
+    inside: list[Any] | dict[str, Any] = holder
+    key: Any = 0
+    while isinstance(inside[key], list | dict) and inside[key] and draw.random() < 0.75:
+        inside = inside[key]
+        key = draw.choice(list(inside)) if isinstance(inside, dict) else draw.randrange(len(inside))
+    if inside is not holder and draw.random() < 0.25:
+        del inside[key]
+    else:
+        inside[key] = draw.choice(VALUES)
+    return json.dumps(holder[0]).encode()
+
+
 def noise(data: bytes, draw: random.Random) -> bytes:
     """Something else altogether."""
     return draw.choice((b"", b"\n", draw.randbytes(draw.choice((1, 100, 4096))), draw.choice(NASTY)))
@@ -86,6 +125,7 @@ def noise(data: bytes, draw: random.Random) -> bytes:
 KINDS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
     *(flip, cut, drop, insert, replace, lines),
     *(flip, insert, replace, replace, lines, noise),
+    *(value, value, value),
 )
 
 

@@ -48,7 +48,7 @@ class Memory(Host):
             self.add("/" + name, text)
 
     def add(self, path: str, text: str) -> None:
-        """Make a file, or a folder where the path ends with a slash."""
+        """Create a file, or a folder where the path ends with a slash."""
         if not path.endswith("/"):
             self.files[path] = text
         path = path.rstrip("/")

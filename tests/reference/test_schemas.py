@@ -116,6 +116,7 @@ def test_the_example_of_the_gate_page_validates() -> None:
     assert errors("gate", tomllib.loads("\n".join(line.strip() for line in example.splitlines()))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["quiet status", "quiet plan", "quiet plan --profile strict", "quiet verify --duration 0"]
 )
@@ -123,6 +124,7 @@ def test_what_quiet_prints_of_this_host_validates(words: str, tmp_path: Path) ->
     assert errors("-".join(words.split()[:2]), output(words, tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_what_cbench_prints_of_stored_trials_validates(tmp_path: Path) -> None:
     stored_run(tmp_path / "a.db", noisy(1000, 4, 20, 1))
     stored_run(tmp_path / "b.db", noisy(1100, 4, 20, 2))
@@ -131,6 +133,7 @@ def test_what_cbench_prints_of_stored_trials_validates(tmp_path: Path) -> None:
     assert errors("cbench-status", output("cbench status a.db b.db", tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["shuffled", "random"])
 def test_the_analysis_of_a_study_validates(design: str, tmp_path: Path) -> None:
     stored_study(tmp_path / "s.db", 3, design, 8, lambda test, place, *_: 100.0 + test + place)

@@ -14,15 +14,14 @@ from tests.textbook.cases import Case, cases, named
 TARGET = CHECKOUT / "docs" / "textbook-cases.md"
 HEAD = """# Textbook cases
 
-What `cbench screen analyze` says of experiments that textbooks analyze, beside the published answers. Written by
+The verdicts of `cbench screen analyze` on experiments from textbooks, beside the published answers. Written by
 `make textbook-cases`; the figures are tests (`tests/textbook`), each compared to the digits that are printed. The data
 are in `tests/textbook/data.py` with their sources.
 
 p by itself is compared with the source's; the verdict's first line has one error rate of 5 % for all effects together
-(Holm's, or Lenth's step by step), so that an effect with p just below 0.05 stands in a line of its own.
+(Holm's, or Lenth's step by step), so that an effect with p just below 0.05 has a line of its own.
 
-Of JAHANMI2 the strengths and batches were at hand, not the settings of the other factors. The analysis by batch, and
-the poisons' reciprocal scale, are not among the cases.
+The poisons' reciprocal scale is not among the cases.
 """
 
 

@@ -188,7 +188,8 @@ def machines() -> Rows:
 
 
 def ceramic() -> Rows:
-    """NIST/SEMATECH e-Handbook 1.4.2.10, JAHANMI2.DAT: strength of 480 bars, in turn of batch 1 and batch 2."""
+    """NIST/SEMATECH e-Handbook 1.4.2.10, JAHANMI2.DAT, the 480 bars that were ground lengthwise: in turn of batch 1 and
+    batch 2, 30 bars with each setting of table speed, down feed rate and wheel grit, and all settings twice."""
     strengths = (
         "608.781 569.67 689.556 747.541 618.134 612.182 680.203 607.766 726.232 605.38 518.655 589.226 740.447 "
         "588.375 666.83 531.384 710.272 633.417 751.669 619.06 697.979 632.447 708.583 624.256 624.972 575.143 "
@@ -228,4 +229,16 @@ def ceramic() -> Rows:
         "704.904 551.87 693.623 594.534 624.993 602.66 700.228 585.45 611.874 555.724 579.167 574.934 720.872 "
         "584.625 690.32 555.724 677.933 611.874 674.6 698.254 611.999 748.13 530.68 689.942"
     )
-    return [{"batch": 1 + at % 2, "value": value} for at, value in enumerate(_numbers(strengths))]
+    settings = ["---", "-++", "+++", "+--", "+-+", "++-", "--+", "-+-"]
+    settings += ["---", "+-+", "+++", "-+-", "++-", "-++", "--+", "+--"]
+    return [
+        {"batch": 1 + at % 2, **dict(zip(("speed", "feed", "grit"), settings[at // 30], strict=True)), "value": value}
+        for at, value in enumerate(_numbers(strengths))
+    ]
+
+
+def ceramic_batch(batch: int) -> Rows:
+    """The 240 bars of one batch."""
+    return [
+        {name: value for name, value in row.items() if name != "batch"} for row in ceramic() if row["batch"] == batch
+    ]

@@ -38,7 +38,7 @@ NEEDS_ROOT = "--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off
 
 
 class Reason(IntEnum):
-    """Why the module did not do all of what was asked."""
+    """The reason why the module did not complete a request."""
 
     DONE = 0
     BAD_VERSION = 1
@@ -67,7 +67,7 @@ CUT_SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class ModuleAnswer:
-    """What the module wrote, and the ioctl's errno (0: none)."""
+    """The module's output, and the ioctl's errno (0: none)."""
 
     error: int
     reason: int
@@ -81,7 +81,7 @@ class ModuleAnswer:
 
 
 def ask(device: int, request: bytearray) -> ModuleAnswer:
-    """One ioctl. What the module wrote is read also where it ends with an error."""
+    """One ioctl. The module's output is read even after an error."""
     error = 0
     try:
         fcntl.ioctl(device, RUN, request)
@@ -140,7 +140,7 @@ def measure(
 
 @contextlib.contextmanager
 def opened() -> Iterator[int]:
-    """The open device; Refused with what to do when it cannot be opened."""
+    """The open device. Raises Refused with the remedy if it cannot be opened."""
     try:
         device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -180,7 +180,7 @@ def _counter(answer: ModuleAnswer) -> Counter:
 
 
 def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
-    """What an answer with an error says, and what to do."""
+    """The error for an answer of the module: its meaning and the remedy."""
     reason, error = answer.reason, answer.error
     work = f"{function} {' '.join(f'{name}={value:,}' for name, value in params.items())}"
     if error == errno.EPERM and reason == Reason.DONE:

@@ -71,7 +71,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
 
 
 def why_absent(host: Reader | None = None) -> str:
-    """Why there is no /dev/cbench, and what to do: one line."""
+    """The reason why /dev/cbench is missing, and the remedy: one line."""
     host = host or Reader()
     if host.text("/proc/modules") is None:
         return "this kernel was built without loadable modules (CONFIG_MODULES)"
@@ -90,7 +90,7 @@ def why_absent(host: Reader | None = None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, and say how to load."""
+    """Build the module, and print how to load it."""
     release = platform.release()
     folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
     try:

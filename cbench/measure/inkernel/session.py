@@ -23,7 +23,7 @@ HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()
 
 
 def check(workload: Workload, counter: str) -> None:
-    """UsageError for what does not run in the kernel, before anything has been measured."""
+    """UsageError for a workload that does not run in the kernel, before anything has been measured."""
     if workload.function not in client.WORKLOADS:
         raise UsageError(f"{workload.name} does not run in the kernel; {', '.join(client.WORKLOADS)} do")
     if counter not in client.COUNTERS:

@@ -14,13 +14,17 @@ import numpy as np
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
+from cbench.order.stats.within_run_effects import narrow
+from cbench.shared_work import every
 from cbench.stats import median_ranks, multiple_testing, stratified
-from cbench.stats.kruskal import Kruskal, of_sorted
+from cbench.stats.kruskal import Kruskal, of_sorted, placements
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
+SHARED = 300_000
+"""So many values are analyzed by several processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class OrderSample:
 class SeriesResult:
     """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
 
-    p_brunner_munzel: of the studentised rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
+    p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
     runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
     """
 
@@ -128,26 +132,31 @@ class Analysis:
 def analyze(
     trials: Trials,
     rules: AnalysisRules,
-    keep: Callable[[Values], Values] = lambda values: values,
+    keep: Callable[[Values], Values] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Analysis:
     """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
 
-    `keep`: where the sorted values of each series are kept, for data that are not in memory.
+    `keep`: where the sorted values of each series are kept, for data that are not in memory. Many values that are in
+    memory are shared out to all CPUs.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
-    before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
-    times = runs_by_host(trials)
+    gone, pair, times = dropped(trials, rules), pairs_of(trials, rules), runs_by_host(trials)
+    before, position = narrow(trials.predecessors()), narrow(trials.position)
+
+    def one_series(number: int) -> SeriesResult:
+        return _series(trials, number, slices[number], position, before, gone, pair, times)
+
     series = []
-    for number, rows in enumerate(slices):
-        one = _series(trials, number, rows, before, gone, pair, times)
-        fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
-        away = None if one.away is None else keep(one.away)
-        ties = None if one.test is None else replace(one.test, lengths=None)  # as long as the values, and used no more
-        series.append(replace(one, fixed=fixed, random=random, away=away, test=ties))
-        if progress is not None:
-            progress("analyzing", number + 1, len(slices))
+    if keep is None:
+        many = trials.value.size >= SHARED
+        series = every(one_series, len(slices)) if many else [one_series(number) for number in range(len(slices))]
+    else:
+        for number in range(len(slices)):
+            series.append(_kept(one_series(number), keep))
+            if progress is not None:
+                progress("analyzing", number + 1, len(slices))
     if trials.host is not None and not rules.published:
         series = [_stratified(each, whole, rows, gone, pair) for each, rows in zip(series, slices, strict=True)]
     p = np.array([np.nan if (each := deciding_p(one, rules)) is None else each for one in series])
@@ -161,8 +170,13 @@ def analyze(
     return Analysis(rules, level, results, _sequence(trials))
 
 
+def _kept(one: SeriesResult, keep: Callable[[Values], Values]) -> SeriesResult:
+    fixed, random = (replace(part, values=keep(part.values)) for part in (one.fixed, one.random))
+    return replace(one, fixed=fixed, random=random, away=None if one.away is None else keep(one.away))
+
+
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
-    """The rows that do not count: failed ones, and what these take with them. None where all count."""
+    """The rows that do not count: failed ones, and those excluded with them. None if all count."""
     failed = np.empty(trials.value.size, dtype=bool)
     for part in trials.blocks():
         failed[part] = np.isnan(trials.value[part])
@@ -191,7 +205,7 @@ def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
 
 
 def host_of_run(trials: Trials) -> Codes:
-    """Of each run the number of its host."""
+    """The number of each run's host."""
     assert trials.run is not None
     assert trials.host is not None
     host = np.zeros(int(trials.run.max()) + 1, dtype=np.int32)
@@ -200,7 +214,7 @@ def host_of_run(trials: Trials) -> Codes:
 
 
 def runs_by_host(trials: Trials) -> Codes | None:
-    """Of each row the number of its run, counted on its host; None where runs are not known."""
+    """The number of each row's run, counted on its host; None if runs are not known."""
     if trials.host is None or trials.run is None:
         return trials.run
     host = host_of_run(trials)
@@ -243,6 +257,7 @@ def _series(
     trials: Trials,
     number: int,
     rows: slice,
+    position: Codes | None,
     before: Codes | None,
     gone: Flags | None,
     pair: Codes | None,
@@ -251,7 +266,7 @@ def _series(
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
     run, position, before, times = (
-        None if each is None else each[rows] for each in (trials.run, trials.position, before, times)
+        None if each is None else each[rows] for each in (trials.run, position, before, times)
     )
     failed_fixed = failed_random = 0
     if gone is not None and gone[rows].any():
@@ -262,24 +277,27 @@ def _series(
             None if each is None else each[counts] for each in (run, position, before, times)
         )
     inside = value[random]
-    fixed_part, random_part = _part(value[fixed], failed_fixed), _part(inside, failed_random)
+    ordered = None if position is None or not inside.size else within_run_effects.Ordered.of(inside)
+    fixed_part = _part(value[fixed], failed_fixed)
+    random_part = _part(inside, failed_random, None if ordered is None else ordered.values)
     test = p_permutation = None
     if fixed_part.values.size and random_part.values.size:
-        test = of_sorted([fixed_part.values, random_part.values])
-    p_studentised = p_spread = spread = ranks = interval = apart = None
+        placed = placements(fixed_part.values, random_part.values)
+        test = of_sorted([fixed_part.values, random_part.values], placed[0])
+    p_studentized = p_spread = spread = ranks = interval = apart = None
     if test is not None:
         two = fixed_part.values, random_part.values
-        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two), brunner_munzel.spread_p(*two)
+        p_studentized, p_spread = brunner_munzel.unequal_spread_p(*two, placed), brunner_munzel.spread_p(*two)
         spread = brunner_munzel.spread_ratio(*two)
         if pair is not None and run is not None:
             matched = paired.matched(value, random, pair[run])
-            ranks = paired.signed_ranks(shift.differences(*matched))
-            apart = None if ranks is None else shift.relative(*matched)
-        interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL)
+            differences = np.sort(shift.differences(*matched))
+            ranks = paired.signed_ranks(differences)
+            apart = None if ranks is None else shift.relative(*matched, differences)
+        interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL, differences)
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
     places = against = first = drift = None
-    if position is not None and inside.size:
-        ordered = within_run_effects.Ordered.of(inside)
+    if position is not None and ordered is not None:
         places = within_run_effects.grouped(ordered, position[random])
         first = within_run_effects.first_trial(ordered, position[random])
         if before is not None:
@@ -291,7 +309,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        test,
+        None if test is None else replace(test, lengths=None),  # as long as the values, and used no more
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
@@ -299,7 +317,7 @@ def _series(
         first,
         drift,
         p_permutation,
-        p_studentised,
+        p_studentized,
         p_spread,
         spread,
         ranks,
@@ -309,7 +327,7 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """On which a series' significance rests. Of two samples the larger one: without any effect of the order the first
+    """The p that decides on a series. Of two samples the larger one: without any effect of the order the first
     keeps its level, and where only the spread differs the second does."""
     if result.test is None or result.p_permutation is None:
         return None
@@ -322,10 +340,11 @@ def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
     return max(result.p_permutation, result.p_brunner_munzel or 0.0)
 
 
-def _part(values: Values, failed: int) -> OrderSample:
+def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSample:
+    """`ordered`: the same values, where they were sorted before."""
     if not values.size:
         return OrderSample(values, failed, np.nan, np.nan, np.nan)
-    ordered = np.sort(values)
+    ordered = np.sort(values) if ordered is None else ordered
     mean = float(values.sum()) / values.size
     away = ordered - mean
     return OrderSample(
@@ -346,7 +365,7 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 
 def _kinds(trials: Trials) -> Flags | None:
-    """Of each run in time whether its order is random; None where the time is not known."""
+    """Whether the order of each run, sorted by time, is random; None if the time is not known."""
     return trials.run_orders() if trials.timed else None
 
 

@@ -1,4 +1,4 @@
-"""Which test changes another one by having run anywhere before it in the same run.
+"""Find the test that changes another one by running anywhere before it in the same run.
 
 The direct predecessor (within_run_effects) finds what the next test wipes out. In a suite that is one process, state
 stays: a cache that is filled, a heap that is fragmented. So the trials of a test are split by whether another one ran
@@ -17,7 +17,7 @@ from cbench.stats.kruskal import tie_correction
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 MOST_CELLS = 20_000_000
-"""Of runs times tests, for each test; of larger studies this is not looked for."""
+"""The limit of runs times tests, for each test; larger studies skip this search."""
 ROUNDING = 1e-9
 
 
@@ -32,7 +32,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """Of each series the test that changes it most; `pairs`: how many pairs of a series and a test were compared."""
+    """The test that changes each series most; `pairs`: how many pairs of a series and a test were compared."""
 
     found: tuple[Earlier, ...]
     pairs: int

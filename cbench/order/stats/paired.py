@@ -29,7 +29,7 @@ LOST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
-    """Of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
+    """A signed-rank test of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
 
     pairs: int
     sum: float
@@ -39,7 +39,7 @@ class SignedRanks:
 def pairs_of_runs(random: Flags) -> Codes | None:
     """For each run, in time, the number of its pair, -1 for a run alone; None where the design pairs none.
 
-    Neighbours of unlike order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
+    Neighbors of different order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
     allows, the order of the runs was drawn otherwise.
     """
     kinds = random.tolist()
@@ -58,23 +58,26 @@ def pairs_of_runs(random: Flags) -> Codes | None:
 def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
     """The values of pairs that have one in each order: in fixed and in random order. Several of a run: their mean."""
     inside = pair >= 0
-    value, random, pair = value[inside], random[inside], pair[inside]
-    size = int(pair.max()) + 1 if pair.size else 0
-    ends = []
-    for which in (~random, random):
-        count = np.bincount(pair[which], minlength=size)
-        with np.errstate(invalid="ignore"):
-            ends.append(np.bincount(pair[which], value[which], minlength=size) / count)
-    both = ~np.isnan(ends[0]) & ~np.isnan(ends[1])
+    if not inside.all():
+        value, random, pair = value[inside], random[inside], pair[inside]
+    side = 2 * pair + random
+    size = 2 * (int(pair.max()) + 1) if pair.size else 0
+    count = np.bincount(side, minlength=size)
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(side, value, minlength=size) / count
+    ends = means[::2], means[1::2]
+    both = ~(np.isnan(ends[0]) | np.isnan(ends[1]))
     return ends[0][both], ends[1][both]
 
 
 def signed_ranks(away: Values) -> SignedRanks | None:
-    """The test of paired differences; None of fewer than FEWEST_PAIRS."""
+    """The test of paired differences, which are sorted; None of fewer than FEWEST_PAIRS."""
     if away.size < FEWEST_PAIRS:
         return None
+    below = int(away.searchsorted(0.0))
+    away = np.concatenate([away[:below][::-1], away[below:]])
     size = np.abs(away)
-    order = np.argsort(size, kind="stable")
+    order = size.argsort(kind="stable")  # merges both halves, which are sorted
     lengths = tied(size[order])
     ends = np.arange(1, away.size + 1) if lengths is None else np.cumsum(lengths)
     doubled = 2 * ends - (0 if lengths is None else lengths - 1)

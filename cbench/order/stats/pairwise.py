@@ -18,7 +18,7 @@ WORDS = {-1: "below", 0: "cannot tell", 1: "above"}
 
 @dataclass(frozen=True, slots=True)
 class ChangedPair:
-    """What each order says of test `a` against test `b`, one of WORDS."""
+    """A pair of tests `a`, `b` that the two orders rank differently, each verdict one of WORDS."""
 
     a: str
     b: str

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import gcd, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import beta_sf, chi2_sf
 
 WORK = 4_000_000
-"""Additions that counting may take for one test: a few milliseconds."""
+"""The most additions for counting one test: a few milliseconds."""
 COARSE = 20_000_000
 """... where no approximation is good."""
 TABLES = 50_000
+MOST_KINDS = 17
+"""Of more different values there are certainly more tables: each value is in the sample or not."""
 SKEWED = 0.1
 """Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
 
@@ -46,30 +48,31 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
     different = n if lengths is None else lengths.size
-    ties: tuple[int, ...] = ()
     if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # else it is certainly too much
-        ties = _counts(lengths, n)
-        if _tables(ties, k) <= TABLES and len(ties) < n:
-            return _tail(h, *_enumerated(ties, k))
-        step, most = _scale(ties, k)
-        if _cost(ties, k) * (most + 1) <= WORK:
-            return _tail(h, *_distribution(ties, k, step))
+        whole = np.ones(n, dtype=np.int64) if lengths is None else lengths.astype(np.int64)
+        if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= TABLES:
+            return _tail(h, *_enumerated(_counts(lengths, n), k))
+        step, most = _scale(whole, k)
+        if _cost(whole, k) * (most + 1) <= WORK:
+            return _tail(h, *_distribution(_counts(lengths, n), k, step))
     square, third, fourth = _sums(lengths, n)
     excess = _excess(square, fourth, k, n)
     freedom = -6 / excess - 3 if excess < 0 else 0.0
     if freedom > 0 and abs(_skewness(square, third, k, n)) <= SKEWED:
         return beta_sf(h / (freedom + 1), 0.5, freedom / 2)
-    ties = ties or _counts(lengths, n)
-    step, most = _scale(ties, k)
-    cells = COARSE // _cost(ties, k)
+    ties = _counts(lengths, n)
+    step, most = _scale(np.array(ties), k)
+    cells = COARSE // _cost(np.array(ties), k)
     if cells < k:
         return chi2_sf(h, 1)
     return _tail(h, *_distribution(ties, k, step * most / cells))
 
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
-    """The same of a sum of other scores than ranks, one for each place: P(square' >= square) of its squared distance to
+    """The same for a sum of other scores than ranks, one a place: P(square' >= square) of its squared distance to
     its mean over its variance. None where there are more tables of the different values than TABLES."""
+    if lengths.size > MOST_KINDS:
+        return None
     n, k = first + second, min(first, second)
     ties = _counts(lengths, n)
     if _tables(ties, k) > TABLES:
@@ -78,12 +81,12 @@ def scored_p(square: float, lengths: Values, scores: Values, first: int, second:
 
 
 def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
-    return (1,) * n if lengths is None else tuple(int(each) for each in lengths)
+    return (1,) * n if lengths is None else tuple(lengths.astype(np.int64).tolist())
 
 
-def _cost(ties: tuple[int, ...], k: int) -> int:
+def _cost(ties: NDArray[np.int64], k: int) -> int:
     """Additions for each sum that the ranks can have."""
-    return sum(min(each, k) for each in ties) * (k + 1)
+    return int(np.minimum(ties, k).sum()) * (k + 1)
 
 
 def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
@@ -96,7 +99,7 @@ def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
 
 
 def _skewness(square: float, third: float, k: int, n: int) -> float:
-    """Of the sum of k of n numbers about 0, drawn without replacement."""
+    """The skewness of the sum of k of n numbers about 0, drawn without replacement."""
     variance = k * (n - k) / (n * (n - 1)) * square
     return k * (n - k) * (n - 2 * k) / (n * (n - 1) * (n - 2)) * third / (variance * sqrt(variance))
 
@@ -124,20 +127,19 @@ def _doubled(ties: tuple[int, ...]) -> list[int]:
     return ranks
 
 
-@lru_cache(maxsize=4096)
-def _scale(ties: tuple[int, ...], k: int) -> tuple[int, int]:
+def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
     """The largest step in which the doubled ranks lie, and how many of it the largest sum is above the smallest."""
-    ranks = _doubled(ties)
-    step = gcd(*(rank - ranks[0] for rank in ranks)) or 1
-    most, left = 0, k
-    for rank, length in zip(reversed(ranks), reversed(ties), strict=True):
-        taken = min(left, length)
-        most, left = most + taken * (rank - ranks[0]) // step, left - taken
-    return step, most
+    ends = np.cumsum(ties)
+    above = 2 * ends - ties - ties[0]  # the doubled ranks, above the lowest
+    step = int(np.gcd.reduce(above)) or 1
+    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # of the highest values
+    return step, int((taken * above).sum()) // step
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
-    """At most so many ways there are to say how many of each value are in the smaller sample."""
+    """The most tables: ways to split the counts of each value between the samples."""
+    if len(ties) > MOST_KINDS:
+        return TABLES + 1
     found = 1
     for length in sorted(ties)[:-1]:
         found *= min(length, k) + 1
@@ -146,6 +148,7 @@ def _tables(ties: tuple[int, ...], k: int) -> int:
     return found
 
 
+@lru_cache(maxsize=1024)
 @np.errstate(over="ignore", invalid="ignore")
 def _binomial(length: int, most: int, share: float) -> Values:
     """P(x of `length` values), x up to `most`, if each is in the sample with this chance: in a table of values whose
@@ -195,13 +198,16 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
         most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
+    end = 1  # of the sums that there are so far
     for score, length in zip(scores, ties, strict=True):
-        before = ways.copy()
+        before = ways[:, :end].copy()
         chances = _binomial(length, min(length, k), share)
-        ways *= chances[0]
+        ways[:, :end] *= chances[0]
         for x in range(1, chances.size):
-            if x * score <= most:
-                ways[x:, x * score :] += chances[x] * before[: k + 1 - x, : most + 1 - x * score]
+            first, width = x * score, min(end, most + 1 - x * score)
+            if width > 0:
+                ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # none is larger than this one
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))

@@ -39,7 +39,7 @@ def changed_by_chance(
     level: float,
     seen: tuple[int, int],
 ) -> ByChance | None:
-    """Of grouped trials; `seen`: how many comparisons there are and how many change. None where nothing can change."""
+    """Changes by chance in grouped trials; `seen`: comparisons, and how many change. None if nothing can change."""
     if not seen[0]:
         return None
     counted = [number for number, rows in enumerate(slices) if rows.stop > rows.start]
@@ -60,7 +60,9 @@ def changed_by_chance(
             mixed = draw.permuted(np.tile(random, (DRAWS, 1)), axis=1)
         else:
             mixed = labels[:, trials.run[rows][keep]][:, order]
-        ends.append([_ends(value[order], each, level) for each in (~mixed, mixed)])
+        upto = np.cumsum(mixed, axis=1, dtype=np.int32)
+        others = np.arange(1, order.size + 1, dtype=np.int32) - upto
+        ends.append([_ends(value[order], each, level) for each in (others, upto)])
     bounds = np.array(ends)  # series, order, end, draw
     kinds = np.array([hash(trials.metrics[number]) if trials.metrics else 0 for number in chosen])
     changes = np.array([_changed(bounds[..., at], kinds) for at in range(DRAWS)])
@@ -79,16 +81,16 @@ def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDAr
     return np.asarray(np.where(pair >= 0, kinds ^ flip[:, pair], kinds))
 
 
-def _ends(ordered: Values, inside: NDArray[np.bool_], level: float) -> tuple[Values, Values]:
-    """The ends of the median's interval of the values that are inside, a draw each; NaN where there is none."""
-    upto = np.cumsum(inside, axis=1, dtype=np.int32)
+def _ends(ordered: Values, upto: NDArray[np.int32], level: float) -> tuple[Values, Values]:
+    """The ends of the median's interval of some of the values, a draw each; NaN where there is none. `upto`: how many
+    of them there are up to each value."""
     sizes = upto[:, -1] if ordered.size else np.zeros(DRAWS, dtype=np.int32)
     found = {int(size): median_ranks.ranks(int(size), level) for size in np.unique(sizes)}
     low = np.array([(found[int(size)] or (0, 0))[0] for size in sizes])
     high = np.array([(found[int(size)] or (0, 0))[1] for size in sizes])
     ends = []
     for rank in (low, high):
-        at = (upto < rank[:, None]).sum(axis=1)
+        at = np.count_nonzero(upto < rank[:, None], axis=1)
         ends.append(np.where(rank > 0, ordered[np.minimum(at, ordered.size - 1)], np.nan))
     return ends[0], ends[1]
 

@@ -2,7 +2,7 @@
 
 Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
 them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
-unequally the test is studentised (Brunner and Munzel), for which the variance is taken where the samples lie upon each
+unequally the test is studentized (Brunner and Munzel), for which the variance is taken where the samples lie upon each
 other. Values that are all above 0 are compared by their logarithms, so that the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
@@ -12,16 +12,19 @@ E. L. Lehmann, Ann. Math. Statist. 34 (1963) 1507-1512, and J. W. Tukey's interv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, comb, exp, floor, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cbench.order.stats.brunner_munzel import MANY, placements
+from cbench.order.stats.brunner_munzel import MANY, variance
 from cbench.stats.distributions import t_quantile
+from cbench.stats.kruskal import placements
 from cbench.stats.trials import Values
 
 POINTS = 64
-"""Of a larger sample so many quantiles stand for all of it: their differences are enough to place three of them."""
+"""A larger sample is represented by this many quantiles: their differences are enough to place three of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,49 +37,61 @@ class ShiftInterval:
 
 
 def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """Of two sorted samples; None where one is empty, or a share means nothing because the fixed median is 0."""
+    """The shift between two sorted samples; None if one is empty, or if the fixed median is 0 (no share exists)."""
     if not fixed.size or not random.size:
         return None
     ratio = bool(fixed[0] > 0 and random[0] > 0)
     scale = 1.0 if ratio else float(np.median(fixed))
     if not scale:
         return None
-    first, second = (np.log(each) if ratio else each for each in (fixed, random))
-    some = [_thinned(each) for each in (first, second)]
-    away = np.sort((some[1][None, :] - some[0][:, None]).ravel())
+    some = [np.log(_thinned(each)) if ratio else _thinned(each) for each in (fixed, random)]
+    away = (some[1][None, :] - some[0][:, None]).ravel()
     middle = _middle(away)
-    share = _half_width(some[0], some[1] - middle, (first.size, second.size), level)
+    share = _half_width(some[0], some[1] - middle, (fixed.size, random.size), level)
     ends = None
     if share is not None:
         skip = floor(away.size * (0.5 - share) + 1e-9)
         if skip >= 1 or (skip == 0 and share <= 0.5):
             at = max(skip, 1) - 1
-            ends = float(away[at]), float(away[away.size - 1 - at])
+            ends = _both_ends(away, at)
     return _shift(middle, ends, ratio, scale)
 
 
-def of_pairs(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """Of paired values."""
+def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
+    """The shift of paired values. `away`: their differences(), sorted, where known."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
     scale = 1.0 if ratio else float(np.median(fixed))
     if not scale:
         return None
-    away = np.sort(differences(fixed, random))
+    away = np.sort(differences(fixed, random)) if away is None else away
     some = _thinned(away)
-    first, second = np.triu_indices(some.size)
-    walsh = np.sort((some[first] + some[second]) / 2)
+    first, second = _with_itself(some.size)
+    walsh = (some[first] + some[second]) / 2
     skip = _fewest_ranks(away.size, level)
     ends = None
     if skip:
         at = max(1, round(skip / (away.size * (away.size + 1) / 2) * walsh.size)) - 1
-        ends = float(walsh[at]), float(walsh[walsh.size - 1 - at])
+        ends = _both_ends(walsh, at)
     return _shift(_middle(walsh), ends, ratio, scale)
 
 
-def _middle(ordered: Values) -> float:
-    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2
+@lru_cache(maxsize=POINTS)
+def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(size)
+
+
+def _middle(values: Values) -> float:
+    at = (values.size - 1) // 2, values.size // 2
+    parted = np.partition(values, at)  # of two places: of one it takes as long as sorting
+    return float(parted[at[0]] + parted[at[1]]) / 2
+
+
+def _both_ends(values: Values, at: int) -> tuple[float, float]:
+    """The values at this place from each end, if they were sorted."""
+    parted = np.partition(values, (at, values.size - 1 - at))
+    return float(parted[at]), float(parted[values.size - 1 - at])
 
 
 def differences(fixed: Values, random: Values) -> Values:
@@ -86,10 +101,11 @@ def differences(fixed: Values, random: Values) -> Values:
     return random - fixed
 
 
-def relative(fixed: Values, random: Values) -> Values:
-    """These differences as shares of the fixed order's median (of logarithms nearly so); nothing where it is 0."""
+def relative(fixed: Values, random: Values, away: Values | None = None) -> Values:
+    """These differences (`away`, where known) as shares of the fixed order's median (of logarithms nearly so); nothing
+    where that is 0."""
     if fixed.min() > 0 and random.min() > 0:
-        return differences(fixed, random)
+        return differences(fixed, random) if away is None else away
     scale = abs(float(np.median(fixed)))
     return (random - fixed) / scale if scale else np.empty(0)
 
@@ -111,9 +127,9 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 
 
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
-    """Of P(first < second): so far from 1/2 the test does not reject; None where it never does.
+    """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger one of the rank sum's and of the studentised test's. `sizes`: of the samples for which these stand.
+    The larger one of the rank sum's and of the studentized test's. `sizes`: of the samples for which these stand.
     """
     m, n = sizes
     if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:
@@ -121,8 +137,9 @@ def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: fl
     if min(m, n) < 2:
         return None
     alike = t_quantile((1 + level) / 2, 1e6) * sqrt((m + n + 1) / (12 * m * n)) + 0.5 / (m * n)
-    above, below = placements(first, second) / second.size, placements(second, first) / first.size
-    parts = float(above.var(ddof=1)) / m, float(below.var(ddof=1)) / n
+    above, below = placements(first, second)
+    above, below = above / second.size, below / first.size
+    parts = variance(above) / m, variance(below) / n
     if not sum(parts):
         return min(alike, 0.5)
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (m - 1) + parts[1] ** 2 / (n - 1))

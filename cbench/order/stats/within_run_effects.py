@@ -1,4 +1,4 @@
-"""What order does inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+"""Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
 
 The plain test of fixed against random order asks whether one order is special. These ask why, and find effects that the
 random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import exp, inf, lgamma, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
 WORTH = 0.05
-"""Two groups whose p by chi-squared is larger keep it: no correction for many tests leaves it significant."""
+"""Two groups with a larger p by chi-squared keep it: no correction for many tests makes it significant."""
 COUNTED = 8
 SMALL = 5
 """For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
@@ -63,7 +64,7 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """Also each label against all others of the same test: a row of the matrix of predecessors, as columns."""
+    """As columns, each label against all others of the same test: a row of the matrix of predecessors."""
 
     medians_others: Values
     h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
@@ -93,7 +94,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Values in order, where each was, their average ranks, and their ties as kruskal.tied has them."""
+    """Sorted values, their original places, their average ranks, and their ties as in kruskal.tied."""
 
     values: Values
     order: NDArray[np.intp]
@@ -106,6 +107,13 @@ class Ordered:
         ordered = values[order]
         lengths = tied(ordered)
         return cls(ordered, order, _ranks_of_sorted(ordered.size, lengths), lengths)
+
+
+def narrow(labels: Codes | None) -> NDArray[Any] | None:
+    """The same numbers in 16 bits where they fit, which sort by radix."""
+    if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
+        return labels
+    return labels.astype(np.int16)
 
 
 def grouped(values: Ordered, labels: Codes) -> Grouped | None:
@@ -126,17 +134,17 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
     others = n - split.sizes
     ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
     h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
-    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
+    passed = split.at - np.arange(n)  # how many others are below each value, less where its label starts
     ends = []
     for rank in ((others - 1) // 2, others // 2):
-        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
+        before = np.add.reduceat(passed <= np.repeat(rank - split.starts, split.sizes), split.starts, dtype=np.intp)
         ends.append(split.values[rank + before])
     medians_others = np.asarray((ends[0] + ends[1]) / 2)
     return AgainstOthers(_test(split), split.labels, split.sizes, _medians(split), medians_others, h)
 
 
 def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
-    """Trials that were the first of their run against all others. None where one of both is missing."""
+    """Trials that were the first of their run against all others. None if one of the two groups is empty."""
     first = positions[values.order] == 0
     n, size = first.size, int(np.count_nonzero(first))
     if not 0 < size < n:
@@ -208,14 +216,16 @@ def _split(values: Ordered, labels: Codes) -> _Split | None:
     if not n or np.isnan(values.values[-1]):
         return None
     of_each = labels[values.order]
-    narrow = of_each.astype(np.int16) if -1 <= int(of_each.min()) <= int(of_each.max()) < 2**15 else of_each
-    at = np.argsort(narrow, kind="stable")  # of narrow ones by radix
+    at = of_each.argsort(kind="stable")  # of narrow() ones by radix
     together = of_each[at]
-    starts = np.flatnonzero(together[1:] != together[:-1]) + 1
-    if not starts.size:
+    ends = (together[1:] != together[:-1]).nonzero()[0]
+    if not ends.size:
         return None
-    starts = np.concatenate([[0], starts])
-    sizes = np.diff(starts, append=n)
+    starts = np.zeros(ends.size + 1, dtype=np.intp)
+    np.add(ends, 1, out=starts[1:])
+    sizes = np.empty_like(starts)
+    sizes[-1] = n - starts[-1]
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
     away = np.add.reduceat(values.ranks[at], starts) - sizes * ((n + 1) / 2)
     return _Split(values.values, at, together[starts], starts, sizes, away, values.lengths)
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis import effects, filters, intervals, plots, samples, tests_of, verdict
+from cbench.screen.analysis import effects, filters, hosts, intervals, plots, samples, tests_of, verdict
 from cbench.screen.analysis.effects import ResponseSlice
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import (
@@ -36,7 +36,7 @@ from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
 Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
-"""Of the treatments of a response that are kept."""
+"""A function: the kept treatments of a response to their results."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 
@@ -65,9 +65,11 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
             part = effects.part(data, series.kept(keep), np.where(keep, whole, nan), alpha, assessed)
             made = tests_of.tests_of(part, tests, confidence)
             row = _with_effects(replace(row, why=None), part, made, confidence, options.exclude)
+            if data.hosts:
+                row = replace(row, hosts=hosts.of_response(part, confidence))
             slices[series.name] = part
         responses[series.name] = row
-    responses = _decide(responses, alpha)
+    responses = hosts.decided(data, _decide(responses, alpha), alpha)
     most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
         progress(f"{name}: samples of other sizes")
@@ -87,6 +89,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
             design=_design(data, chosen),
             responses=responses,
             tests=sum(each.p is not None for each in every),
+            hosts=hosts.of_screen(data, responses),
         )
     )
     return replace(result, verdict=tuple(verdict.verdict(result)))
@@ -168,7 +171,7 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 def _with_effects(
     result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
 ) -> ResponseResult:
-    """With the effects, each beside its test, or why there is none."""
+    """With the effects, each with its test or the reason for none."""
     numbers = {name: number for number, name in enumerate(part.names)}
     mean = float(part.means.mean())
     margin = made.lenth.margin if made.lenth else None
@@ -241,7 +244,7 @@ def _material_effects(row: ResponseResult) -> dict[str, float]:
 
 
 def finite_only(value: T) -> T:
-    """The same with None in place of numbers that are none."""
+    """The same with None in place of NaN and infinity."""
     converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}

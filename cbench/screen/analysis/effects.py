@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""Of the values' magnitude: what least squares leave of nothing."""
+"""The share of the values' magnitude that least squares may leave of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ResponseSlice:
 
     @property
     def names(self) -> list[str]:
-        """Of the factors."""
+        """The names of the factors."""
         return [factor.name for factor in self.data.factors]
 
     @property
@@ -73,7 +73,7 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The plain effect itself where both are one but for rounding."""
+    """The plain effect itself if both are equal except for rounding."""
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect
@@ -108,22 +108,28 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 def matrix(part: ResponseSlice) -> Values:
     """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none; the mean of rows
     of a design that repeat a treatment within a block."""
+    return blocks(part)[1]
+
+
+def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
+    """The batch of each block, and matrix()."""
     series = part.series
     column = np.full(len(part.data.treatments), -1, dtype=np.intp)
     column[part.numbers] = np.arange(part.numbers.size)
     rows = np.flatnonzero(column[series.treatment] >= 0)
-    key = series.batch[rows].astype(np.int64) * (int(series.iteration.max(initial=0)) + 1) + series.iteration[rows]
-    blocks, at = np.unique(key, return_inverse=True)
-    shape = (blocks.size, part.numbers.size)
+    width = int(series.iteration.max(initial=0)) + 1
+    keys, at = np.unique(series.batch[rows].astype(np.int64) * width + series.iteration[rows], return_inverse=True)
+    batch = np.asarray(keys // width, dtype=np.intp)
+    shape = (keys.size, part.numbers.size)
     cells = at.ravel() * part.numbers.size + column[series.treatment[rows]]
     known = ~np.isnan(series.value[rows])
-    counts = np.bincount(cells[known], minlength=blocks.size * part.numbers.size)
+    counts = np.bincount(cells[known], minlength=keys.size * part.numbers.size)
     if counts.max(initial=0) <= 1:
         values = np.full(shape, np.nan)
         values.ravel()[cells[known]] = series.value[rows][known]
-        return values
+        return batch, values
     sums = np.bincount(cells[known], series.value[rows][known], minlength=counts.size)
-    return np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+    return batch, np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:

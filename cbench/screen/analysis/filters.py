@@ -27,7 +27,7 @@ def every_filter(data: Data) -> list[Filter]:
 
 
 def chosen(data: Data, options: ScreenOptions) -> Filter:
-    """The filter that an analysis uses. Raises UsageError for a name that is none, and where nothing is left."""
+    """The filter that an analysis uses. Raises UsageError for an unknown name, or if it keeps nothing."""
     known = {each.name: each for each in every_filter(data)}
     name = options.abridgment
     if name is not None and name not in known:
@@ -73,7 +73,7 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
-    """What the treatments that are kept can test; None where none is."""
+    """The tests that the kept treatments allow; None if no treatment is kept."""
     treatments = [each for each, kept in zip(data.treatments, keep.tolist(), strict=True) if kept]
     if not treatments:
         return None

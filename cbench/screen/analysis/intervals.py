@@ -9,7 +9,7 @@ from cbench.stats.distributions import t_quantile
 
 
 def of_effect(each: EffectResult, confidence: float, margin: float | None = None) -> Ends | None:
-    """Of an effect that is signed. `margin`: of error of Lenth's method, in place of a standard error."""
+    """The interval of a signed effect. `margin`: of error of Lenth's method, in place of a standard error."""
     test = each.test
     if test is None or test.estimate is None or not each.signed:
         return None

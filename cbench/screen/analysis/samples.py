@@ -1,4 +1,4 @@
-"""Each treatment by itself: its mean with intervals, its first run; and what samples of other sizes would show."""
+"""Each treatment by itself: its mean with intervals, its first run, and intervals at other sample sizes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SMALLEST_POPULATION = 20
 """Values below which a treatment's sample says too little of others."""
 SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
 REPLICATES = 1000
-"""Of each sample in the study of intervals."""
+"""Replicates of each sample in the study of intervals."""
 
 
 def means(series: ResponseSeries, treatments: int) -> Values:
-    """Of each treatment; NaN where it has no values. Shape (treatments,)."""
+    """The mean of each treatment; NaN if it has no values. Shape (treatments,)."""
     there = ~np.isnan(series.value)
     codes, value = series.treatment[there], series.value[there]
     counts = np.bincount(codes, minlength=treatments)
@@ -89,7 +89,7 @@ def samples(
 
 
 def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float]:
-    """Of each response a pixel of the plot of means, whose panels have one scale for a workload and unit, without a
+    """The size of a pixel in the plot of means, by response; panels have one scale for a workload and unit, without a
     unit each its own; infinite where these have no extent."""
     spans: dict[tuple[str, str, str], float] = {}
     keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]

@@ -1,4 +1,4 @@
-"""Which test an effect has: by the design alone, never by what came out."""
+"""Select the test of an effect: by the design alone, never by the results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNKNOWN = "which values belong to one iteration is not known"
 
 @dataclass(frozen=True, slots=True)
 class ResponseTests:
-    """Of one response. `contrasts`: sums of aliased interactions, and what a design without replicates shows besides
+    """The tests of one response. `contrasts`: sums of aliased interactions, and effects beyond
     main effects and interactions of two factors."""
 
     effects: Mapping[Effect, EffectTest]

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
 from cbench.screen.analysis.plots import PLOTS
-from cbench.screen.analysis.result import EffectResult, FirstRunResult, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import (
+    EffectResult,
+    FirstRunResult,
+    ResponseResult,
+    ScreenResult,
+    UnlikeScreenHost,
+)
 from cbench.screen.stats.anova import ANOVA
 from cbench.screen.stats.block_tests import RANKS
 from cbench.screen.stats.lenth import LENTH
@@ -14,19 +20,19 @@ from cbench.screen.stats.practical_significance import Materiality
 from cbench.screen.stats.resolution import coarse_words
 
 USUAL = 40
-"""Values of a sample as people often take them, which TN 1855 finds not to be enough."""
+"""A usual number of values in a sample, which TN 1855 finds insufficient."""
 NOTHING = "nothing could be tested"
 
 
 def verdict(result: ScreenResult) -> list[str]:
     """Some lines, the most important first."""
     lines = [_matters(result), *_seen_with(result), *_alone(result), *_without_replicates(result)]
-    lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result)]
+    lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result), *_hosts(result)]
     return [*lines, *_first_runs(result), *(f"beware: {each}" for each in _beware(result))]
 
 
 def nothing_told(result: ScreenResult) -> bool:
-    """Whether there is no answer at all: no test."""
+    """Whether nothing could be tested."""
     return not result.tests
 
 
@@ -71,13 +77,13 @@ def _matters(result: ScreenResult) -> str:
 
 
 def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
-    """Main effects with the interactions of other factors that would be seen as them."""
+    """Main effects with the interactions of other factors that are aliased with them."""
     used = next(each for each in result.design.sets if each.name == result.filter.name)
     return {each.effect: each.aliases for each in used.seen_with or ()}
 
 
 def _alone(result: ScreenResult) -> list[str]:
-    """What is below alpha by itself and not among all, with how many inert effects are."""
+    """The effects below alpha by themselves but not among all, with how many inert effects there are."""
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
         for name, row, effect, each in result.every_effect
@@ -111,7 +117,7 @@ def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult
 
 
 def _seen_with(result: ScreenResult) -> list[str]:
-    """Main effects that were found, and that interactions of others would be seen as."""
+    """Detected main effects that may be interactions of other factors."""
     shared = _shared(result)
     found = dict.fromkeys(effect for *_, effect, each in result.every_effect if each.significant and effect in shared)
     if not found:
@@ -127,7 +133,7 @@ def _seen_with(result: ScreenResult) -> list[str]:
 
 
 def _without_replicates(result: ScreenResult) -> list[str]:
-    """What Lenth's method compares."""
+    """The comparison that Lenth's method makes."""
     lines = []
     for name, row in result.responses.items():
         if row.lenth is None:
@@ -148,7 +154,7 @@ def _why_nothing(result: ScreenResult) -> str:
 
 
 def _practice(result: ScreenResult) -> list[str]:
-    """Whether samples of usual sizes would show it."""
+    """Whether samples of the usual size would show the effect."""
     lines = []
     for name, row in result.responses.items():
         material = row.material
@@ -170,7 +176,7 @@ def _practice(result: ScreenResult) -> list[str]:
 
 
 def _enough(material: Materiality, median: float, unit: str) -> str:
-    """What intervals from a usual number of values show, and from how many on they are narrower than the effects."""
+    """The effects that a usual number of values can show, and the number with intervals narrower than the effects."""
     widths = {(each.method, each.n): each.median_width for each in material.widths}
     method = "BCa" if any(each == "BCa" for each, _ in widths) else "t"
     sizes = sorted(n for each, n in widths if each == method)
@@ -236,6 +242,34 @@ def _boots(result: ScreenResult) -> list[str]:
     return [f"values depend on the batch: {some(dependent)}; {own}"] if dependent else []
 
 
+def _hosts(result: ScreenResult) -> list[str]:
+    """Effects that differ between hosts, and hosts that are unlike the others: two families of their own."""
+    hosts = result.hosts
+    if hosts is None:
+        return []
+    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    own = f"tested by themselves, error rate {result.alpha:g}"
+    differ = [
+        f"{name} {each.factor}: {each.levels[1]} against {each.levels[0]} (p {each.p_holm:.2g})"
+        for name, row in result.responses.items()
+        for each in (row.hosts.effects if row.hosts else ())
+        if each.significant
+    ]
+    unlike = [
+        f"{each.host} ({each.response}, {_unlike(each)}, p {each.p_holm:.2g})"
+        for each in hosts.unlike
+        if each.p_holm < result.alpha
+    ]
+    lines += [f"the effect differs between hosts: {some(differ)}; {own}"] if differ else []
+    return lines + ([f"unlike the other hosts: {some(unlike)}; {own}"] if unlike else [])
+
+
+def _unlike(each: UnlikeScreenHost) -> str:
+    if each.away_pct is None:
+        return f"another effect of {each.what}"
+    return f"{abs(each.away_pct):.3g} % {'above' if each.away_pct > 0 else 'below'} them"
+
+
 def _first_runs(result: ScreenResult) -> list[str]:
     most = max((each.p or 0.0 for row in result.responses.values() for each in _flagged(row)), default=0.0)
     flagged = [
@@ -290,7 +324,7 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Effects that a response cannot test for want of treatments. `known`: those that no response can."""
+    """Effects that a response cannot test for lack of treatments. `known`: those that no response can."""
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]

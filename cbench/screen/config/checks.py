@@ -17,18 +17,18 @@ from quiet import UsageError
 GOVERNOR = "cpufreq.governor"
 MOST_TESTS, MOST_TRIALS = 10_000, 100_000_000
 VARIABLE = re.compile(r"[A-Z0-9_]+")
-"""What may follow CBENCH_LEVEL_ in the name of a shell's variable."""
+"""The characters allowed after CBENCH_LEVEL_ in the name of a shell variable."""
 ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
     ("cpus", lambda level: bool(level.cpus)),
     ("aslr", lambda level: level.aslr is not None),
     ("profiler", lambda level: bool(level.profiler)),
     ("profile", lambda level: bool(level.profile)),
 )
-"""What only one factor can set."""
+"""The settings that only one factor can have."""
 
 
 def _knobs(level: Level) -> list[str]:
-    """A governor is one too."""
+    """Whether a level is set by quiet; a governor counts too."""
     return [*level.knobs, *([GOVERNOR] if level.governor else [])]
 
 
@@ -37,7 +37,7 @@ NAMED: tuple[tuple[str, Callable[[Level], Iterable[str]]], ...] = (
     ("the knob", _knobs),
     ("the kernel's", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
 )
-"""What several factors can set, if each sets others."""
+"""The settings that several factors can have, if each sets others."""
 
 
 def check_screen(screen: Screen, whole: TomlTable) -> None:
@@ -75,7 +75,7 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
-    """No two factors set the same thing, or the one that is set last would win."""
+    """Check that no two factors set the same thing: the last one would win."""
     for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:
@@ -235,7 +235,7 @@ def _abridgments(screen: Screen, planned: Sequence[model.Treatment], whole: Toml
 
 
 def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> None:
-    """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
+    """Raises UsageError if a level contradicts a response, or one treatment another."""
     if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
@@ -265,7 +265,7 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
 
 
 def _contradiction(response: Response, how: Sampling | None) -> str:
-    """What a treatment does that the response says otherwise; "" for nothing."""
+    """The contradiction between a treatment and the response; "" for none."""
     if how is None:
         return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
     said = perf_record.named(response.metric.detail)
@@ -276,5 +276,5 @@ def _contradiction(response: Response, how: Sampling | None) -> str:
 
 
 def _counts(how: Sampling) -> str:
-    """What a sample is: "cpu-clock at 1,000 Hz"."""
+    """A sampling as text: "cpu-clock at 1,000 Hz"."""
     return how.words.rpartition(", ")[0]

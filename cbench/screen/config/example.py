@@ -1,4 +1,4 @@
-"""The example that `cbench screen init` writes: every key, with what it means."""
+"""The example that `cbench screen init` writes: every key, explained."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ workloads = ["sum"]       # the workloads with this response; default: all
 kind = "questionable"
 where = "opt=O0 env=large"
 reason = "nobody runs it so"
-# responses = ["user"]    # kind unobtainable: what cannot be had
+# responses = ["user"]    # kind unobtainable: the unavailable responses
 
 # Named filters of the analysis: what stays (only) and what goes (minus).
 [[abridgment]]

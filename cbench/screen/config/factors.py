@@ -13,7 +13,7 @@ from cbench.study.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
-"""Names that filters and the tests' names are made of."""
+"""Check the names from which filters and test names are built."""
 WAYS = (
     *("found", "environment", "cpus", "aslr", "profiler", "build", "flags", "knob", "profile", "governor", "command"),
     "kernel",
@@ -68,7 +68,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """Where one level has a profiler, the others have none: also where a response is of samples."""
+    """If one level has a profiler, give the others none: also where a response is of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)

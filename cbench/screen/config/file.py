@@ -105,7 +105,7 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
 
 
 def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None) -> None:
-    """Raises UsageError for what is not there; what is built is looked for when it has been."""
+    """Raises UsageError for missing files; build results are checked after the build."""
     if folder is None:
         return
     if screen_workload.directory and Path(folder).is_dir() and not Path(folder, screen_workload.directory).is_dir():
@@ -119,7 +119,7 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
 
 
 def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
-    """Each with an instrument that some workload has; without any: what the first workload gives of itself."""
+    """The responses, each with an instrument that some workload has; without any, the first workload's own."""
     tables = whole.tables("response")
     if not tables:
         raise whole.error("response", "is missing: what is measured, at least one [[response]]")
@@ -164,7 +164,7 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
-        why = "is missing: which ones cannot be had" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
+        why = "is missing: name unavailable ones" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
         raise table.error("responses", why)
     names = [each.name for each in responses]
     if unknown := [each for each in named if each not in names]:

@@ -19,17 +19,17 @@ CONSTRAINTS = EXCLUDED, QUESTIONABLE, UNOBTAINABLE = "excluded", "questionable",
 MIXED = "mixed"
 DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman"
 NO_PROFILER = "none"
-"""Of a level: no `perf record` around the command; perf_record.parse() reads any other text."""
+"""The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
-"""In a workload's name: the folder of the treatment's artefacts."""
+"""In a workload's name: the folder of the treatment's artifacts."""
 
 COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
     "ended_ns",
 )
-"""Of an exported experiment, beside its factors and responses, which therefore are called otherwise."""
+"""The columns of an exported experiment beside its factors and responses, which may not have these names."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
-"""What a table's reader takes for something else."""
+"""The names that a reader of the table would take for something else."""
 
 Where = Mapping[str, tuple[str, ...]]
 """Some treatments: for each factor named the levels that are meant; a factor that is not named may have any."""
@@ -44,7 +44,7 @@ def matches(where: Where, levels: Mapping[str, str]) -> bool:
 class Level:
     """One level and how it is set: nothing (`found`), or one or several of the others, in this order.
 
-    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artefact: `build` (a command, done
+    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command, done
     once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
     through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel` (words of
     the kernel's command line; only a boot changes them).
@@ -82,13 +82,13 @@ class ScreenFactor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its levels."""
+        """The names of its levels."""
         return tuple(level.name for level in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
-    """What every treatment runs: a command of the shell, or a workload of `cbench list`; one of both."""
+    """The workload of every treatment: a command of the shell, or a workload of `cbench list`; one of both."""
 
     name: str
     command: str = ""
@@ -138,7 +138,7 @@ class Abridgment:
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """A variable that is held: said in words (`value`), or read by a `command` at the beginning of each batch."""
+    """A controlled variable: stated in words (`value`), or read by a `command` at the beginning of each batch."""
 
     name: str
     value: str = ""
@@ -163,7 +163,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenTest:
-    """A treatment with one of the workloads: what a trial runs. Numbered as the tests of a study are."""
+    """A treatment with one of the workloads, as a trial runs it. Numbered like the tests of a study."""
 
     number: int
     treatment: int
@@ -216,5 +216,5 @@ class Screen:
         return {factor.name: factor for factor in self.factors}[name]
 
     def level(self, factor: str, name: str) -> Level:
-        """One level of a factor. KeyError for what does not exist."""
+        """One level of a factor. KeyError if it does not exist."""
         return {level.name: level for level in self.factor(factor).levels}[name]

@@ -40,7 +40,7 @@ class PlannedEffect:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
-    """`detectable`: None where batches decide, whose differences nobody knows before."""
+    """`detectable`: None if batches decide, because their differences are unknown beforehand."""
 
     unit: str
     workloads: tuple[str, ...]
@@ -50,7 +50,7 @@ class PlannedResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTreatment:
-    """`unobtainable`: responses that cannot be had of it, each with the reason."""
+    """`unobtainable`: responses unavailable for it, each with the reason."""
 
     numbers: tuple[int, ...]
     levels: Mapping[str, str]
@@ -70,7 +70,7 @@ class PlannedAbridgment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenPlan:
-    """What `cbench screen plan --json` prints. `left_s`: how long it takes, None where that is not known."""
+    """The JSON of `cbench screen plan --json`. `left_s`: how long it takes, None if that is not known."""
 
     name: str
     design: str
@@ -92,7 +92,7 @@ class ScreenPlan:
 
 class Planned:
     """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
-    response those that it can be had of. Raises UsageError where there are none."""
+    response those that measure it. Raises UsageError if there are none."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -104,12 +104,12 @@ class Planned:
 
     @property
     def trials(self) -> int:
-        """Of the whole experiment."""
+        """The number of trials in the whole experiment."""
         each = sum(len(batch.treatments) for batch in self._batches)
         return each * len(self.screen.workloads) * self.screen.iterations
 
     def stored(self) -> StoredFacts:
-        """What a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads it."""
+        """The facts a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads them."""
         return {
             "treatments": [
                 {
@@ -147,7 +147,7 @@ class Planned:
         return assessed
 
     def _of(self, response: str) -> tuple[tuple[int, ...], ...]:
-        """The treatments that a response can be had of."""
+        """The treatments that measure a response."""
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
@@ -160,7 +160,7 @@ class Planned:
         for response in self.screen.responses:
             judged = self._by_response.get(response.name)
             if judged is None:
-                raise UsageError(f"{name}: the response {response.name} cannot be had of any treatment")
+                raise UsageError(f"{name}: the response {response.name} is not available for any treatment")
             reasons = {each.unobtainable.get(response.name) for each in self.treatments} - {None}
             if reasons != {UNSAMPLED} and not any(each.ok for each in judged.effects):
                 raise UsageError(f"{name}: the response {response.name} can test nothing: {judged.effects[0].words}")
@@ -168,7 +168,7 @@ class Planned:
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
     ) -> ScreenPlan:
-        """Where they are known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
+        """The plan. Known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
         deviation of a treatment's values."""
         screen, spreads = self.screen, spreads or {}
         found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
@@ -224,11 +224,11 @@ class Planned:
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
 
     def _of_responses(self) -> list[str]:
-        """What is so of some responses only."""
+        """The remarks that concern some responses only."""
         words = []
         for name, judged in self._by_response.items():
             if judged is not self._whole:
-                words.append(f"{name} is had of {judged.treatments:,} of {self._whole.treatments:,} treatments")
+                words.append(f"{name} is available for {judged.treatments:,} of {self._whole.treatments:,} treatments")
                 words += [f"{name}: {each}" for each in _sentences(judged) if each not in self._whole.words]
         return words
 
@@ -260,7 +260,7 @@ class Planned:
         return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
-        """By what was measured of each test, without resets; None where one of them is not known."""
+        """From the measured times of each test, without resets; None if one of them is unknown."""
         if not seconds or any(each.number not in seconds for each in self.tests):
             return None
         width = len(self.screen.workloads)

@@ -1,4 +1,4 @@
-"""Treatments of an experiment, what each of them measures, and the tests and batches that they make."""
+"""Treatments of an experiment with their responses, and the tests and batches that they form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNSAMPLED = "nothing is sampled: no profiler runs"
 
 
 def batch_number(run: PlannedRun | StoredRun) -> int:
-    """Of the batch that an iteration belongs to."""
+    """The number of the batch that an iteration belongs to."""
     return int(run.kind.removeprefix(BATCH))
 
 
@@ -96,7 +96,7 @@ def _treatment(screen: Screen, number: int, numbers: factorial.Treatment) -> Tre
 
 
 def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> tuple[Response, ...]:
-    """What a treatment measures of a workload."""
+    """The responses that a treatment measures for a workload."""
     return tuple(
         each for each in screen.responses if workload.name in each.workloads and each.name not in treatment.unobtainable
     )

@@ -1,4 +1,4 @@
-"""A screening experiment's store, as what was planned and every trial that has ended.
+"""Read a screening experiment's store: the plan and every trial that has ended.
 
 In a study's terms (cbench/study/store.py): a treatment with a workload is a test, an iteration is a run with an order
 of its own, and the run's kind says its batch: "batch 0". What the tests and batches are is in the header's host facts
@@ -45,7 +45,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What is known of a batch: boots (more than one where it was cut short), controlled variables, confirmations."""
+    """The facts of a batch: boots (more than one if it was cut short), controlled variables, confirmations."""
 
     number: int
     boot_ids: tuple[str, ...]
@@ -138,7 +138,7 @@ def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]
 def plan_of(
     header: Header, label: str
 ) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
-    """What was planned, as the header has it. QuietError where it is damaged."""
+    """The plan in the header. Raises QuietError if it is damaged."""
     try:
         said: Any = header.host["screen"]
         treatments = tuple(
@@ -184,14 +184,14 @@ def _facts(
 
 
 def _set(path: Path) -> list[str]:
-    """Levels that a process which is no more has left set."""
+    """Levels that an ended process left set."""
     if lock.held(path):
         return []
     try:
         pending = pending_restores.read(pending_restores.place(path))
     except QuietError as error:
         return [str(error)]
-    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in pending]
+    return [f"{each.name} is still set on this host: `cbench screen resume` restores it" for each in pending]
 
 
 def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:

@@ -17,7 +17,7 @@ LARGEST = 1e302
 
 
 def numbers(name: str, column: Column) -> Values:
-    """Numbers with NaN where one is missing. Raises ColumnError for what is none, and for infinite ones."""
+    """Numbers with NaN where one is missing. Raises ColumnError for other texts, and for infinite numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
         value = column.astype(np.float64)
         with np.errstate(invalid="ignore"):

@@ -76,7 +76,7 @@ def columns(path: Path, parquet: bool) -> Columns:
 
 
 def exported(names: Sequence[str]) -> Chosen | None:
-    """What is what in a file of `cbench export`, which has the factors first and the responses after its own columns;
+    """The roles of the columns of a file of `cbench export`: factors first, responses after its own columns;
     None for another file."""
     places = [names.index(each) for each in OWN if each in names]
     if len(places) < len(OWN) or places[0] == 0 or places != list(range(places[0], places[0] + len(OWN))):
@@ -152,7 +152,7 @@ def _warnings(chosen: Chosen, iteration: Codes | None, treatment: Codes) -> tupl
 
 
 def _plot_blocks(batch: Coded, block: Coded) -> tuple[int, ...]:
-    """Of each batch its block. Raises UsageError for one in two blocks."""
+    """The block of each batch. Raises UsageError for a batch in two blocks."""
     numbers = []
     for code, name in enumerate(batch.names):
         mine = np.unique(block.codes[batch.codes == code])
@@ -200,7 +200,7 @@ def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
-    """Raises ColumnError for a column that nobody called a factor and that looks like one of a response."""
+    """Raises ColumnError for a column that looks like a response and was not declared a factor."""
     for name, column in levels.items():
         many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:

@@ -26,7 +26,7 @@ MOST_CROSSED = 10
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the command line says of a table: names of columns. `hard`: factors that change between batches only;
+    """The columns that the command line names. `hard`: factors that change between batches only;
     `block`: rows that belong together; `batch`: between two resets; `by_order`: the n-th rows are one iteration."""
 
     factors: Sequence[str] = ()

@@ -1,1 +1,1 @@
-"""Designs: which treatments are run, and what they can test."""
+"""Designs: the treatments to run, and the effects that they can test."""

@@ -1,4 +1,4 @@
-"""Randomised complete blocks, in batches where a factor is hard to change.
+"""Randomized complete blocks, in batches where a factor is hard to change.
 
 An iteration (block) runs every treatment of its batch once, in an order of its own: D. Flater, NIST Technical Note
 1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a factor that is to be tested needs

@@ -21,9 +21,9 @@ MEANING = {
     4: "main effects are clear of two-factor interactions, but some of these are aliased with each other",
     5: "main effects and two-factor interactions are clear of each other",
 }
-"""Of resolutions."""
+"""The meaning of each resolution."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
-"""Of the factors in generators such as D=ABC; I is the identity."""
+"""The letters of the factors in generators such as D=ABC; I is the identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Fraction:
         return tuple(aliases)
 
     def words(self) -> tuple[str, ...]:
-        """The design in sentences: size, defining relation, resolution and what it means, aliases."""
+        """The design in sentences: size, defining relation, resolution with its meaning, aliases."""
         k, p = len(self.names), len(self.generators)
         runs = len(self.treatments)
         if self.resolution is None:
@@ -84,7 +84,7 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     """The fraction by its generators: "D=ABC" (factors by letters, the first is A) or "lto = opt*aslr", a minus sign
     before the right side for the other half. Without generators the full factorial.
 
-    Raises ValueError for what is no generator, in one line that says which and why.
+    Raises ValueError for an invalid generator, in one line with the reason.
     """
     names = tuple(names)
     generated: dict[int, tuple[Word, str]] = {}
@@ -169,11 +169,11 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""So many words are made at most while looking for the best generators: seconds."""
+"""The most words generated in the search for the best generators: seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
-    """The fraction of so many runs (a power of two) with the highest resolution and, of these, least aberration.
+    """The fraction of this many runs (a power of two) with the highest resolution and, of these, least aberration.
 
     The first factors are those without a generator. Raises ValueError where no fraction has so many runs, or too many
     would have to be tried.

@@ -21,7 +21,7 @@ def present(treatments: Sequence[Treatment]) -> tuple[tuple[int, ...], ...]:
 
 
 def effects(levels: Sequence[Sequence[int]], interactions: bool) -> list[Effect]:
-    """Of factors with two levels or more: each one, then each two."""
+    """The effects of factors with two levels or more: each one, then each pair."""
     some = [number for number, each in enumerate(levels) if len(each) > 1]
     return [(each,) for each in some] + ([*combinations(some, 2)] if interactions else [])
 

@@ -19,7 +19,7 @@ from cbench.screen.design.factorial import Treatment, effect_name
 LARGEST = 48
 """Runs."""
 LISTED = 6
-"""So many interactions with one main effect are named one by one."""
+"""Up to this many interactions with one main effect are named individually."""
 
 Signs = list[list[int]]
 
@@ -30,7 +30,7 @@ class PlackettBurman:
     treatments: tuple[Treatment, ...]
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
-        """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
+        """(main effect, first, second, share): the share of that two-factor interaction in the main effect."""
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
         shares = []
         for main, column in enumerate(columns):
@@ -63,7 +63,7 @@ class PlackettBurman:
 
 
 def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
-    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for what cannot be made."""
+    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for an impossible design."""
     k = len(names)
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:

@@ -39,7 +39,7 @@ class Assessment:
     words: tuple[str, ...]
 
     def effect(self, *factors: int) -> Judged:
-        """The one with these factors. KeyError for one that was not asked for."""
+        """The effect with these factors. KeyError if it was not requested."""
         return {each.factors: each for each in self.effects}[factors]
 
 
@@ -100,17 +100,17 @@ class _Model:
         return end - start
 
     def df(self, effect: Effect) -> int:
-        """How many of the effect's columns are independent of everything else in the model."""
+        """The number of the effect's columns that are independent of everything else in the model."""
         start, end = self._places[effect]
         return end - start - rank(vector[start:end] for vector in self._null)
 
     def aliases(self, effect: Effect) -> list[Effect]:
-        """All effects that can make up for a change of this one's coefficients."""
+        """All effects that can compensate a change of this one's coefficients."""
         partners = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
         return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
-        """Those of them without its factors that are seen as it where it is estimated as if they were none."""
+        """Those without its factors that bias its estimate if the model omits them."""
         start, end = self._places[effect]
         visible = []
         for other in self.aliases(effect):
@@ -209,7 +209,7 @@ class Judged:
 
 
 LISTED = 6
-"""So many names in one sentence."""
+"""The most names in one sentence."""
 TOGETHER = " are fully aliased: none can be separated from another"
 """After the names of effects."""
 SEVERAL = (
@@ -267,7 +267,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
-    """What is to be said of all effects: one sentence for those that go together."""
+    """The sentences about all effects: one for those that go together."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
     words = [no_plots_words(factors, plots)] if plots else []
     words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
@@ -297,7 +297,7 @@ def smallest_p(iterations: int) -> float:
 
 
 def iterations_needed(tests: int, alpha: float) -> int:
-    """The iterations that one of so many tests needs to become significant at all, by Holm."""
+    """The fewest iterations for significance of one of this many tests, by Holm."""
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 

@@ -1,4 +1,4 @@
-"""Artefacts of an experiment: each combination of levels that are built has a folder of its own, made once.
+"""Artifacts of an experiment: each combination of levels that are built has a folder of its own, made once.
 
 Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
 stack. A note in 0000.json says what was built, and the digest of all files, so that who goes on knows whether they are
@@ -28,24 +28,24 @@ OURS = re.compile(r"\d{4,}(\.json|\.new)?")
 
 
 class NotBuilt(QuietError):
-    """A command that builds has failed; the text says which level's, and why."""
+    """A build command has failed; the text names its level and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """A folder, and the first digits of the digest of what is in it."""
+    """A folder, and the first digits of the digest of its content."""
 
     folder: Path
     digest: str
 
 
 def place(data: Path) -> Path:
-    """Where the artefacts of a store are."""
+    """The folder of a store's artifacts."""
     return data.absolute().with_name(f"{data.name}.builds")
 
 
 class Builds:
-    """All artefacts of an experiment."""
+    """All artifacts of an experiment."""
 
     def __init__(
         self, screen: Screen, treatments: Sequence[Treatment], data: Path, environment: Mapping[str, str]
@@ -85,15 +85,15 @@ class Builds:
             beside.replace(note)
 
     def _remove(self) -> None:
-        """Those of an earlier experiment. Raises Refused where something else is there."""
+        """Builds of an earlier experiment. Raises Refused if the folder has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
             raise Refused(f"{self._root}: is in the way of what is built")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
-            raise Refused(f"{others[0]}: is none of what was built; move it away")
+            raise Refused(f"{others[0]}: not created by a build; move it away")
         shutil.rmtree(self._root)
 
     def of(self, treatment: Treatment) -> Artefacts | None:
-        """Those of a treatment, once they are made; None where nothing is built."""
+        """The builds of a treatment, once they exist; None if nothing is built."""
         key = self._key(treatment)
         if key not in self._numbers:
             return None
@@ -139,7 +139,7 @@ class Builds:
 
 
 def digest(folder: Path) -> str:
-    """Of the names, modes and contents of all files in a folder. Raises Refused where one cannot be read."""
+    """A digest of the names, modes and contents of all files in a folder. Raises Refused if one cannot be read."""
     hashed = hashlib.sha256()
     try:
         for path in sorted(folder.rglob("*")):

@@ -80,7 +80,7 @@ class HostLevels:
         return confirmed
 
     def confirm(self, levels: Levels) -> Confirmed:
-        """Read back what was set before. Raises Refused where it is so no more."""
+        """Read back the levels that were set. Raises Refused if one has changed."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         texts: dict[str, str] = {}
         applied = None

@@ -1,4 +1,4 @@
-"""Sets what each trial of an experiment needs, and puts it back: the setting of its study."""
+"""Set the levels of each trial of an experiment, and restore them: the setting of its study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOST = "the reset of its batch did not succeed"
 
 
 class Levels(TrialHooks):
-    """Hard factors are set for a batch, all others for one trial: in the same way for each, also where they stay."""
+    """Set hard factors for a batch, all others for one trial: in the same way each time, even if they stay."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Levels(TrialHooks):
         return True
 
     def first(self, run: StoredRun) -> bool:
-        """At the beginning of a batch; iterations may be shorter than the looking."""
+        """Verify at the beginning of a batch only; iterations may be shorter than the check."""
         new = batch_number(run) not in self._seen
         self._seen.add(batch_number(run))
         return new
@@ -73,7 +73,7 @@ class Levels(TrialHooks):
         return {**variables, KERNEL: " ".join(words)} if levels else {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
+        """Set the batch's levels, or check that they still are set. Raises Refused if not."""
         batch = batch_number(run)
         levels = self._batches[batch]
         if self._batch != batch:
@@ -130,7 +130,7 @@ class Levels(TrialHooks):
         return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
-        """A controlled variable as it is now; one that cannot be read is no reason to end."""
+        """A controlled variable's present value; an unreadable one does not end the experiment."""
         if not each.command:
             return each.value
         try:

@@ -12,7 +12,7 @@ from quiet import Refused
 
 
 class PendingRestore(NamedTuple):
-    """A level that is set, and the command that puts it back."""
+    """A level that is set, and the command that restores it."""
 
     factor: str
     level: str
@@ -25,12 +25,12 @@ class PendingRestore(NamedTuple):
 
 
 def place(data: Path) -> Path:
-    """Of a store, where it is written down."""
+    """The file in which a store's pending restores are written."""
     return data.with_name(f"{data.name}.set")
 
 
 def read(file: Path) -> list[PendingRestore]:
-    """What is written down there, in the order in which it was set. Raises Refused for what is damaged."""
+    """Read the pending restores, in the order in which they were set. Raises Refused for a damaged file."""
     try:
         said = json.loads(file.read_text())
         return [PendingRestore(str(each["factor"]), str(each["level"]), str(each["restore"])) for each in said]

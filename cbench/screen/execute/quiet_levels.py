@@ -29,7 +29,7 @@ GOVERNOR = "cpufreq.governor"
 
 
 class Applied(NamedTuple):
-    """What was read back of each level; with a profile the CPUs that it has isolated, and if addresses are fixed."""
+    """The value read back for each level; with a profile the CPUs that it isolated, and whether addresses are fixed."""
 
     texts: tuple[str, ...]
     isolated: frozenset[int] | None = None
@@ -43,7 +43,7 @@ def ours(reader: Reader, source: str) -> bool:
 
 
 def wanted(levels: Sequence[Level], source: str) -> Profile | None:
-    """What quiet is to apply for these levels: a profile, or knobs alone; None for governors only."""
+    """The profile that quiet applies for these levels: a profile, or knobs alone; None for governors only."""
     named = next((level.profile for level in levels if level.profile), "")
     knobs = {name: value for level in levels for name, value in level.knobs.items()}
     if named:
@@ -55,7 +55,7 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 
 
 def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
-    """Why this level can never be set here, as far as that is seen without doing it; nothing where it may."""
+    """The reason why this level can never be set here, as far as that shows without doing it; "" if it may."""
     if level.governor:
         policies = Facts(reader).policies
         if not policies:
@@ -72,7 +72,7 @@ def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
-    """Why a plan for one knob, or one profile, would change nothing; nothing where it would change something."""
+    """The reason why a plan for one knob, or one profile, would change nothing; "" if it would change something."""
     profile = wanted([level], SOURCE)
     assert profile is not None
     try:
@@ -89,7 +89,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply them together, and read back. Raises Refused where one cannot be had; the caller then restores."""
+    """Apply them together, and read back. Raises Refused where one is unavailable; the caller then restores."""
     record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
@@ -124,7 +124,7 @@ def _govern(host: Host, source: str, governor: str) -> None:
 
 
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
-    """Read back what was written. Raises Refused for what is so no more.
+    """Read back the written values. Raises Refused if one has changed.
 
     Of a profile it only checks that it is applied: some of its hundreds of targets drift by themselves; `quiet verify`
     reports those, and its result is stored with each batch.
@@ -143,7 +143,7 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
 
 
 def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
-    """What a level's part was. Raises Refused for a governor that is another one."""
+    """The value of a level as it was set. Raises Refused for a governor that differs from it."""
     if level.governor:
         for number in Facts(reader).policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"

@@ -20,7 +20,7 @@ from cbench.screen.analysis.samples import PIXELS
 from cbench.screen.data.data import Values
 
 RED = "#b3261e"
-"""Of questionable treatments, as of the verdict."""
+"""The color of questionable treatments, as in the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
 """Distinct for color-blind readers (Okabe and Ito); shapes differ as well."""
 SHAPES = "oDs^vP*X"
@@ -30,15 +30,15 @@ MOST_SHOWN = 24
 """Treatments side by side."""
 DPI = 130
 HALF = 0.4
-"""Of the widest place of a silhouette, where samples stand 1 apart."""
+"""Half the greatest width of a silhouette; samples stand 1 apart."""
 MOST_EXACT = 600
 LETTER = 5.3
-"""Points that a letter takes at the size of the axes' texts."""
+"""Width of a letter in points at the size of the axes' texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisNames:
-    """What names the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
+    """The names on the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
 
     levels: Sequence[Sequence[str]]
     factors: Sequence[str]
@@ -50,7 +50,7 @@ class AxisNames:
 
 
 Panel = tuple[str, Sequence[SampleResult], AxisNames]
-"""A response's name, its treatments, and what names its axes."""
+"""A response's name, its treatments, and the names of its axes."""
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def means(key: str, panels: Sequence[Panel]) -> str:
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
-    """What the axis of each panel has to span: one scale for panels of one unit, without a unit each its own."""
+    """The span of each panel's axis: one scale for panels of one unit, without a unit each its own."""
     extents = [_extent(rows) for _, rows, _ in panels]
     own = [(label.unit, high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
     return [max(each for of, each in own if of == unit) if unit else span for unit, span in own]
@@ -166,7 +166,7 @@ def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
 
 
 def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
-    """Of all treatments their mean is a line across."""
+    """Draw the mean of all treatments as a line across."""
     known = [row.mean for row in rows if row.mean is not None]
     if known:
         axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
@@ -201,7 +201,7 @@ def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> Non
 
 
 def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
-    """Name places, the parts of a name below each other; aslant and in one line where they would touch, and False."""
+    """Label places, the parts of a name below each other; slanted in one line, and False, if they would touch."""
     slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
     fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
     if fits:
@@ -221,7 +221,7 @@ def plain(axes: Any, name: str) -> None:
 
 
 def legend(axes: Any) -> None:
-    """Above the panels, where there is something to explain."""
+    """A legend above the panels if something needs explanation."""
     if axes.get_legend_handles_labels()[0]:
         axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8)
 

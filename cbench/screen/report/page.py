@@ -34,6 +34,7 @@ class ResponseSection:
     material: Table | None
     split_plot: Table | None
     boots: Table
+    hosts: tuple[Table, Table] | None
 
 
 def page(result: ScreenResult, data: Data) -> str:
@@ -58,7 +59,7 @@ def page(result: ScreenResult, data: Data) -> str:
 
 
 def _columns(result: ScreenResult) -> list[tuple[str, str]]:
-    """What the columns of a table are taken for."""
+    """The roles of a table's columns."""
     return [(f"column {name}", role) for name, role in result.design.columns.items()]
 
 
@@ -83,7 +84,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
             f"At {100 * result.confidence:.4g} %; panels of one unit span the same height, without a unit each its "
-            "own; intervals narrower than a pixel are left away, red is questionable."
+            "own; intervals narrower than a pixel are omitted, red is questionable."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
         )
@@ -92,7 +93,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
 
 
 def _figure(key: str, draw: Callable[[str], str], title: str, explained: str, shown: str) -> Figure:
-    """Over the whole width of the page; `draw` is given the key."""
+    """A figure over the whole width of the page; `draw` receives the key."""
     return Figure(key, draw(key), title, explained, shown, broad=True)
 
 
@@ -119,6 +120,7 @@ def _response(result: ScreenResult, data: Data, series: ResponseSeries, key: str
         material=material,
         split_plot=page_tables.split_plot(row.split_plot) if row.split_plot else None,
         boots=page_tables.boots(row.boots),
+        hosts=page_tables.hosts(row.hosts, row.unit) if row.hosts else None,
     )
 
 
@@ -196,7 +198,7 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
 
 
 def significant_said(effects: Sequence[EffectResult]) -> str:
-    """Of those that were tested."""
+    """The verdict on the effects that were tested."""
     tested = [each for each in effects if each.p is not None]
     if not tested:
         return "Not tested."
@@ -284,7 +286,7 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
 
 
 def coverage_said(studies: Sequence[StudyResult]) -> str:
-    """The lowest one that the figure shows, by BCa where there is any."""
+    """The lowest coverage in the figure, by BCa if available."""
     every = [(study.name, each) for study in studies for each in study.sizes]
     covers = [item for item in every if item[1].method == "BCa"] or every
     name, low = min(covers, key=lambda item: item[1].coverage)

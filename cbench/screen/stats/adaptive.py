@@ -1,4 +1,4 @@
-"""How many replicates are enough: the adaptive procedure of JCGM 101:2008, clause 7.9.4, for the bootstrap.
+"""The number of replicates: the adaptive procedure of JCGM 101:2008, clause 7.9.4, for the bootstrap.
 
 Blocks of M replicates are drawn until the estimate, the standard uncertainty and both ends of the interval, one number
 a block each, have means whose doubled standard errors are all within a tolerance; then all replicates make the result.

@@ -32,7 +32,7 @@ from cbench.stats.interval import exponent
 
 ANOVA = "analysis of variance"
 REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
-"""What the error is made of."""
+"""The sources of the error term."""
 MOST_VALUES = 5_000
 """In blocks: each block is a column of the model. Iterations that are that many have signed ranks."""
 
@@ -50,7 +50,7 @@ class Anova:
 
 def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
     """`levels`: shape (rows, factors); `values`: shape (rows,), NaN left out; `blocks`: of each row its block, whose
-    differences are no error; None in a completely randomised experiment, whose rows may come in any order."""
+    differences are no error; None in a completely randomized experiment, whose rows may come in any order."""
     some = ~np.isnan(values)
     levels, values = levels[some], values[some]
     blocks = None if blocks is None else blocks[some]

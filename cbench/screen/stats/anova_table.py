@@ -45,7 +45,7 @@ class AnovaRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
-    """Of an effect of two levels each its size; of a factor with more the differences of its levels from the first one.
+    """The estimates of an effect: the size of one with two levels, else the differences of levels from the first one.
     `errors`: the standard error of each, with `df` degrees of freedom; NaN where the error is 0 or has none."""
 
     estimates: tuple[float, ...]
@@ -54,7 +54,7 @@ class EffectEstimate:
 
 
 class AnovaTable:
-    """Takes the sums of squares of one source after the other out of the values (their mean is 0)."""
+    """Removes the sums of squares of one source after the other from the values (their mean is 0)."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """What all rows with one label have beyond everything before; the error also where that is nothing."""
+        """Add the sum of squares of rows with one label beyond everything before; the error also if that is nothing."""
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
             self._keep(source, (), stratum, new.T @ self._y)
@@ -145,7 +145,7 @@ class AnovaTable:
 
     @property
     def error_df(self) -> int:
-        """Of the error within."""
+        """The degrees of freedom of the error within."""
         return self._errors[WITHIN][1]
 
     def _extend(self, columns: Values) -> Values:
@@ -163,7 +163,7 @@ class AnovaTable:
 def _size(
     beyond: Values, part: Values, levels: Levels, effect: Effect, weights: Values
 ) -> tuple[Values, Values] | None:
-    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for what is seen in part only,
+    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for partly aliased effects,
     and for interactions of more levels than two."""
     present = [np.unique(levels[:, each]) for each in effect]
     if len(effect) == 1:
@@ -188,7 +188,7 @@ def indicators(labels: NDArray[np.intp]) -> Values:
 
 
 def _beyond(basis: Values, columns: Values) -> Values:
-    """An orthonormal basis of what the columns have beyond an orthonormal one."""
+    """An orthonormal basis of the columns' part that is orthogonal to a given one."""
     for _ in range(2):  # once leaves rounding in it
         columns = columns - basis @ (basis.T @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Tests of effects in randomised complete blocks, by signed ranks of the differences within blocks.
+"""Tests of effects in randomized complete blocks, by signed ranks of the differences within blocks.
 
 A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. Two
 treatments that differ in the levels of one factor only: their difference has no block and no other factor in it, and
@@ -167,7 +167,7 @@ def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
 def _level_differences(
     apart: Values, groups: NDArray[np.intp], levels: NDArray[np.intp]
 ) -> tuple[LevelDifference, ...]:
-    """Of each level from the first one, by the treatments that differ in it only; () where some have none, or too few
+    """The difference of each level from the first, by treatments that differ in it only; () if some have no or too few
     blocks. `levels`: shape (differences, 2), of the treatment that counts and of that which is subtracted."""
     first = int(levels.min())
     found = []
@@ -213,7 +213,7 @@ class Differences:
 
     @property
     def signed(self) -> bool:
-        """Whether each says the same, so that their mean is the effect."""
+        """Whether all differences estimate the same, so that their mean is the effect."""
         return bool((self.shows == self.shows[0]).all())
 
 
@@ -251,7 +251,7 @@ def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> 
 
 
 def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
-    """Each two levels of one factor, or of both, with the signs of the difference."""
+    """Each pair of levels of one factor, or of both, with the signs of the difference."""
     if len(shape) == 1:
         return [[((b,), 1), ((a,), -1)] for a, b in combinations(range(shape[0]), 2)]
     return [

@@ -138,7 +138,7 @@ def block_plot(
 
 
 def chance(levels: int, boxes: int) -> float:
-    """That all boxes order so many levels alike when nothing has an effect; 1 with fewer than two boxes."""
+    """The chance that all boxes order so many levels alike if nothing has an effect; 1 with fewer than two boxes."""
     return float(factorial(levels)) ** -max(boxes - 1, 0)
 
 

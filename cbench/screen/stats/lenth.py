@@ -53,7 +53,7 @@ class LenthTest:
 
 
 def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...]:
-    """Of a design whose factors have two levels each: columns that are orthogonal to each other, from main effects to
+    """The contrasts of a design whose factors have two levels each: orthogonal columns, from main effects to
     higher orders, each with all effects that are the same column; () where a main effect is not balanced or not
     orthogonal to the others. `highest`: order; else all, or LARGEST_ORDER where there are many factors."""
     treatments, factors = levels.shape
@@ -123,7 +123,7 @@ def pseudo_error(sizes: Values) -> Values:
 
 @lru_cache(maxsize=64)
 def _null(m: int) -> tuple[Values, Values]:
-    """Of so many inert contrasts: |t| of single ones, descending, and the largest of each set."""
+    """The null distribution for so many inert contrasts: |t| of single ones, descending, and each set's largest."""
     draw = np.random.default_rng([1989, m])
     sizes = np.abs(draw.standard_normal((min(MOST_SETS, max(1000, DRAWN // m)), m)))
     t = sizes / pseudo_error(sizes)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Is an effect material: would samples of the sizes that people really use show it?
+"""Test whether an effect is material: whether samples of the usual size would show it.
 
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be less than
 the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice. A
@@ -180,7 +180,7 @@ def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]
 
 
 def _first(widths: Sequence[MedianWidth], magnitude: float) -> int | None:
-    """The smallest n from which on all are narrower."""
+    """The smallest n from which on all intervals are narrower."""
     first = None
     for each in reversed(widths):
         if not each.median_width < magnitude:

@@ -1,4 +1,4 @@
-"""Is a response read in steps that are as coarse as its noise?"""
+"""Detect responses whose steps are as coarse as their noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CoarseClock:
 
 
 def coarse(samples: Sequence[Values]) -> CoarseClock | None:
-    """Values by treatment. None where their steps are fine beside their spread, or too few values show either."""
+    """Values by treatment. None if their steps are fine relative to their spread, or if there are too few values."""
     samples = [each for each in samples if each.size >= ENOUGH]
     if not samples:
         return None

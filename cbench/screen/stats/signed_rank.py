@@ -1,4 +1,4 @@
-"""Signed ranks, and the chance of their sum when each block's sign is a coin's.
+"""Signed ranks, and the probability of their sum if each block's sign is random.
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
 zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
@@ -15,6 +15,7 @@ G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust cr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import erfc, exp, pi, sqrt
 
@@ -71,8 +72,7 @@ def flip_test(scores: Values) -> Flipped | None:
     statistic = float((white.sum(axis=0) ** 2).sum())
     least = 2.0 ** (1 - n)
     if n <= COUNTED:
-        signs = np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
-        every = ((signs @ white) ** 2).sum(axis=1)
+        every = ((_all_signs(n) @ white) ** 2).sum(axis=1)
         return Flipped(statistic, df, float(np.count_nonzero(every >= statistic * (1 - 1e-9))) * least)
     if n < df + 2:
         return None
@@ -84,8 +84,14 @@ def flip_test(scores: Values) -> Flipped | None:
     return Flipped(statistic, df, max(p, least))
 
 
+@lru_cache(maxsize=COUNTED)
+def _all_signs(n: int) -> Values:
+    """All ways to give n blocks signs; the first is always plus."""
+    return np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
+
+
 def _chance(scores: Values) -> float:
-    """The chance that a sum of these, with all signs by a coin, is as far from 0 as theirs."""
+    """The probability that their sum with random signs is as far from 0."""
     size, total = np.abs(scores), abs(float(scores.sum()))
     step = common_step(size)
     exact = chance_of_sum(size, total, step) if step else None
@@ -117,9 +123,9 @@ def _saddlepoint(size: Values, total: float) -> float:
 
 
 MOST_WORK = 2**22
-"""Additions at most: 60 blocks of 12 treatments without ties take 2 million of them, some milliseconds."""
+"""The most additions: 60 blocks of 12 treatments without ties take 2 million, some milliseconds."""
 CLOSE = 1e-9
-"""What is left of a division below this share of the largest number is rounding."""
+"""A remainder of a division below this share of the largest number is rounding."""
 
 
 def common_step(size: Values) -> float:
@@ -137,7 +143,7 @@ def common_step(size: Values) -> float:
 
 
 def chance_of_sum(size: Values, total: float, step: float) -> float | None:
-    """The chance that the sum of `size`, each with a coin's sign, is as far from 0 as `total`. None where it is too
+    """The chance that the sum of `size`, each with a random sign, is as far from 0 as `total`. None where it is too
     much work."""
     parts = np.sort(np.rint(size / step).astype(np.int64))
     whole, wanted = int(parts.sum()), round(total / step)

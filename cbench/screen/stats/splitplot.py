@@ -105,7 +105,7 @@ def split_plot(
 
 
 def _why(stratum: str, df: int, names: Sequence[str]) -> str:
-    """Why effects of a stratum have nothing to compare them with; `names` of the hard factors."""
+    """The reason why effects of a stratum have nothing to compare them with; `names` of the hard factors."""
     each = ", ".join(names)
     if stratum == WHOLE and df:
         return ": the batches of a level are exactly alike, so the whole-plot error is 0; values are too coarse for it"

@@ -1,1 +1,1 @@
-"""Instruments: what a trial reads."""
+"""Instruments: how a trial is read."""

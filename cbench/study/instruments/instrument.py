@@ -81,7 +81,7 @@ class Instrument:
         """Before a trial."""
 
     def probe(self, sampling: Sampling | None) -> Probe | None:
-        """What measures the command for it, None for an instrument that reads its times, output or files.
+        """The probe that measures the command, None for an instrument that reads its times, output or files.
 
         `sampling`: how the test's command is sampled, if it is.
         """

@@ -21,7 +21,7 @@ TOKEN = re.compile(
     rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
     re.IGNORECASE,
 )
-"""What begins like a number, up to where that ends."""
+"""Text that begins like a number, up to its end."""
 PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """A number, the group, with a unit and the end of a sentence behind it."""
@@ -30,7 +30,7 @@ MISSING = object()
 MOST_FILE = 1 << 24
 CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
-"""Since 1970: the time given to a file of results before its trial."""
+"""Seconds since 1970: the time set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
 """Files there have their content without being written."""
 
@@ -82,7 +82,7 @@ class FileNumber(Instrument):
     argument = "PATH"
 
     def prepare(self, detail: str, folder: str) -> None:
-        """Make the file look as old as can be, so that one that is not written again is noticed."""
+        """Set an old time on the file, so that a file that is not written again is detected."""
         path = Path(folder, detail)
         if not str(path).startswith(KERNELS):
             with contextlib.suppress(OSError):
@@ -97,7 +97,7 @@ def _text(done: Execution) -> str:
 
 
 def last_number(text: str, where: str) -> tuple[float, str]:
-    """The last number; never a part of what may mean another one, and never one before what is no number."""
+    """The last number; never a part of an ambiguous token, and never one that precedes a non-number."""
     token = ""
     for found in TOKEN.finditer(text):
         token = found[0]
@@ -123,7 +123,7 @@ def _number(text: str) -> tuple[float, str]:
 
 
 def _path(text: str, path: str) -> str:
-    """The text of what lies at a path such as jobs.0.read.iops in the JSON of the output.
+    """The text at a path such as jobs.0.read.iops in the JSON of the output.
 
     Lines before the JSON are passed over; a key may have dots in it.
     """
@@ -136,7 +136,7 @@ def _path(text: str, path: str) -> str:
 
 
 def _followed(inside: Any, steps: list[str]) -> Any:
-    """What lies there, or MISSING; the shortest key that leads on is taken."""
+    """The value at that path, or MISSING; the shortest key that leads on is taken."""
     if not steps:
         return inside
     if isinstance(inside, list):
@@ -156,7 +156,7 @@ def _index(step: str, size: int) -> bool:
 
 
 class _Lines(str):
-    """An error of JSON counts the lines before it: every time from the beginning, for numbers that nobody reads."""
+    """Skip the line counting of JSON errors: it starts at the beginning each time, for unused numbers."""
 
     def count(self, *_: object) -> int:
         return 0

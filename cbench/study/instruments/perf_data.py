@@ -14,10 +14,10 @@ LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
 HEADER = 104
 """Bytes of the header; a file that perf has written into a pipe has 16."""
 ATTRIBUTES = 24
-"""Where the header has the place and size of the events' attributes, then those of the records."""
+"""The offset of the place and size of the events' attributes in the header; those of the records follow."""
 EXCLUDE_KERNEL = 1 << 5
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)
-"""Kinds of records. AUX_DATA is followed by as many bytes as it says, which are no records."""
+"""Kinds of records. AUX_DATA is followed by the stated number of bytes, which are not records."""
 
 
 class NoSamples(Exception):
@@ -38,7 +38,7 @@ class Samples:
 
 
 def count(path: Path) -> Samples:
-    """What is in the file. Raises NoSamples where it cannot be read, is no such file, or was not finished."""
+    """Count the samples in the file. Raises NoSamples if it cannot be read, is no such file, or was not finished."""
     try:
         with path.open("rb") as file:
             head = file.read(HEADER)

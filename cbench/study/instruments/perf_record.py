@@ -43,7 +43,7 @@ LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def parse(detail: str) -> Sampling:
-    """What follows `samples:` in a `read`; `call_graph` is "" where it is left out. ValueError: what is wrong."""
+    """Parse the text after `samples:` in a `read`; `call_graph` is "" if it is left out. ValueError: what is wrong."""
     graph, event, rates = "", EVENT, dict[str, int]()
     for place, part in enumerate(detail.split(",") if detail else ()):
         name, equals, value = part.partition("=")
@@ -62,14 +62,14 @@ def parse(detail: str) -> Sampling:
 
 
 def named(detail: str) -> frozenset[str]:
-    """What such a text says itself, of "event" and "rate"; parse() takes the usual one for the rest."""
+    """The parts of "event" and "rate" that such a text names; parse() takes the usual one for the rest."""
     keys = {part.partition("=")[0] for part in detail.split(",") if "=" in part}
     return frozenset("event" if key == "event" else "rate" for key in keys)
 
 
 @functools.cache
 def obstacle(sampling: Sampling, path: str | None = None) -> str:
-    """Why it cannot be had on this host, in one line; "" where it can. Runs `perf record` on nothing, once.
+    """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` on nothing, once.
 
     `path`: the PATH in which perf is looked for, None for this process's.
     """
@@ -107,7 +107,7 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
 
 
 def counted(sampling: Sampling, file: Path) -> Samples | str:
-    """What is in a file of `perf record`, or why that cannot be said.
+    """The samples in a file of `perf record`, or the reason why they are unknown.
 
     Where there is no PMU perf samples a clock in place of an event of the hardware, and where the kernel may not be
     looked into user mode alone, both without a word: that is not what was asked for.
@@ -137,7 +137,7 @@ class PerfRecording:
 
     def obstacle(self, path: str | None) -> str:
         why = obstacle(self._sampling, path)
-        return f"samples cannot be had here: {why}" if why else ""
+        return f"samples are unavailable here: {why}" if why else ""
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="cbench-")

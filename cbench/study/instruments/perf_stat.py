@@ -55,11 +55,11 @@ class Counting:
         try:
             check(self.name)
         except UsageError as error:
-            return f"read = {self.name!r} cannot be had here: {error}"
+            return f"read = {self.name!r} is unavailable here: {error}"
         return ""
 
     def __enter__(self) -> Self:
-        """Raises UsageError, which says why it cannot be counted."""
+        """Raises UsageError with the reason if it cannot be counted."""
         self._fd = _opened(self.name)
         return self
 

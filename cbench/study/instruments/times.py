@@ -9,14 +9,14 @@ from cbench.study.process.run_command import Execution
 from quiet import Reader, kernel_config
 
 KERNEL_S = 1e-6
-"""In which wait4(2) gives times."""
+"""The step of times from wait4(2)."""
 MONOTONIC_COARSE = 6
 """Linux's number of a clock that moves with the kernel's tick (clock_getres(2)); Python has no name for it."""
 NO_HZ_FULL = "/sys/devices/system/cpu/nohz_full"
 
 
 def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
-    """In which steps this host's user and system time alone move, in seconds, and why.
+    """The steps of this host's user and system time alone, in seconds, and the reason.
 
     From the kernel's configuration, and whether it runs with nohz_full. The sum of user and system time is the
     scheduler's own count; ticks only say how it is divided between them (cputime_adjust() in Linux's
@@ -32,7 +32,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
     if generic and full not in ("", "null"):
         where = f"in use on the CPUs of nohz_full ({full}); by ticks on others"
         return KERNEL_S, f"VIRT_CPU_ACCOUNTING_GEN in {config.source}, {where}"
-    where = "is taken for granted: the kernel's configuration is not to be had"
+    where = "is taken for granted: the kernel's configuration is unavailable"
     if config.source:
         where = f"in {config.source}"
     kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"

@@ -43,9 +43,9 @@ def _place(cpus: frozenset[int]) -> None:
     try:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
-        raise Refused(f"CPUs {named}: {error.strerror}; may be had: {_allowed()}") from None
+        raise Refused(f"CPUs {named}: {error.strerror}; allowed: {_allowed()}") from None
     if (found := os.sched_getaffinity(0)) != cpus:  # the kernel takes a part of what is asked for
-        raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} may be had")
+        raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} are allowed")
 
 
 def _allowed() -> str:

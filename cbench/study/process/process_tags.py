@@ -24,7 +24,7 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessTag:
-    """What a process belongs to: a trial (`position`), or a `step` such as a reset; `run` None: of the whole study."""
+    """The owner of a process: a trial (`position`), or a `step` such as a reset; `run` None: the whole study."""
 
     step: str
     run: int | None = None
@@ -51,7 +51,7 @@ class ProcessTags:
         }
 
     def of_step(self, step: str, run: int | None = None) -> dict[str, str]:
-        """Variables of what is no trial."""
+        """Variables of processes outside of trials."""
         return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
 
     def tag_of(self, pid: int) -> ProcessTag | None:
@@ -66,7 +66,7 @@ class ProcessTags:
         return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
 
     def end(self, which: Callable[[ProcessTag], bool]) -> int:
-        """Kill all processes with such a tag and wait for their end; how many. QuietError for one that stays."""
+        """Kill all processes with such a tag and wait for their end; returns how many. QuietError if one survives."""
         ended: set[int] = set()
         limit = time.monotonic() + PATIENCE_S
         while left := [pid for pid in Reader().numbered("/proc") if self._is(pid, which)]:

@@ -24,10 +24,10 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""Of more output the end is kept, where results are, and how much is missing."""
+"""Longer output keeps its end, where results are, and how much is missing."""
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
-"""Of a failed command's output, where none has the word error."""
+"""The lines shown of a failed command's output, if none has the word error."""
 
 
 class CommandError(QuietError):
@@ -36,7 +36,7 @@ class CommandError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a probe has measured: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
+    """The result of a probe: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
 
     value: int | None
     why: str = ""
@@ -51,7 +51,7 @@ class Probe(Protocol):
         """Unique among the probes of a command."""
 
     def obstacle(self, path: str | None) -> str:
-        """Why this host cannot do it, "" where it can. `path`: the PATH of the command."""
+        """The reason why this host cannot do it, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
         """Begin. Raises UsageError where that is not possible here."""
@@ -62,7 +62,7 @@ class Probe(Protocol):
         """The command line that runs the command under this probe."""
 
     def reading(self) -> Reading:
-        """What it has measured, after the command has ended."""
+        """The reading, after the command has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def execute(
 ) -> Execution:
     """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
 
-    `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
+    `probes`: raise UsageError where they are unavailable; times and counts are those of a probe's own command too.
     `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process
     group are killed when this process is killed; its start takes longer, for it needs a fork(2) and a guard.
     """
@@ -170,7 +170,7 @@ def run_checked(
 
 
 def _reason(done: Execution) -> str:
-    """Why a command failed, by what it wrote: its first line with the word error, or else its last lines."""
+    """The reason why a command failed: its first line with the word error, or else its last lines."""
     text = (done.errors.strip() or done.output).decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "error" in line.lower()][:1]
@@ -178,7 +178,7 @@ def _reason(done: Execution) -> str:
 
 
 def _ended(pid: int, timeout_s: float) -> bool:
-    """Wait for its end without reaping it; whether it came in time."""
+    """Wait for its end without reaping it; returns whether it ended in time."""
     fd = os.pidfd_open(pid)
     try:
         limit = time.monotonic() + timeout_s

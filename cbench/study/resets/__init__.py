@@ -1,1 +1,1 @@
-"""Resets: what happens between runs."""
+"""Resets between runs."""

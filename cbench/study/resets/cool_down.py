@@ -58,7 +58,7 @@ class CoolDownReset(Reset):
             time.sleep(min(PAUSE_S, self.timeout_s))
 
     def _missing(self, hottest: float | None, slowest: int | None) -> str:
-        """What to wait for that this host does not report; "" where it reports all of it."""
+        """The sensors to wait for that this host does not report; "" if it reports all of them."""
         if self.celsius is not None and hottest is None:
             return f"this host reports no temperature ({ZONES}, {CHIPS})"
         if self.khz is not None and slowest is None:
@@ -67,7 +67,7 @@ class CoolDownReset(Reset):
 
 
 def hottest_celsius(reader: Reader) -> float | None:
-    """Of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst: millidegrees); None without any."""
+    """The hottest of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst); None without any."""
     paths = [f"{ZONES}/thermal_zone{number}/temp" for number in reader.numbered(ZONES, "thermal_zone")]
     for number in reader.numbered(CHIPS, "hwmon"):
         chip = f"{CHIPS}/hwmon{number}"

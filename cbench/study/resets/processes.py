@@ -1,4 +1,4 @@
-"""Reset by ending whatever earlier trials have left running."""
+"""Reset by ending processes that earlier trials left running."""
 
 from __future__ import annotations
 

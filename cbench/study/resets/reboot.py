@@ -55,5 +55,5 @@ class RebootReset(Reset):
 
 
 def boot_id() -> str:
-    """Of this boot."""
+    """The ID of this boot."""
     return Reader().text(BOOT_ID) or ""

@@ -23,7 +23,7 @@ class ResetError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """Where a reset runs its commands, and how its processes are tagged."""
+    """The folder in which a reset runs its commands, and the tags of its processes."""
 
     folder: str
     environment: Mapping[str, str]
@@ -33,7 +33,7 @@ class ResetContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """What happens to the host before each run, and how long to wait after it.
+    """A reset of the host before each run, and how long to wait after it.
 
     New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
     keys there; `example`: lines for the example file that explain those. `command`: of the user's; `check`: a command
@@ -56,14 +56,14 @@ class Reset:
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
-        """Why it can never work here, as far as that is seen without doing it; "" where it may."""
+        """The reason why it can never work here, as far as that shows without doing it; "" if it may."""
         return ""
 
     def prepare(self) -> None:
         """Once, before any run."""
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
-        """Do it before a run, and return what shows that it was done. Raises ResetError, CommandError."""
+        """Reset before a run, and return the evidence that it happened. Raises ResetError, CommandError."""
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
@@ -90,7 +90,7 @@ class NoReset(Reset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReset(Reset):
-    """A command of the user's, and one that checks it."""
+    """Reset by a command of the user, with a command that checks it."""
 
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")

@@ -1,4 +1,4 @@
-"""Which tests a suite has: listed once, before the orders of a study are drawn."""
+"""Discover the tests of a suite: listed once, before the orders of a study are drawn."""
 
 from __future__ import annotations
 

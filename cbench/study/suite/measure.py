@@ -62,7 +62,7 @@ def measure(
 
 
 def _size(words: Sequence[str]) -> int:
-    """What a command line takes of the stack: its words and the pointers to them (execve(2))."""
+    """The stack space of a command line: its words and the pointers to them (execve(2))."""
     return sum(len(word.encode()) + 1 + POINTER for word in words)
 
 

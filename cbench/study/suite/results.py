@@ -23,7 +23,7 @@ class NoResultsError(Exception):
 
 
 def read(done: Execution, results: str) -> tuple[TestSample, ...]:
-    """What a process has written to the path `results`. Raises NoResultsError."""
+    """Read the results that a process has written to the path `results`. Raises NoResultsError."""
     if not os.path.exists(results):
         raise NoResultsError(f"ended with {done.code} and wrote no results: {last_line(done)}")
     try:
@@ -33,7 +33,7 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """What a process says of its end: its last line that has the word error, or else its last line."""
+    """A process's reason for its end: its last line that has the word error, or else its last line."""
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines
     return one_line(named[-1].strip()) if named else "it printed nothing"
@@ -62,7 +62,7 @@ def _owner(name: str, tests: Container[str]) -> str | None:
 
 
 def _short(results: dict[str, TestSample]) -> dict[str, TestSample]:
-    """By the rest of the names, without the words that all of them begin with."""
+    """The names by their rest, without leading words that all of them share."""
     common = min(results)
     while not all(rest.startswith(common) for rest in results):
         common = common[:-1]
@@ -81,7 +81,7 @@ def value(sample: TestSample) -> float:
 
 
 def facts(results: dict[str, TestSample]) -> StoredFacts:
-    """What is stored beside the medians: of each metric its unit and all samples."""
+    """The facts stored beside the medians: the unit and all samples of each metric."""
     return {
         metric: {"unit": sample.unit, "values": [*chain.from_iterable(sample.processes)]}
         for metric, sample in results.items()

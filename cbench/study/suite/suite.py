@@ -12,7 +12,7 @@ SELECTING = (TESTS, ORDER, FILTER)
 Isolation = Literal["no", "yes", "both"]
 Control = Literal["given", "drawn", "own"]
 SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
-"""What a backslash may stand before in POSIX extended expressions, RE2, Java's, Rust's and ECMAScript's alike."""
+"""The characters that may follow a backslash in POSIX extended, RE2, Java, Rust and ECMAScript expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Suite:
 
     @property
     def control(self) -> Control:
-        """Who decides the order within a process: "given" by us, "drawn" by the harness, or its "own"."""
+        """The party that decides the order within a process: "given" by us, "drawn" by the harness, or its "own"."""
         if self.shuffles or self._uses(SEED):
             return "drawn"
         return "own" if self._uses(FILTER) else "given"
@@ -66,7 +66,7 @@ class Suite:
         return self._filled(self.discover, (), {RESULTS: results})
 
     def variables(self, results: str) -> dict[str, str]:
-        """What the harness gets by its environment."""
+        """The environment variables that the harness gets."""
         return {name: value.replace(RESULTS, results) for name, value in self.environment.items()}
 
     def _uses(self, placeholder: str) -> bool:

@@ -17,7 +17,7 @@ _LINKS = 40  # as many as the kernel follows
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file as found: its bytes, permission bits, owner, and times in nanoseconds."""
+    """The original state of a file: its bytes, permission bits, owner, and times in nanoseconds."""
 
     data: bytes
     mode: int
@@ -34,7 +34,7 @@ class Disk:
         self.reader = reader
 
     def load(self, path: str) -> Saved | None:
-        """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
+        """The state of a file; None if it does not exist. Raises Refused if it cannot be read."""
         self.reader.text(path)  # a reader that records the host remembers what it was asked for
         try:
             fd = self.reader.open(path, os.O_RDONLY)
@@ -54,7 +54,7 @@ class Disk:
         return saved.data if saved else None
 
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
-        """Write a file whole or not at all, to the disk itself; mode and owner as `like` has them, `times` too."""
+        """Write a file atomically and to the disk itself; mode and owner like those of `like`, `times` too."""
         real = self._real(path)
         with self.reader.place(real, follow=False) as place:
             new = place + _NEW
@@ -84,7 +84,7 @@ class Disk:
             self.remove(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file; one that is not there is as good."""
+        """Remove a file if it exists."""
         real = self._real(path)
         if not self.reader.is_entry(real):
             return  # a disk that cannot be written says so even then
@@ -93,7 +93,7 @@ class Disk:
             self._sync(os.path.dirname(place))
 
     def clean(self, path: str) -> None:
-        """Remove what a killed `save` left beside a file."""
+        """Remove the temporary file of a killed `save`."""
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:
@@ -117,11 +117,11 @@ class Disk:
         return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:
-        """Make the folders of a file that are missing; returns them, the outer ones first."""
+        """Create the missing folders of a file; returns them, the outer ones first."""
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
-                raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
+                raise NotADirectoryError(errno.ENOTDIR, "a file is in its place, not a folder")
             with self.reader.place(folder, follow=False) as place:
                 os.mkdir(place, 0o755)
         return missing

@@ -119,7 +119,7 @@ def _systemd_line(context: LoaderContext) -> CommandLine:
 
 
 def _systemd_steps(context: LoaderContext) -> Steps:
-    """The entries, and the line that kernel-install takes for later ones; images that have it built in."""
+    """The entries, the line that kernel-install uses for later ones, and images with a built-in line."""
     files = context.files
     entries(files, files.names)  # one that cannot be read is not an empty one
     changes = [change for path in _ordinary(files) if (change := edit(context, path, _OPTIONS, together=True))[1]]

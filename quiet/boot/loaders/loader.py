@@ -25,7 +25,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's content to be. `how` says what in it is ours: the file, the block between the marks, or words."""
+    """A file's wanted content. `how`: which part is ours: the file, the block between the marks, or words."""
 
     path: str
     data: bytes
@@ -51,7 +51,7 @@ class Known(Protocol):
     drop: tuple[str, ...]
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without what was done to it."""
+        """A file's content without our changes."""
 
 
 class BootFiles(Disk):
@@ -114,7 +114,7 @@ def by_hand(reason: str, merged: Merged) -> Refused:
 
 
 def encode(text: str) -> bytes:
-    """Text as the bytes it came from."""
+    """Text as its original bytes."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -138,7 +138,7 @@ def first(reader: Reader, *paths: str) -> str:
 
 
 def rewritten(text: str, merged: Merged) -> str:
-    """A line with the words to drop taken out and the new ones at the end, ahead of init's own; blanks stay."""
+    """A line without the words to drop and with the new ones at the end, before init's own; blanks stay."""
     for word in merged.drop:
         text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
     if not merged.add:

@@ -49,7 +49,7 @@ def quoted(text: str) -> str:
 
 
 def _unquoted(text: str, values: dict[str, str]) -> str:
-    """One shell word: quotes taken off, variables put in except between single quotes."""
+    """One shell word: quotes removed, variables expanded except between single quotes."""
     word, position, quote = "", 0, ""
     while position < len(text):
         letter = text[position]

@@ -1,1 +1,1 @@
-"""Kernel parameters: the command line, what is known of each word, and merging."""
+"""Kernel parameters: the command line, the known words, and merging."""

@@ -46,7 +46,7 @@ def value(word: str) -> str | None:
 
 
 def same(word: str, other: str) -> bool:
-    """Whether two words say the same: quotes and the spelling of the name make no difference, nor of "off"."""
+    """Whether two words are equivalent: quotes and the spelling of the name and of "off" do not matter."""
     if name(word) != name(other):
         return False
     return value(word) == value(other) or (value(other) == "off" and value(word) in _OFF)

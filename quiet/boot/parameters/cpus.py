@@ -55,7 +55,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcutree.nohz_full_patience_delay",
-        "so many milliseconds RCU waits for a CPU of nohz_full= before it disturbs it (from 6.11 on)",
+        "the milliseconds that RCU waits for a nohz_full= CPU before it disturbs it (from 6.11 on)",
         risk="grace periods take as much longer, and memory is freed later",
         example="1000",
         needs=tickless,
@@ -68,14 +68,14 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcutree.rcu_nocb_gp_stride",
-        "so many callback-offloaded CPUs share one thread that watches grace periods; fewer spread its work",
+        "how many callback-offloaded CPUs share one grace-period thread; a lower number spreads its work",
         risk="more threads",
         example="8",
     ),
     BootParameter(
         "rcupdate.rcu_normal_after_boot",
         "1 makes expedited grace periods normal ones once the host is up: they interrupt CPUs that are in the kernel",
-        risk="what asks for an expedited one (network configuration, tracing, BPF) waits for some 10 ms",
+        risk="a request for an expedited one (network configuration, tracing, BPF) waits for some 10 ms",
         example="1",
         covered=("rcupdate.rcu_normal=1",),
         runtime="/sys/kernel/rcu_normal",
@@ -126,7 +126,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "preempt",
-        "where a task inside the kernel may be taken off its CPU: full or lazy, where the kernel was built for that "
+        "where a task inside the kernel may be preempted: full or lazy, if the kernel was built with that "
         "choice; none and voluntary only before Linux 7.0, which warns and ignores them on x86 and arm64",
         risk="lazy, none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
         example="lazy",
@@ -135,7 +135,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "systemd.cpu_affinity",
         "keeps systemd and everything that it starts on these CPUs from its first process on",
-        risk="nothing leaves them without asking for it, the benchmarks included",
+        risk="no process leaves them unless it sets its own affinity, benchmarks included",
         doc="systemd: kernel-command-line(7), systemd-system.conf(5) (CPUAffinity=)",
         takes=HOUSEKEEPING,
         example="{housekeeping}",
@@ -153,7 +153,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "nosmt",
         "starts only one hardware thread of each core, so that nothing shares a core with what is measured",
-        risk="half of the CPUs of the whole machine are gone; smt/control brings them back, unless it says nosmt=force",
+        risk="half of the machine's CPUs are offline; smt/control brings them back, except with nosmt=force",
         takes=FLAG,
         runtime="the knob smt",
     ),
@@ -174,7 +174,7 @@ TABLE: tuple[BootParameter, ...] = (
         "tsc",
         "nowatchdog ends the watch over the time stamp counter, a timer that wakes each CPU in its turn; reliable also "
         "skips the checks at boot",
-        risk="on a machine whose counter is not stable the clock goes wrong and nothing says so",
+        risk="on a machine whose counter is not stable the clock goes wrong silently",
         doc=f"{DOC} (tsc=)",
         example="nowatchdog",
         against=("tsc=watchdog",),

@@ -36,7 +36,7 @@ class MergeRow(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The line to be, with the words that go and those that come."""
+    """The merged line, with the removed and the added words."""
 
     line: CommandLine
     rows: tuple[MergeRow, ...]
@@ -82,7 +82,7 @@ def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source:
 
 
 def _without_repeats(wanted: Sequence[str]) -> list[str]:
-    """Of equal words the last; a number of huge pages may stand there once for each size."""
+    """Keep the last of equal words; a number of huge pages may occur once for each size."""
     return [word for at, word in enumerate(wanted) if name(word) in _HUGE or word not in wanted[at + 1 :]]
 
 
@@ -120,9 +120,9 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """Why a word is left out: the line has a safeguard, which an administrator had a reason for."""
+        """The reason why a word is left out: the line has a safeguard, which an administrator had a reason for."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
-        return f"{' '.join(guards)} stands there: take it out yourself, if the reason for it is gone" if guards else ""
+        return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 
     def _series(self, word: str) -> list[str]:
         """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""

@@ -14,7 +14,7 @@ Needs = Callable[[Facts], str]
 
 
 def _made_by(markers: tuple[str, ...], reason: str) -> Needs:
-    """Why a parameter of other processors than those that /proc/cpuinfo marks so does nothing there."""
+    """The reason why a parameter does nothing on processors other than those that /proc/cpuinfo marks so."""
 
     def needs(facts: Facts) -> str:
         text = virtualization.cpuinfo(facts)
@@ -29,13 +29,13 @@ amd = _made_by(("AuthenticAMD", "HygonGenuine"), "only AMD's processors have it"
 
 
 def counted(facts: Facts) -> str:
-    """Why a parameter for the time stamp counter does nothing here, or should not."""
+    """The reason why a parameter for the time stamp counter does nothing here, or should not."""
     clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
     return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
 
 
 def tickless(facts: Facts) -> str:
-    """Why a parameter of kernels with CONFIG_NO_HZ_FULL does nothing here."""
+    """The reason why a parameter of kernels with CONFIG_NO_HZ_FULL does nothing here."""
     there = facts.reader.exists("/sys/devices/system/cpu/nohz_full") or not facts.reader.exists("/sys/devices/system")
     return "" if there else "this kernel was built without CONFIG_NO_HZ_FULL"
 

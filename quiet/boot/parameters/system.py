@@ -8,7 +8,7 @@ TABLE: tuple[BootParameter, ...] = (
     # frequency, idling, the machine's own checks and its links
     BootParameter(
         "intel_pstate",
-        "how Intel's frequencies are driven: passive leaves them to the generic governors, disable to acpi-cpufreq, "
+        "the mode of Intel's frequency driver: passive leaves them to the generic governors, disable to acpi-cpufreq, "
         "where one frequency can be fixed",
         risk="other limits and another turbo switch; power may rise",
         doc="admin-guide/pm/intel_pstate",
@@ -18,7 +18,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "amd_pstate",
-        "how AMD's frequencies are driven: active, guided, passive or disable",
+        "the mode of AMD's frequency driver: active, guided, passive or disable",
         risk="as intel_pstate",
         doc="admin-guide/pm/amd-pstate",
         example="passive",
@@ -53,7 +53,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "idle",
         "poll never halts an idle CPU: no wake-up latency at all",
-        risk="full power at rest on every CPU, no turbo from idle neighbours, SMT siblings slowed down",
+        risk="full power at rest on every CPU, no turbo from idle neighbors, SMT siblings slowed down",
         doc=f"{DOC} (idle=), timers/no_hz",
         example="poll",
         needs=x86,
@@ -61,14 +61,14 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "cpuidle.governor",
-        "who chooses the idle states: menu, teo, ladder or haltpoll",
+        "the governor that selects idle states: menu, teo, ladder or haltpoll",
         doc="admin-guide/pm/cpuidle",
         example="teo",
         runtime="/sys/devices/system/cpu/cpuidle/current_governor",
     ),
     BootParameter(
         "cpuidle.off",
-        "1 does without all of cpuidle: an idle CPU takes the processor's plainest halt and nobody chooses states",
+        "1 disables cpuidle: an idle CPU uses the processor's simplest halt, and no governor selects states",
         risk="idle cores may stay hot, without room for others' turbo; use of the states is not counted",
         example="1",
         runtime="the knobs idle.latency and idle.cpus",
@@ -120,7 +120,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "split_lock_detect",
         "off neither slows down nor reports a program whose atomic access crosses a cache line",
-        risk="such a program stops the memory bus of the whole machine unseen",
+        risk="such a program stops the memory bus of the whole machine unnoticed",
         doc="arch/x86/buslock",
         example="off",
         needs=x86,
@@ -140,14 +140,14 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "transparent_hugepage",
-        "whether memory is made of huge pages unasked",
+        "whether memory gets huge pages without a request",
         doc="admin-guide/mm/transhuge",
         example="madvise",
         runtime="the knobs thp and thp.khugepaged",
     ),
     BootParameter(
         "hugepages",
-        "sets huge pages aside while memory is still whole; hugepagesz= before it says their size",
+        "reserves huge pages while memory is not yet fragmented; a preceding hugepagesz= sets their size",
         risk="that memory serves nothing else",
         doc="admin-guide/mm/hugetlbpage",
         example="512",
@@ -155,13 +155,13 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "hugepagesz",
-        "the size that the following hugepages= means; 1G pages come at boot most surely",
+        "the page size of the following hugepages=; 1G pages are most reliably available at boot",
         doc="admin-guide/mm/hugetlbpage",
         example="1G",
     ),
     BootParameter(
         "default_hugepagesz",
-        "the size of a huge page for whoever does not name one, and of hugepages= without a size before it",
+        "the default size of a huge page, also for hugepages= without a size before it",
         doc="admin-guide/mm/hugetlbpage",
         example="1G",
     ),
@@ -189,7 +189,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "norandmaps",
-        "switches address randomisation off for every program",
+        "switches address randomization off for every program",
         risk="one guard less for every program",
         takes=FLAG,
         runtime="the knob aslr, for one command alone or for the host",
@@ -203,7 +203,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "psi",
         "0 ends the accounting of how long tasks wait, which costs a little at each switch between them",
-        risk="systemd-oomd and others that look at it have nothing to look at",
+        risk="systemd-oomd and other readers of it get no data",
         doc="accounting/psi, " + DOC + " (psi=)",
         example="0",
     ),

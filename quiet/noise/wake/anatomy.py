@@ -1,4 +1,4 @@
-"""One wake-up taken apart: four phases that follow each other, and what had the CPU in each.
+"""The anatomy of a wake-up: four consecutive phases, and the work that had the CPU in each.
 
     timer   from the time that was asked for until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause
+from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause, not_accounted
 from quiet.noise.call_nesting import (
     HRTIMER,
     IRQ,
@@ -42,7 +42,7 @@ NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the numbe
 
 
 class Waking(NamedTuple):
-    """The kernel woke a thread: when, on which CPU it did so, and the thread."""
+    """A wake-up by the kernel: its time, its CPU, and the thread."""
 
     time: int
     cpu: int
@@ -80,13 +80,13 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: by how much two clocks may differ, and from which length on what the kernel does not account for is
-    `outside`'s: the hypervisor's or the firmware's.
+    """In ticks: by how much two clocks may differ, and from which length on time that the kernel does not account for
+    was spent outside of it. `virtual`: by the hypervisor.
     """
 
     slop: int
     far: int
-    outside: Cause
+    virtual: bool
 
 
 def dissect(
@@ -169,7 +169,7 @@ class _Idle(NamedTuple):
 
 
 def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]:
-    """When the CPU was in which idle state."""
+    """The idle states of the CPU over time."""
     found: list[_Idle] = []
     notes = [event for event in events if event.action == NOTE and event.kind == IDLE_NOTE]
     if notes and notes[0].key == NOT_IDLE:
@@ -220,7 +220,7 @@ class _Spent:
         elif phase == TIMER_PHASE:
             yield Cause(IRQS_OFF, label(Cause(THREAD, "quiet-wake"))), rest
         elif rest > self.limits.far:
-            yield self.limits.outside, rest
+            yield not_accounted(self.limits.virtual), rest
         else:
             yield Cause(USER_RETURN if phase == RETURN_PHASE else SCHEDULER, ""), rest
 

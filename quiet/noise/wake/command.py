@@ -1,4 +1,4 @@
-"""`quiet noise --wake`: from the options as they are written to the report."""
+"""`quiet noise --wake`: from the given options to the report."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
 
 @dataclass(slots=True)
 class _Signals:
-    """Those that came; the first one ends the measuring, and what was measured until then is reported."""
+    """The signals received; the first one ends the measurement, and the results until then are reported."""
 
     came: list[int] = field(default_factory=list)
 
@@ -109,7 +109,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])
             name = signal.Signals(signals.came[0]).name
-            measured.limits.append(f"ended early by {name}: this is what there was until then")
+            measured.limits.append(f"ended early by {name}: the report covers the time until then")
         return report.make(measured, wanted.limits, throttled)
 
 

@@ -12,7 +12,6 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
 from quiet.noise import clock, detector, tracefs
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, Cause
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
@@ -52,7 +51,7 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """All that is known of one CPU. `worst`: the latest wake-ups, the latest first."""
+    """The measurements of one CPU. `worst`: the latest wake-ups, the latest first."""
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -124,7 +123,7 @@ def _tracer(
     limits: list[str],
     stack: contextlib.ExitStack,
 ) -> WakeTracer | None:
-    """The tracing, set up and not on yet; None with the reason in `limits` where there is none."""
+    """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for, so no wake-up has a cause")
         return None
@@ -171,13 +170,12 @@ def _anatomy(
     around = [event for event in traced.events[slept.cpu] if since <= event.time <= until]
     due = each.ticks - ticks(each.latency)
     thread = _thread(slept, states, traced)
-    outside = Cause(HOST, HYPERVISOR if result.virtual else FIRMWARE)
-    limits = Limits(ticks(SLOP_NS), ticks(FAR_NS), outside)
+    limits = Limits(ticks(SLOP_NS), ticks(FAR_NS), bool(result.virtual))
     return dissect(around, traced.wakings, thread, due, each.ticks, traced.namers[slept.cpu], limits)
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
-    """Which CPU's wake-up ended the measuring, with the events around it."""
+    """Report the CPU whose wake-up ended the measuring, with the events around it."""
     limit = result.request.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:

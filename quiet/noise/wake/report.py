@@ -12,7 +12,8 @@ from typing import NamedTuple
 from quiet.noise.attribute import IDLE, Cause
 from quiet.noise.budgets import Nanoseconds
 from quiet.noise.names import label
-from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.remedies.remedy import BOOT, KNOB
+from quiet.noise.remedies.table import remedy
 from quiet.noise.report import MAX_LATENCY, STOP_ABOVE, Exceeded
 from quiet.noise.wake.anatomy import PHASES
 from quiet.noise.wake.events_around import TimelineEvent
@@ -25,7 +26,7 @@ _US = 1_000
 
 
 class WakeBudgets(NamedTuple):
-    """The latest that a wake-up may be, in ns; None: no limit. `stop_above` also ends the measuring."""
+    """The limit of a wake-up's latency, in ns; None: no limit. `stop_above` also ends the measuring."""
 
     max_latency_ns: float | None = None
     stop_above_ns: float | None = None

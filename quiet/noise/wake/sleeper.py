@@ -63,7 +63,7 @@ class Sleeper:
     """A sleeping process, forked. In order: `placed`, `go`, `result`."""
 
     def __init__(self, cpu: int, request: SleepRequest) -> None:
-        """Raises DetectorError when there is no memory for it."""
+        """Raises DetectorError if memory is insufficient."""
         self.cpu, self.asked = cpu, request
         made = ffi.new("qn_wake **")
         if error := lib.qn_wake_create(made):

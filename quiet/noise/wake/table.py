@@ -1,4 +1,4 @@
-"""The report of wake-ups for people: lines of text, `**bold**` as in cli/text.py."""
+"""The report of wake-ups as lines of text, `**bold**` as in cli/text.py."""
 
 from __future__ import annotations
 

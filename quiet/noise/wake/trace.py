@@ -1,4 +1,4 @@
-"""The kernel's trace of wake-ups: only what lies around the latest wake-ups of each CPU is kept while they go on."""
+"""The kernel's trace of wake-ups: only events around the latest wake-ups of each CPU are kept."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class WakeTracer:
             each.on()
 
     def drain(self, worst: Sequence[WakeUp]) -> None:
-        """Empty the kernel's buffers, and keep what lies around these wake-ups, and what is recent."""
+        """Drain the kernel's buffers, and keep events around these wake-ups and recent ones."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=True)

@@ -27,6 +27,7 @@ def claims(analysis: BlockAnalysis) -> bool:
     return any(each.outcome in (FASTER, SLOWER) for each in analysis.arms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "simulated",
     [
@@ -51,6 +52,7 @@ def test_identical_arms_are_not_called_different(simulated: Simulated) -> None:
     assert sum(claims(simulated.analysis(number)) for number in range(STUDIES)) <= 1
 
 
+@pytest.mark.slow
 def test_a_difference_of_one_percent_is_found_at_noise_of_one_percent() -> None:
     found = [Simulated(b=0.01).analysis(number).arms[0] for number in range(STUDIES)]
     assert sum(each.outcome == SLOWER for each in found) >= 0.6 * STUDIES
@@ -134,6 +136,7 @@ def test_times_without_any_noise_are_analyzed() -> None:
     assert found.effect == 0
 
 
+@pytest.mark.slow
 def test_an_interval_over_layouts_includes_their_variance() -> None:
     simulated = Simulated(b=0.01, layouts=10, layout=0.02, blocks=100)
     found = [simulated.analysis(number).arms[0].shift for number in range(STUDIES)]

@@ -24,6 +24,7 @@ KEYS = {
 }
 
 
+@pytest.mark.slow
 def test_two_executables_are_the_whole_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     for name in ("old", "new"):
         shutil.copy("/bin/true", tmp_path / name)
@@ -41,6 +42,7 @@ def test_two_executables_are_the_whole_command(tmp_path: Path, monkeypatch: pyte
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 def test_a_slower_program_is_reported_with_exit_code_1_and_all_keys() -> None:
     done = cbench("ab", "--json", "--blocks", "12", "--", "true", "sleep 0.05")
     assert done.returncode == 1, done.stderr
@@ -55,6 +57,7 @@ def test_a_slower_program_is_reported_with_exit_code_1_and_all_keys() -> None:
     assert content["ended"] == "blocks"
 
 
+@pytest.mark.slow
 def test_a_faster_program_is_reported_as_faster() -> None:
     done = cbench("ab", "--blocks", "12", "--", "sleep 0.05", "true")
     assert done.returncode == 1, done.stderr
@@ -62,6 +65,7 @@ def test_a_faster_program_is_reported_as_faster() -> None:
     assert " % faster than sleep 0.05 (" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None:
     done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
     assert done.returncode == 2, done.stderr
@@ -72,6 +76,7 @@ def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None
     assert content["floor"]["interval"] is content["detectable"] is content["position"] is None
 
 
+@pytest.mark.slow
 def test_an_environment_file_makes_an_arm(tmp_path: Path) -> None:
     for name, seconds in (("short", "0"), ("long", "0.3")):
         (tmp_path / f"{name}.env").write_text(f"SECONDS_TO_SLEEP={seconds}\n")
@@ -85,6 +90,7 @@ def test_an_environment_file_makes_an_arm(tmp_path: Path) -> None:
     assert " slower than short" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_work_elsewhere_is_not_copied(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text('#!/bin/sh\ntest -e "$(dirname "$0")/data"\n')
@@ -97,6 +103,7 @@ def test_a_program_that_does_not_work_elsewhere_is_not_copied(tmp_path: Path) ->
     assert floor["why"] == "a copy in another folder does not work"
 
 
+@pytest.mark.slow
 def test_two_git_revisions_are_built_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -115,6 +122,7 @@ def test_two_git_revisions_are_built_and_compared(tmp_path: Path, monkeypatch: p
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) -> None:
     count, script = tmp_path / "count", tmp_path / "script"
     count.write_text("")
@@ -128,6 +136,7 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
     assert content["position"]["ratio"] > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -146,6 +155,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments: tuple[str, ...], why
     assert why in error_line(done)
 
 
+@pytest.mark.slow
 def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     assert cbench("run", "--trials", "2", "-o", str(path), "--", "true").returncode == 0
@@ -154,6 +164,7 @@ def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
     assert f"{path}: no comparison in it; begin one with: cbench ab -o FILE" in error_line(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["int main(void) { return 0; }", None])
 def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
     tmp_path: Path, cache: Path, content: str | None
@@ -166,13 +177,12 @@ def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
     before = path.read_bytes()
     done = cbench("ab", "-o", str(path), "--", "true", "true")
     assert done.returncode == 2
-    assert f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}" in error_line(
-        done
-    )
+    assert f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
     assert path.read_bytes() == before
     assert not [each for each in cache.glob("*") if each.is_dir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ["no-such-program", "false"])
 def test_a_comparison_that_cannot_begin_leaves_nothing(tmp_path: Path, cache: Path, arm: str) -> None:
     path = tmp_path / "s.db"
@@ -214,6 +224,7 @@ def resumed(path: Path) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path, number: int) -> None:
     path = tmp_path / "k.db"
@@ -222,7 +233,7 @@ def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path,
         _, errors = process.communicate(timeout=60)
     assert process.returncode in (-number, 128 + number)
     if number != signal.SIGKILL:
-        assert f"go on with: cbench ab --resume {path}" in errors
+        assert f"resume with: cbench ab --resume {path}" in errors
     before = stored(path)
     assert before % 3 == 0
     assert 0 < before < 3 * BLOCKS
@@ -237,6 +248,7 @@ def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path,
     assert stored(path) == 3 * BLOCKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["building", "warming up"])
 def test_a_kill_before_the_first_block_leaves_what_can_be_resumed(tmp_path: Path, cache: Path, moment: str) -> None:
     path, begun_mark = tmp_path / "k.db", tmp_path / "begun"
@@ -255,6 +267,7 @@ def test_a_kill_before_the_first_block_leaves_what_can_be_resumed(tmp_path: Path
     assert [each.name for each in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 def test_a_running_comparison_is_not_resumed_by_another_process(tmp_path: Path) -> None:
     path = tmp_path / "k.db"
     with begun(path, "sleep 0.08", "sleep 0.080", blocks=1000) as process:
@@ -264,6 +277,7 @@ def test_a_running_comparison_is_not_resumed_by_another_process(tmp_path: Path) 
     assert "another process is running this comparison" in error_line(done)
 
 
+@pytest.mark.slow
 def test_another_program_under_the_same_name_is_not_resumed(tmp_path: Path) -> None:
     path, program = tmp_path / "k.db", tmp_path / "prog"
     program.write_text("#!/bin/sh\nsleep 0.1\n")
@@ -276,6 +290,7 @@ def test_another_program_under_the_same_name_is_not_resumed(tmp_path: Path) -> N
     assert f"{path}: {program}: not the program that the comparison began with" in error_line(done)
 
 
+@pytest.mark.slow
 def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     assert cbench("ab", "--blocks", "8", "-o", str(path), "--", "true", "sleep 0.03").returncode in (0, 1)
@@ -286,6 +301,7 @@ def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_pa
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     assert cbench("ab", "--blocks", "6", "-o", str(path), "--", "true", "true").returncode in (0, 1)
@@ -299,6 +315,7 @@ def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
     assert f"{path}: damaged" in error_line(cbench("ab", "--resume", str(path)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -33,6 +33,7 @@ def trials(path: Path) -> list[tuple[int, int]]:
     return [(each["block"], each["layout"]) for each in (json.loads(row[0]) for row in rows)]
 
 
+@pytest.mark.slow
 def test_each_arm_is_built_in_each_layout_and_the_result_says_how_many(tmp_path: Path, cache: Path) -> None:
     log, path = tmp_path / "log", tmp_path / "s.db"
     options = ("--layouts", str(LAYOUTS), "--blocks", str(BLOCKS), "--build", counted(log))
@@ -58,6 +59,7 @@ def test_each_arm_is_built_in_each_layout_and_the_result_says_how_many(tmp_path:
     assert (pair["a"]["processes"], pair["b"]["processes"]) == (LAYOUTS, LAYOUTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_after_a_kill_it_goes_on_at_the_next_block_with_the_same_builds(tmp_path: Path, number: int) -> None:
     log, path = tmp_path / "log", tmp_path / "k.db"
@@ -83,6 +85,7 @@ def stored(path: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_build_that_differs_after_a_kill_is_refused(tmp_path: Path, cache: Path) -> None:
     path, factor = tmp_path / "k.db", tmp_path / "factor"
     factor.write_text("# one")
@@ -100,6 +103,7 @@ def test_a_build_that_differs_after_a_kill_is_refused(tmp_path: Path, cache: Pat
     assert "0.01: not the program that the comparison began with" in error_line(done)
 
 
+@pytest.mark.slow
 def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -120,6 +124,7 @@ def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.
     assert [each.name for each in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -141,6 +146,7 @@ def test_builds_that_cannot_be_blocks_are_one_line(options: tuple[str, ...], say
     assert not cache.exists() or [each.name for each in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 def test_a_program_that_another_one_starts_is_the_one_that_is_compared(tmp_path: Path) -> None:
     build = "printf '# %s %s' {seed} {arm} >{program}; chmod +x {program}"
     arms = ("--arm", f"a={sys.executable} -S {{program}}", "--arm", f"b={sys.executable} -S {{program}}")

@@ -18,6 +18,7 @@ def averages(values: list[float]) -> list[float]:
     return sorted((first + second) / 2 for at, first in enumerate(values) for second in values[at:])
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_every_walsh_average_is_found_by_its_rank(values: list[float]) -> None:
     expected = averages(sorted(values))

@@ -6,6 +6,8 @@ import random
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from cbench.compare.result import compare
 from cbench.model import SHARED
 from cbench.store.store import Store
@@ -35,6 +37,7 @@ def test_a_thousandth_more_work_is_found_however_the_frequency_moves(tmp_path: P
     assert found.interval[0] < 1.001 < found.interval[1]
 
 
+@pytest.mark.slow
 def test_the_same_work_is_hardly_ever_found_to_differ(tmp_path: Path) -> None:
     files = [kept(tmp_path / str(number), CYCLES, number) for number in range(10, 22)]
     outcomes = [compare(a, b).comparisons[0].outcome for a, b in zip(files[::2], files[1::2], strict=True)]

@@ -45,9 +45,10 @@ def test_what_is_in_one_file_only_is_listed(old: Path, tmp_path: Path) -> None:
     lines = summary(compare(old, new)).splitlines()
     assert {"- only in OLD: `test_d`", "- only in NEW: `TestD`", "- renamed? `test_d`, `TestD`"} <= set(lines)
     assert "Hosts differ: cpu Some CPU and Another\\_CPU" in lines
-    assert "<summary>3 other tests, and what is not compared</summary>" in lines
+    assert "<summary>3 other tests, and notes</summary>" in lines
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_summary_and_keeps_its_exit_code(old: Path, tmp_path: Path) -> None:
     new = suite(tmp_path / "new.json", names(4) | {"test_c": 1.05}, seed=2)
     done = cbench("compare", str(old), str(new), "--markdown", str(tmp_path / "summary.md"))
@@ -58,6 +59,7 @@ def test_the_command_writes_the_summary_and_keeps_its_exit_code(old: Path, tmp_p
     assert error_line(done).startswith("--markdown ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", [("old.json", "new.json"), ("old.json:test_a", "new.json"), ("new.json", ".")])
 def test_the_summary_never_overwrites_a_measurement(inputs: tuple[str, str], old: Path, tmp_path: Path) -> None:
     suite(tmp_path / "new.json", names(4), seed=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,12 @@ from cbench.machine.describe import describe
 from cbench.order import analyze
 from cbench.results import json_object
 from cbench.screen.data import read_table
+from cbench.store.records import EACH_TRIAL
+from cbench.store.store import Store
 from quiet import UsageError
 from tests.cbench.compare.comparing import fails
 from tests.cbench.formats.test_fixtures import DATA, FIXTURES
-from tests.cbench.store.storing import noisy, stored
+from tests.cbench.store.storing import HOST, facts, noisy, stored, trials
 
 TREATMENTS = ("a store of cbench", "OrderSage CSV", "a CSV or Parquet file with a column `value`")
 WITHOUT_ORDERS = [file for file, kind, *_ in FIXTURES if kind not in TREATMENTS]
@@ -67,7 +70,7 @@ def test_a_test_of_a_folder_is_selected_by_its_name(tmp_path: Path) -> None:
         ("pytest-benchmark-5.3.1.json", "(run pytest 5 times, each with its own --benchmark-json, and give the folder"),
         ("go-1.19-packages.txt", "(run `go test -bench . -count 10` 5 times, each into a file of its own"),
         ("jmh-1.21-throughput-documented.json", "(JMH's -f 4)"),
-        ("catch2-3.5-documented.xml", "(run the test program 4 times, each with its own --out"),
+        ("catch2-3.7.1.xml", "(run the test program 5 times, each with its own --out"),
         ("criterion-0.3.6", "(run `cargo bench` 5 times, copy target/criterion after each into one folder"),
     ],
 )
@@ -92,6 +95,22 @@ def test_the_table_of_a_suite_names_the_option_of_the_program(capsys: pytest.Cap
 def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
     store = stored(tmp_path / "a.db", noisy(1e6, 1, 9, seed=1))
     assert "(cbench run --processes 4)" in compare(store, store).comparisons[0].verdict
+
+
+@pytest.mark.parametrize(
+    ("more", "advice"),
+    [
+        ({"interrupted": {"preempted": 1}}, "(run pytest 4 times, with the same --cbench-store)"),
+        ({"processes": EACH_TRIAL}, "(cbench run --trials 4 -- COMMAND)"),
+        ({"processes": EACH_TRIAL, "comparison": "c"}, "(cbench ab --blocks 4)"),
+    ],
+)
+def test_a_store_names_the_option_of_what_wrote_it(more: dict[str, Any], advice: str, tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.db", HOST, []) as store:
+        series = store.begin(facts(**more))
+        store.add(series, trials([1000]))
+        store.finish(series, {})
+    assert advice in compare(tmp_path / "a.db", tmp_path / "a.db").comparisons[0].verdict
 
 
 def test_summaries_are_compared_as_one_value_a_process_with_a_note() -> None:

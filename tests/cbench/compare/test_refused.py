@@ -11,12 +11,7 @@ import pytest
 
 from cbench.store.store import Store
 from tests.cbench.compare.comparing import fails
-from tests.cbench.store.storing import CYCLES, HOST, facts, noisy, stored, trials
-
-
-@pytest.fixture
-def a(tmp_path: Path) -> Path:
-    return stored(tmp_path / "a.db", noisy(1e6, 8, 40, seed=1))
+from tests.cbench.store.storing import CYCLES, HOST, facts, stored, trials
 
 
 def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) -> None:

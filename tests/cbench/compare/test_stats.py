@@ -54,6 +54,7 @@ def test_with_many_ties_the_normal_approximation_is_scipys() -> None:
     assert isclose(found.p, 0.027095201796419822, rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SMALL, SMALL)
 def test_the_exact_p_is_the_share_of_all_choices_that_are_as_extreme(a: list[int], b: list[int]) -> None:
@@ -132,6 +133,7 @@ def test_a_ratio_of_nothing_is_an_error() -> None:
 MIRRORED = {outcomes.LOWER: outcomes.HIGHER, outcomes.HIGHER: outcomes.LOWER}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(PROCESSES, PROCESSES, st.sampled_from(["median", "min", "mean"]), st.none() | st.floats(0.001, 0.5))
 def test_swapping_the_sides_mirrors_the_answer(
@@ -203,6 +205,7 @@ def test_a_difference_within_the_threshold_is_the_same_though_it_is_shown() -> N
     assert of(a, b, threshold=0.01).outcome == outcomes.SAME
 
 
+@pytest.mark.slow
 def test_the_smallest_difference_that_could_have_shown_shows_about_as_often_as_stated() -> None:
     sizes = [of(sets(100, 12, seed), sets(100, 12, seed + 500)).detectable for seed in range(20)]
     size = sum(found for found in sizes if found) / 20

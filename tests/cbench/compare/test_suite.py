@@ -82,6 +82,7 @@ def test_a_suite_without_a_judgeable_test_ends_with_2(old: Path, tmp_path: Path)
     fails(old, suite(tmp_path / "other.json", {"another": 1}, seed=3), "no test is in both: ")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_judged_is_one_line_beside_the_result(old: Path, tmp_path: Path) -> None:
     few = suite(tmp_path / "few.json", names(6), seed=3, processes=2)
     done = cbench("compare", str(old), str(few), "--json")
@@ -240,6 +241,7 @@ def test_a_damaged_passport_is_one_line(tmp_path: Path) -> None:
     fails(good, bad, "b.db: damaged: the passport of its host is no object")
 
 
+@pytest.mark.slow
 def test_ticks_against_cycles_are_refused_unless_forced(tmp_path: Path) -> None:
     ticks = stored(tmp_path / "t.db", noisy(1e6, 6, 9, seed=1))
     cycles = stored(tmp_path / "c.db", noisy(2e6, 6, 9, seed=2), counter=CYCLES)

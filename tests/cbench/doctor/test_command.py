@@ -9,6 +9,7 @@ import pytest
 from tests.cbench.running import cbench, error_line
 
 
+@pytest.mark.slow
 def test_wrong_options_are_one_line() -> None:
     done = cbench("doctor", "--processes", "3")
     assert done.returncode == 2

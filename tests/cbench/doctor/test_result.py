@@ -45,16 +45,16 @@ def noise() -> random.Random:
 
 def test_the_answer_is_one_line_with_both_prices() -> None:
     assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60) == (
-        "differences below 0.62 % cannot be told from noise here with 10 processes (A/A); 0.1 % needs about 380"
+        "differences below 0.62 % are lost in the noise here with 10 processes (A/A); 0.1 % needs about 380"
     )
     fine = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 16)
-    assert fine.endswith("0.04 % cannot be told from noise here with 10 processes (A/A)")
-    assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % needs more than anybody has")
+    assert fine.endswith("0.04 % are lost in the noise here with 10 processes (A/A)")
+    assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % needs too many")
 
 
 def test_an_answer_from_few_processes_says_so() -> None:
     line = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 8)
-    assert line.endswith("; not to be relied on: only 8 processes could be measured in the time, 16 are needed")
+    assert line.endswith("; not reliable: only 8 of at least 16 processes could be measured in the time")
 
 
 def test_processes_that_differ_by_a_neighbour_are_better_without_it(noise: random.Random) -> None:

@@ -193,6 +193,7 @@ def test_parquet_without_pyarrow_is_one_line_that_says_how(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_parquet_has_the_rows_of_csv_with_exact_values_where_pyarrow_is_installed(tmp_path: Path) -> None:
     path = stored(tmp_path / "s.db", [[HUGE, 5]])
     command = ["export", str(path), "--format", "parquet", "-o", str(tmp_path / "x.parquet")]
@@ -241,6 +242,7 @@ def test_a_full_disk_leaves_no_half_file(store: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.db"]
 
 
+@pytest.mark.slow
 def test_json_says_what_was_written(store: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "x.csv")
     done = cbench("export", str(store), "--format", "csv", "-o", out, "--json")
@@ -276,6 +278,7 @@ def test_a_usage_error_is_one(tmp_path: Path) -> None:
         export(ExportOptions(str(tmp_path), "csv", None))
 
 
+@pytest.mark.slow
 def test_a_full_stdout_is_named(store: Path) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         for command in ("export", str(store), "--format", "csv"), ("compare", str(store), str(store)):

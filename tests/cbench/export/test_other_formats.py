@@ -252,7 +252,7 @@ def test_markdown_escapes_what_would_break_its_table(tmp_path: Path) -> None:
 def test_polluted_rows_are_left_out_on_request_where_a_format_marks_them(tmp_path: Path) -> None:
     path = written(DATA / "table-processes.csv", "csv", tmp_path, clean_only=True)
     assert values(registry.read(path)) == {"sort": ((105,), (107,)), "sum": ((11,), (12,))}
-    message = "has no trial that is marked as polluted; leave it away"
+    message = "has no trial that is marked as polluted; omit it"
     refused(DATA / "pyperf-2.10.0.json", "csv", tmp_path, message, clean_only=True)
 
 

@@ -15,6 +15,7 @@ from tests.cbench.running import CBENCH, cbench, comes, error_line
 QUICK = ("run", "--quick", "--counter", "wall")
 
 
+@pytest.mark.slow
 def test_a_command_is_measured_in_at_most_twelve_lines() -> None:
     done = cbench(*QUICK, "--", "true", "-x")
     assert done.returncode == 0, done.stderr
@@ -26,6 +27,7 @@ def test_a_command_is_measured_in_at_most_twelve_lines() -> None:
     assert len(lines) <= 12
 
 
+@pytest.mark.slow
 def test_the_json_has_the_keys_of_a_run_and_the_headline() -> None:
     done = cbench(*QUICK, "--json", "--trials", "6", "--", "true")
     content = json.loads(done.stdout)
@@ -38,6 +40,7 @@ def test_the_json_has_the_keys_of_a_run_and_the_headline() -> None:
     assert sorted(result["trials"])[0] == result["min"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -55,10 +58,12 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments: tuple[str, ...], why
     assert why in error_line(done)
 
 
+@pytest.mark.slow
 def test_words_of_the_command_may_be_digits_of_any_script() -> None:
     assert cbench(*QUICK, "--trials", "1", "--", "true", "-\u0661").returncode == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_and_says_that_nothing_was_kept(tmp_path: Path) -> None:
     started = tmp_path / "started"
     command = [*CBENCH, *QUICK, "--shell", "--command", f"echo $$ > {started}; exec sleep 1000"]
@@ -71,6 +76,7 @@ def test_ctrl_c_ends_the_command_and_says_that_nothing_was_kept(tmp_path: Path) 
     assert comes(lambda: not Path("/proc", started.read_text().strip()).exists())
 
 
+@pytest.mark.slow
 def test_a_stored_command_is_compared_process_by_process_and_exported(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     commands = ("--command", "true", "--command", "sleep 0.03")

@@ -91,6 +91,7 @@ def test_trials_are_stored_as_processes_in_the_order_of_the_commands(tmp_path: P
     assert all(len(each.warmup) == 1 for each in every)
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
     path, flag = tmp_path / "s.db", tmp_path / "flag"
     command = f"echo x >> {flag}; sleep 0.06; test $(wc -l < {flag}) -lt 12"

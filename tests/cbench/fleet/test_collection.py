@@ -38,6 +38,7 @@ def played(tmp_path: Path, limit: list[str], **variables: JsonValue) -> Played:
     return done
 
 
+@pytest.mark.slow
 def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_path: Path) -> None:
     file = inventory(tmp_path, len(STATES))
     content = json.loads(file.read_text())
@@ -102,6 +103,7 @@ def test_a_profile_is_applied_once_restored_once_and_shown_as_a_diff(tmp_path: P
     assert (applied, restored) == ([True, False], [True, False])
 
 
+@pytest.mark.slow
 def test_ansible_is_imported_by_nothing_but_the_modules_that_run_on_nodes() -> None:
     package = COLLECTIONS.parents[1]
     others = [path for path in package.rglob("*.py") if not path.is_relative_to(COLLECTIONS)]

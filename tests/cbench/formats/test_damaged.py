@@ -52,6 +52,7 @@ def check(path: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({kind for _, kind, *_ in FIXTURES}))
 def test_200_damaged_files_are_read_or_refused_in_one_line(kind: str, tmp_path: Path) -> None:
     files = [DATA / file for file, each, *_ in FIXTURES if each == kind]
@@ -60,6 +61,7 @@ def test_200_damaged_files_are_read_or_refused_in_one_line(kind: str, tmp_path: 
     assert not all(read)  # the damage is real
 
 
+@pytest.mark.slow
 def test_200_damaged_stores_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     store = stored(tmp_path / "s.db", noisy(1e6, 3, 5, seed=1))
     read = [check(path) for path in damaged([store], tmp_path)]

@@ -40,6 +40,12 @@ def asv(**changes: Any) -> dict[str, Any]:
         ),
         ({"results": [{"command": "a", "times": []}]}, "hyperfine JSON: results[0].times: no values"),
         ({"results": [{"command": "a"}]}, "hyperfine JSON: results[0].mean: missing"),
+        ({"results": None}, "not a format that cbench reads"),
+        ({"results": [{"command": "a", "measurements": []}]}, "hyperfine JSON: results[0].measurements: no values"),
+        (
+            {"results": [{"command": "a", "measurements": [{"time_wall_clock": {"value": 1.0, "unit": "ms"}}]}]},
+            "hyperfine JSON: results[0].measurements[0].time_wall_clock.unit: 'ms' is not second",
+        ),
         ({"results": [{"command": 5, "mean": 1}]}, "hyperfine JSON: results[0].command: not a text"),
         ({"results": [{"command": "a", "times": [1e300]}]}, "hyperfine JSON: a: a value of 1e+300 second"),
         ({"results": [{"command": "a", "times": [True]}]}, "results[0].times[0]: not a number"),
@@ -49,7 +55,15 @@ def asv(**changes: Any) -> dict[str, Any]:
             "pytest-benchmark JSON: benchmarks[0].stats.data[1]: not a number",
         ),
         ({"machine_info": {}, "benchmarks": [], "datetime": "soon"}, "datetime: not a date"),
-        ({"version": "1.0", "benchmarks": 5}, "pyperf JSON: "),
+        ({"version": "1.0", "benchmarks": 5}, "pyperf JSON: benchmarks: not an array"),
+        (
+            {"version": "1.0", "benchmarks": [{"metadata": {"name": "n"}, "runs": [{"values": [1.0, None]}]}]},
+            "pyperf JSON: benchmarks[0].runs[0].values[1]: not a number",
+        ),
+        (
+            {"version": "1.0", "benchmarks": [{"metadata": {"name": "n", "unit": "h"}, "runs": [{"values": [1.0]}]}]},
+            "pyperf JSON: benchmarks[0]: invalid metadata 'unit' value: 'h'",
+        ),
         (asv(result=None), "asv results: results: no benchmark succeeded"),
         (asv(params=[["1", "2"]]), "results.time_a.result: 1 values, and the parameters make 2"),
         (jmh(rawData=[]), "JMH JSON: [0].primaryMetric: no values"),
@@ -113,6 +127,12 @@ def test_a_damaged_criterion_directory_is_one_line(change: dict[str, object], me
     refused(tmp_path / "criterion", message)
 
 
+def test_a_damaged_file_of_criterion_that_names_the_benchmark_is_the_one_that_is_named(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "criterion-0.3.6", tmp_path / "criterion")
+    (tmp_path / "criterion/sum/new/benchmark.json").write_text("{}")
+    refused(tmp_path / "criterion", "Criterion directory: sum/new/benchmark.json: full_id: missing")
+
+
 def refused(path: Path, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         registry.read(path)
@@ -151,11 +171,18 @@ def test_files_without_samples_have_one_summary_a_process(tmp_path: Path) -> Non
 
 
 def test_a_benchmark_that_catch2_repeats_has_its_values_in_one_process(tmp_path: Path) -> None:
-    text = (DATA / "catch2-3.5-documented.xml").read_text()
-    begin, end = text.index("    <BenchmarkResults"), text.index("    <OverallResult ")
+    text = (DATA / "catch2-3.7.1.xml").read_text()
+    begin, end = text.index("    <BenchmarkResults"), text.index("    <Section ")
     (tmp_path / "r.xml").write_text(text[:end] + text[begin:end] + text[end:])
-    (sample,) = registry.read(tmp_path / "r.xml")
-    assert sample.processes == ((1250.5, 1250.5),)
+    first, _ = registry.read(tmp_path / "r.xml")
+    assert first.processes == ((285.546, 285.546),)
+
+
+@pytest.mark.parametrize("encoding", ["nosuch", "UTF-16", "latin-1"])
+def test_the_encoding_that_an_xml_document_names_does_not_matter(encoding: str, tmp_path: Path) -> None:
+    text = (DATA / "catch2-3.7.1.xml").read_text().replace('"UTF-8"', f'"{encoding}"').replace("sums", "sümmen")
+    (tmp_path / "r.xml").write_text(text)
+    assert registry.read(tmp_path / "r.xml")[0].name == "sümmen: accumulate"
 
 
 def test_whole_numbers_of_a_table_stay_exact(tmp_path: Path) -> None:

@@ -89,6 +89,16 @@ def test_a_folder_whose_files_are_of_several_hosts_names_them_all(tmp_path: Path
     assert registry.read(tmp_path)[0].host == "Model 1 and Model 2"
 
 
+def test_a_folder_whose_files_are_of_several_kernels_has_a_passport_with_them_all(tmp_path: Path) -> None:
+    data = (DATA / "pytest-benchmark-5.3.1.json").read_text()
+    kernel = json.loads(data)["machine_info"]["release"]
+    for name, release in (("a", kernel), ("b", "5.10"), ("c", kernel)):
+        (tmp_path / name).write_text(data.replace(kernel, release))
+    passport = registry.read(tmp_path)[0].passport
+    assert passport is not None
+    assert (passport.cpu, passport.kernel) == ("Intel(R) Xeon(R) Processor", f"5.10 or {kernel}")
+
+
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, "an empty directory")
     shutil.copy(DATA / "go-1.19-count.txt", tmp_path / "a.txt")

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from cbench.formats.registry import read
-from tests import CHECKOUT
+from tests.cbench.gate.drawn import COMMAND, SLOWER, SUITE, gate, repository, written
 from tests.cbench.running import CBENCH, cbench, comes, error_line
 
-SUITE = """
-import random, sys
-path, slower = sys.argv[1], float(sys.argv[2])
-with open(path, "w") as file:
-    for test in range(3):
-        for _ in range(3):
-            value = 1000 * (test + 1) * (slower if test == 1 else 1) * random.gauss(1, 0.001)
-            print(f"BenchmarkT{test} 100 {value:.4f} ns/op", file=file)
-"""
-COMMAND = f"{sys.executable} -S suite.py {{results}} 1.0"
-SLOWER = f"{sys.executable} -S suite.py {{results}} 1.05"
-
-
 PROGRAMS = "old = '{program}'\nnew = '{program} -v'\nlayouts = 6\n"
-
-
-def gate(folder: Path, *options: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    written(folder, text or f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n")
-    return cbench("gate", str(folder / "gate.toml"), *options)
-
-
-def written(folder: Path, text: str) -> None:
-    """The suite and this gate.toml."""
-    (folder / "suite.py").write_text(SUITE)
-    (folder / "gate.toml").write_text(text)
-
-
-def repository(folder: Path) -> Callable[..., str]:
-    """Git in a new repository."""
-
-    def git(*words: str) -> str:
-        own = ("-c", "user.name=t", "-c", "user.email=t@t", "-C", str(folder))
-        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout
-
-    git("init", "-q")
-    return git
 
 
 @pytest.mark.slow
@@ -112,73 +75,6 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "regression: wall time: +" in done.stdout
     assert "session 1: 12 blocks of 6 layouts in " in done.stdout
-
-
-def script(folder: Path, *, installed: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
-    """contrib/gate.sh, as a CI job calls it."""
-    program = folder / "bin" / "cbench"
-    if installed:
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cbench "$@"\n')
-        program.chmod(0o755)
-    env = {
-        **os.environ,
-        "PATH": f"{program.parent}:/usr/bin:/bin",
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "PYTHONPATH": str(CHECKOUT),
-        **variables,
-    }
-    return subprocess.run(
-        [CHECKOUT / "contrib/gate.sh", "gate.toml"], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.slow
-def test_the_script_for_ci_ends_as_the_gate_does_and_publishes_the_summary_of_the_last_run(tmp_path: Path) -> None:
-    results = tmp_path / "gate-results"
-    written(tmp_path, f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n")
-    for _ in range(2):  # a second run in the same folder
-        done = script(tmp_path)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "summary.md").read_text().count("**cbench gate: green") == 2
-    assert {each.name for each in results.iterdir()} == {f"gate.{end}" for end in ("json", "log", "md", "runs", "xml")}
-    (tmp_path / "summary.md").unlink()
-    written(tmp_path, "old = 'true'\n")
-    done = script(tmp_path)
-    assert done.returncode == 2
-    summary = (tmp_path / "summary.md").read_text()
-    assert summary == done.stdout == (results / "gate.md").read_text()
-    assert summary == "**cbench gate: cannot judge**\n\n    cbench: error: gate.toml: new: is missing\n"
-    assert done.stderr == "cbench: error: gate.toml: new: is missing\n"
-    (error,) = ElementTree.parse(results / "gate.xml").getroot().findall("testcase/error")
-    assert error.get("message") == "gate.toml: new: is missing"
-
-
-@pytest.mark.slow
-def test_the_script_for_ci_compares_with_the_merge_base(tmp_path: Path) -> None:
-    git = repository(tmp_path)
-    written(tmp_path, f"old = 'HEAD'\nnew = 'HEAD'\nrun = '{COMMAND}'\nblocks = 2\n")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    base = git("rev-parse", "HEAD").strip()
-    git("branch", "topic")
-    git("commit", "-q", "--allow-empty", "-m", "the tip of the base branch")
-    tip = git("rev-parse", "HEAD").strip()
-    done = script(tmp_path, GATE_BASE=tip, GATE_NEW="topic")
-    assert done.returncode == 2  # two blocks cannot judge
-    assert f"old: revision {base[:12]}\n" in done.stderr
-    assert "cannot judge: 3 tests: 3 cannot judge" in (tmp_path / "summary.md").read_text()
-    done = script(tmp_path, GATE_BASE="no-such-branch")
-    assert done.returncode == 2
-    assert "no merge base of no-such-branch and HEAD: fetch the whole history" in done.stdout
-
-
-def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) -> None:
-    done = script(tmp_path, installed=False)
-    assert done.returncode == 2
-    assert "cbench is not installed on this runner" in (tmp_path / "summary.md").read_text()
-    (error,) = ElementTree.parse(tmp_path / "gate-results" / "gate.xml").getroot().findall("testcase/error")
-    assert (error.get("message") or "").startswith("cbench is not installed on this runner")
 
 
 @pytest.mark.parametrize(
@@ -242,6 +138,7 @@ def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: s
     assert error.get("message") == error_line(done)
 
 
+@pytest.mark.slow
 def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
     begun, report = tmp_path / "begun", tmp_path / "gate.xml"
     written(tmp_path, f"old = 'touch {begun}; exec sleep 600'\nnew = 'true'\nshell = true\n")
@@ -265,6 +162,7 @@ def test_braces_of_the_shell_are_no_placeholders(tmp_path: Path) -> None:
     assert "2 blocks are too few; raise blocks" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_option_is_named_where_it_is_wrong(tmp_path: Path) -> None:
     done = gate(tmp_path, "--new", "true {result}", text="old = 'true'\nnew = 'true'\n")
     assert error_line(done) == "--new: {result}: unknown; here may be {results}, {program}"
@@ -296,6 +194,7 @@ def test_each_arm_keeps_one_result_a_block(tmp_path: Path, command: str) -> None
     assert json.loads(compared.stdout)["tests"]
 
 
+@pytest.mark.slow
 def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: Path) -> None:
     file, other = str(tmp_path / "gate.toml"), str(tmp_path / "x")
     for options, says in (
@@ -311,6 +210,7 @@ def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: P
         assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:
     done = cbench("gate", str(tmp_path / "none.toml"))
     assert done.returncode == 2

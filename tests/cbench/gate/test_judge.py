@@ -26,16 +26,19 @@ def noisy(draw: random.Random) -> float:
     return draw.gauss(0, 0.04)
 
 
+@pytest.mark.slow
 def test_identical_code_stays_green_also_where_the_second_position_is_slower() -> None:
     gate = SimulatedGate(blocks=24, second=0.03)
     assert [number for number in range(20) if gate.red(number)] == []
 
 
+@pytest.mark.slow
 def test_identical_code_stays_green_where_the_noise_is_larger_than_the_threshold() -> None:
     gate = SimulatedGate(blocks=24, noise=noisy)
     assert sum(bool(gate.red(number)) for number in range(40)) <= 4  # 2 are expected at the very most
 
 
+@pytest.mark.slow
 def test_a_planted_slowdown_by_the_threshold_itself_is_found_and_no_other_test_is_blamed() -> None:
     found = [SimulatedGate(slower=0.01).red(number) for number in range(20)]
     assert all(each <= {"test 7"} for each in found)
@@ -82,6 +85,7 @@ def test_too_few_blocks_cannot_judge() -> None:
     assert judged.interval_pct is None
 
 
+@pytest.mark.slow
 def test_builds_that_differ_by_their_layout_alone_stay_green() -> None:
     one, many = (SimulatedGate(blocks=30, layout=0.03, layouts=layouts) for layouts in (1, 10))
     shown = [one.suspects(one.session(number)) for number in range(5)]

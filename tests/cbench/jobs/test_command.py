@@ -117,6 +117,7 @@ def test_a_detached_study_that_fails_says_why(folder: Path) -> None:
     assert "every trial failed" in detached.last_message(folder / "s.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -132,6 +133,7 @@ def test_what_cannot_run_detached_is_refused_at_once(folder: Path, words: list[s
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_job_of_another_boot_is_not_taken_for_a_process_of_this_one(folder: Path) -> None:
     mine = detached.DetachedJob(("order", "run", "s.toml"), str(folder), os.getpid(), 1, "another")
     assert not mine.alive

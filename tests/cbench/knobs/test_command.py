@@ -42,6 +42,7 @@ def ended(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_plan_says_what_would_run_and_changes_nothing() -> None:
     done = cbench("screen", "knobs", "--plan", "--json")
     if done.returncode == 3:  # a machine on which nothing can be isolated
@@ -62,6 +63,7 @@ def test_without_root_one_line_and_exit_3(tmp_path: Path) -> None:
     assert not (tmp_path / "k.db").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -81,6 +83,7 @@ def test_wrong_words_get_one_line_and_exit_2(words: list[str], said: str) -> Non
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_screening_that_has_ended_is_shown_with_profile_and_page(ended: Path, tmp_path: Path) -> None:
     mine, page = tmp_path / "mine.toml", tmp_path / "page.html"
     words = ["--resume", str(ended), "--write-profile", str(mine), "--report", str(page)]

@@ -93,7 +93,7 @@ def test_suspects_are_the_knobs_that_remedies_name_each_once(monkeypatch: pytest
     [
         ({"response": "speed"}, "choose one of lost, gap"),
         ({"response": "median"}, "name a workload, or a command"),
-        ({"words": ("hash",)}, "leave the command away"),
+        ({"words": ("hash",)}, "omit the command"),
         ({"only": ("irqs",)}, "--only irqs: unknown knob"),
         ({"applications": 3}, "at least 15"),
         ({"duration": 0.0}, "from 0.1"),

@@ -65,12 +65,14 @@ def test_the_size_of_the_environment_needs_no_build() -> None:
     assert "bytes of environment" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_one_line_without_an_option_that_layout_lacks() -> None:
     done = cbench("layout", "--preset", "environment", "--run", "false")
     assert done.returncode == 2
     assert error_line(done) == "build 0: ended with 1"
 
 
+@pytest.mark.slow
 def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folde
     assert [path.name for path in (tmp_path / "cache" / "cbench" / "ab").iterdir()] == ["lock"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [

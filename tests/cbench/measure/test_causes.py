@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from cbench._cbench import ffi, lib
 from cbench.machine import counters
 from cbench.measure import protocol
@@ -273,6 +275,7 @@ def test_a_trace_that_cannot_be_set_up_is_taken_away_with_what_others_have_left(
         assert host.names("/sys/kernel/tracing/instances") == ["quiet-noise.1.7.cpus", "somebodys"]
 
 
+@pytest.mark.slow
 def test_the_report_says_where_the_causes_come_from() -> None:
     (result,) = measured("hash", trace=False)["results"]
     assert result["causes_from"] == {"source": "counters", "note": "--no-trace", "from_counters": 5}

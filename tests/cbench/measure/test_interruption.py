@@ -37,6 +37,7 @@ def gone(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_worker(sent: signal.Signals, code: int) -> None:
     command, worker = start()
@@ -49,6 +50,7 @@ def test_a_signal_ends_the_command_and_its_worker(sent: signal.Signals, code: in
     assert gone(worker)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_takes_its_worker_along() -> None:
     command, worker = start()
     command.kill()
@@ -56,6 +58,7 @@ def test_a_command_that_is_killed_takes_its_worker_along() -> None:
     assert gone(worker)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_one_line_and_exit_2() -> None:
     command, worker = start()
     worker.kill()
@@ -67,6 +70,7 @@ def test_a_worker_that_is_killed_is_one_line_and_exit_2() -> None:
     assert "was killed (SIGKILL)" in lines[0]
 
 
+@pytest.mark.slow
 def test_the_worker_sits_on_one_cpu_and_the_command_elsewhere_where_it_can() -> None:
     command, worker = start()
     try:

@@ -61,6 +61,7 @@ def test_all_factors_are_those_that_a_workload_has() -> None:
     assert all(params == {"n": 7} for _, params in layout.draw(plan, HASH, {"n": 7}))
 
 
+@pytest.mark.slow
 def test_processes_are_measured_in_turn_each_in_its_layout() -> None:
     plan = {"processes": 4, "vary": "aslr,environment,stack", "params": ["n=1000"]}
     (result,) = measured("hash", **plan)["results"]

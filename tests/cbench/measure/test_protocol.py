@@ -111,6 +111,7 @@ def test_a_message_without_all_of_its_values_is_none() -> None:
         protocol.load(state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -132,6 +133,7 @@ def test_code_that_writes_to_or_closes_the_pipes_is_one_line(body: str, why: str
     assert why in error_line(done)
 
 
+@pytest.mark.slow
 def test_a_child_that_measured_code_leaves_behind_holds_nothing_up(tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(

@@ -277,6 +277,7 @@ def test_ten_thousand_tests(tmp_path: Path) -> None:
     assert len(json.dumps(made)) < 60e6
 
 
+@pytest.mark.slow
 def test_of_many_places_only_the_most_used_are_listed(tmp_path: Path) -> None:
     made, _ = analyze(many(tmp_path, 250, 1500))
     for each in itertools.islice(made["tests"].values(), 5):

@@ -49,6 +49,7 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
     assert {row[0] for row in (*page.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -64,6 +65,7 @@ def test_the_legend_says_by_which_definitions_the_table_was_made(changes: dict[s
     assert said in paged(study(["a"]), **changes)
 
 
+@pytest.mark.slow
 def test_symbols_and_words_of_the_table_are_explained() -> None:
     found = Outline(paged(study(NAMES)))
     explained = found.text("dt") + found.text("dd")
@@ -109,6 +111,7 @@ def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_a
     assert [str(row[-1])[-1] for row in page.predecessors(none).rows] == ["○"] * 5
 
 
+@pytest.mark.slow
 def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_counted() -> None:
     names = [f"t{number}" for number in range(200)]
     made = analysed(study(names, n=150))[0]
@@ -190,7 +193,7 @@ def test_a_page_takes_the_place_of_a_page_only(tmp_path: Path) -> None:
     rows = [f"{test},{order},{run},{run}" for test in "ab" for run in range(8) for order in ("fixed", "random")]
     data.write_text("test,order,run,value\n" + "\n".join(rows) + "\n")
     other.write_text("something else")
-    for target, why in ((data, "is the data itself"), (other, "is there already and is no page")):
+    for target, why in ((data, "is the data itself"), (other, "exists already and is not a page")):
         before = target.read_bytes()
         with pytest.raises(UsageError, match=why):
             analyze.reported(OrderOptions(str(data)), str(target))

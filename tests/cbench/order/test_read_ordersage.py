@@ -132,6 +132,7 @@ def test_several_numbers_in_one_cell_are_read_without_brackets_too(tmp_path: Pat
     assert set(before["tests"]) == {*STREAM, NPB[0][2:-3]}
 
 
+@pytest.mark.slow
 def test_a_failure_of_a_test_with_several_metrics_is_one_in_each(tmp_path: Path) -> None:
     """Line 2 is STREAM's first trial, in a fixed run; line 13 is in a random one."""
     path = study(tmp_path / "a.csv", STREAM_NPB, 6, False, measured, HEAD_2021, failed=(2, 13))

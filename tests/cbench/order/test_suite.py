@@ -105,6 +105,7 @@ def test_a_study_of_tests_has_no_key_of_suites(tmp_path: Path) -> None:
     assert "suite" not in json.loads(said("analyze", data, "--json")[0])
 
 
+@pytest.mark.slow
 def test_the_page_has_both_tables_and_names_the_two_kinds_of_runs(tmp_path: Path) -> None:
     page = tmp_path / "s.html"
     said("report", stored(tmp_path / "s.db", '"both"'), "-o", page)

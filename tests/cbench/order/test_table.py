@@ -78,6 +78,7 @@ def test_columns_of_which_nothing_is_known_are_left_out(terminal: Any) -> None:
     assert len(lines_with(found, "sort")) == 1
 
 
+@pytest.mark.slow
 def test_of_many_tests_those_with_the_smallest_p_are_shown_and_the_others_counted(terminal: Any) -> None:
     columns = study([f"t{number}" for number in range(2000)], n=2)
     made, _ = analysed({key: columns[key] for key in PLAIN})

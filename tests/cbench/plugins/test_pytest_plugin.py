@@ -33,6 +33,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_rounds_of_a_benchmark_are_kept_with_what_interrupted_it(tmp_path: Path) -> None:
     for _ in range(2):
         done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-json", "own.json")
@@ -50,6 +51,7 @@ def test_the_rounds_of_a_benchmark_are_kept_with_what_interrupted_it(tmp_path: P
     assert '"interrupted"' in (tmp_path / "own.json").read_text()
 
 
+@pytest.mark.slow
 def test_without_the_option_nothing_of_cbench_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import sys\ndef pytest_sessionfinish():\n    print([n for n in sys.modules if n.startswith('cbench.')])\n"
@@ -58,6 +60,7 @@ def test_without_the_option_nothing_of_cbench_is_loaded(tmp_path: Path) -> None:
     assert "['cbench.plugins', 'cbench.plugins.pytest_plugin']" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -74,6 +77,7 @@ def test_what_cannot_be_kept_is_refused_in_one_line(tmp_path: Path, options: tup
     assert "--cbench-store" in line
 
 
+@pytest.mark.slow
 def test_a_run_that_measures_no_benchmark_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-disable")
     line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so no trial is in it"

@@ -29,6 +29,7 @@ def results(*arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_until_clean_goes_on_until_there_are_so_many_and_reports_their_share() -> None:
     (result,) = results("hash", *QUICK, "--until-clean", "50", "--trials", "1000000")
     clean = result["clean_trials"]
@@ -38,6 +39,7 @@ def test_until_clean_goes_on_until_there_are_so_many_and_reports_their_share() -
     assert clean["range"] <= 4 * result["counter"]["quantum"] or clean["rule"] in ("causes", "chains")
 
 
+@pytest.mark.slow
 def test_too_few_clean_trials_are_reported_with_what_to_do_and_exit_code_1() -> None:
     done = cbench("run", "hash", *QUICK, "--param", "n=1000000", "--until-clean", "20", "--trials", "20")
     lines = [line for line in done.stderr.splitlines() if "were clean" in line]
@@ -48,6 +50,7 @@ def test_too_few_clean_trials_are_reported_with_what_to_do_and_exit_code_1() -> 
         assert "20 were wanted: allow more with --trials, or make the host quieter" in lines[0]
 
 
+@pytest.mark.slow
 def test_every_trial_is_in_the_file_as_it_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     found = results("hash", "sieve", *QUICK, "--trials", "30", "--processes", "2", "-o", str(path))
@@ -62,6 +65,7 @@ def test_every_trial_is_in_the_file_as_it_was_measured(tmp_path: Path) -> None:
     assert series[0].run.command[-2:] == (str(path), "--json")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
@@ -71,6 +75,7 @@ def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(tmp_path: Pa
     assert path.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_earlier_trials_and_says_how_many(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     shell = 'ulimit -f 4000; exec "$@"'
@@ -84,6 +89,7 @@ def test_a_full_disk_keeps_the_earlier_trials_and_says_how_many(tmp_path: Path) 
     assert len(series.trials) > 0
 
 
+@pytest.mark.slow
 def test_results_that_differ_between_trials_are_called_non_deterministic(tmp_path: Path) -> None:
     source = tmp_path / "random.c"
     source.write_text(RANDOM)
@@ -121,6 +127,7 @@ def test_bad_input_is_one_line_and_nothing_is_measured(changes: dict[str, Any], 
         measured("hash", **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["float", "etalon"])
 def test_what_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> None:
     done = cbench("run", workload, "--quick", "--in-kernel")
@@ -128,12 +135,14 @@ def test_what_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> No
     assert f"{workload} does not run in the kernel; " in error_line(done)
 
 
+@pytest.mark.slow
 def test_without_the_module_the_message_says_how_to_get_it() -> None:
     done = cbench("run", "hash", "--quick", "--in-kernel")
     assert done.returncode == 3
     assert error_line(done).startswith("--in-kernel")
 
 
+@pytest.mark.slow
 def test_the_overhead_is_taken_off_only_when_asked_for() -> None:
     for subtract in (False, True):
         (result,) = measured("empty", subtract=subtract, trials=50)["results"]

@@ -19,6 +19,7 @@ CONTRACT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_workload_returns_what_python_computes() -> None:
     made = measured(*ALL, trials=3)
     assert [result["workload"] for result in made["results"]] == ALL
@@ -28,6 +29,7 @@ def test_every_workload_returns_what_python_computes() -> None:
         assert len(result["trials"]) == 3
 
 
+@pytest.mark.slow
 def test_json_is_one_object_of_the_promised_shape_and_nothing_else() -> None:
     done = cbench("run", "hash", "--param", "n=20000", "--trials", "60", "--json")
     assert done.returncode == 0
@@ -53,6 +55,7 @@ def test_the_numbers_of_a_result_fit_together() -> None:
     assert all(0 <= polluted["trial"] < 60 and polluted["cause"] for polluted in result["polluted"])
 
 
+@pytest.mark.slow
 def test_twice_the_rounds_take_about_twice_the_time() -> None:
     short, long = (
         min(measured("hash", trials=100, params=[f"n={n}"])["results"][0]["trials"]) for n in (5_000, 10_000)
@@ -60,6 +63,7 @@ def test_twice_the_rounds_take_about_twice_the_time() -> None:
     assert 1.7 < long / short < 2.3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(ALLOWED) < 2, reason="needs two CPUs")
 def test_two_cpus_are_measured_in_turn_however_they_are_listed() -> None:
     pair = [ALLOWED[0], ALLOWED[-1]]
@@ -69,6 +73,7 @@ def test_two_cpus_are_measured_in_turn_however_they_are_listed() -> None:
         assert all(isinstance(result["isolated"], bool) for result in made["results"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(ALLOWED) < 2, reason="needs two CPUs")
 def test_the_table_shows_two_cpus_side_by_side_with_their_interruptions() -> None:
     pair = ALLOWED[0], ALLOWED[-1]
@@ -81,6 +86,7 @@ def test_the_table_shows_two_cpus_side_by_side_with_their_interruptions() -> Non
     assert all(line.startswith("cbench: ") for line in done.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_a_fixed_warm_up_is_kept_to() -> None:
     for warmup in (0, 7, 23):
         assert measured("hash", params=["n=1000"], warmup=str(warmup))["results"][0]["warmup"] == warmup
@@ -109,6 +115,7 @@ def test_wrong_results_of_a_workload_are_not_measured_in_silence(monkeypatch: py
         measured("hash")
 
 
+@pytest.mark.slow
 def test_list_names_every_workload_parameter_and_counter() -> None:
     listed = json.loads(cbench("list", "--json").stdout)
     assert [workload["name"] for workload in listed["workloads"]][:-1] == ALL

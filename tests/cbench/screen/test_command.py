@@ -123,6 +123,7 @@ def planted(tmp_path: Path) -> Path:
 ASKED = ("--value", "wall", "--value", "other", "--subsamples", "20")
 
 
+@pytest.mark.slow
 def test_the_exit_code_says_whether_some_factor_matters(planted: Path) -> None:
     done = cbench("analyze", planted, *ASKED, "--json")
     made: dict[str, Any] = json.loads(done.stdout)
@@ -131,6 +132,7 @@ def test_the_exit_code_says_whether_some_factor_matters(planted: Path) -> None:
     assert (none.returncode, json.loads(none.stdout)["factors_matter"]) == (0, False)
 
 
+@pytest.mark.slow
 def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     done = cbench("analyze", planted, *ASKED)
     assert done.returncode == 1
@@ -142,6 +144,7 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     assert any("a=0 b=0 c=1" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_data_that_answer_nothing_end_with_2_after_what_they_show(tmp_path: Path) -> None:
     path = table(tmp_path / "alike.csv", screens.two_by_three(2))
     done = cbench("analyze", path)
@@ -165,6 +168,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path,
     assert planted.read_text().startswith("a,b,c,iteration")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -183,6 +187,7 @@ def test_options_that_mean_nothing_are_reported(planted: Path, options: tuple[st
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["missing.csv", "."])
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path, name: str) -> None:
     done = cbench("analyze", tmp_path / name)

@@ -55,6 +55,7 @@ def test_the_sizes_are_found_within_their_standard_errors() -> None:
     assert sum(held) >= 51  # of 57 expected; fewer with a chance of 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "long-tailed", "discrete", "unequal"])
 def test_an_inert_factor_is_rarely_seen_whatever_the_noise_is(kind: str) -> None:
     """Any false alarm in 5 % of 100 experiments at most: 13 or more have a chance of 0.001."""
@@ -82,6 +83,7 @@ def test_the_block_plot_of_the_means_agrees_and_the_crossing_shows() -> None:
     assert not crossed.consistent
 
 
+@pytest.mark.slow
 def test_power_is_as_the_table_in_the_documentation_says() -> None:
     """Long-tailed noise, 0.4 standard deviations, 30 iterations: 85 % by signed ranks, 35 % by the means."""
     ranks, means = 0, 0

@@ -90,6 +90,7 @@ def test_its_abridgments_keep_what_the_technical_note_keeps(
         )
 
 
+@pytest.mark.slow
 def test_the_aliquot_program_has_frame_pointers_where_they_are_asked_for(tmp_path: Path) -> None:
     levels = load(SCREENS / "tn1855" / "screen.toml").factor("fp").levels
     source, program = SCREENS / "tn1855" / "aliquot.c", tmp_path / "aliquot"
@@ -112,6 +113,7 @@ def test_a_sequence_that_ends_or_goes_round_is_followed_as_far_as_it_goes(tmp_pa
         assert subprocess.run([str(program), start], capture_output=True, text=True, check=True).stdout == said
 
 
+@pytest.mark.slow
 def test_without_perf_the_technical_notes_experiment_is_refused_in_one_line(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()

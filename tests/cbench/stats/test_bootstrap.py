@@ -86,6 +86,7 @@ def test_the_cells_and_what_is_left_of_them_make_up_the_poisson_chances() -> Non
         assert chances[key(np.array(four) @ 256 ** np.arange(4))] == pytest.approx(wanted, rel=1e-9, abs=1e-16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [255, 256, 257, 258, 259, 5000])
 def test_means_and_spreads_of_the_sums_are_those_of_bootstrap_samples(n: int) -> None:
     row = np.random.default_rng(n).lognormal(size=n)

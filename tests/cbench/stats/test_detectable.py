@@ -44,6 +44,7 @@ def shares(name: str) -> tuple[float, float]:
     return float(np.mean(found)), float(np.mean(third))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["normal", "heavy tails", "interrupted"])
 def test_the_named_difference_is_found_in_70_to_90_percent_and_a_third_of_it_in_less_than_30(name: str) -> None:
     found, third = shares(name)
@@ -51,6 +52,7 @@ def test_the_named_difference_is_found_in_70_to_90_percent_and_a_third_of_it_in_
     assert third < 0.3
 
 
+@pytest.mark.slow
 def test_on_a_machine_of_two_states_it_is_found_as_often_and_smaller_ones_by_luck() -> None:
     found, third = shares("two states")
     assert 0.7 <= found <= 0.9
@@ -88,6 +90,7 @@ def test_the_answer_lies_in_its_range_and_a_longer_look_narrows_that() -> None:
     assert long.high / long.low < short.high / short.low
 
 
+@pytest.mark.slow
 def test_four_times_the_processes_see_half_the_difference() -> None:
     values = MACHINES["normal"](np.random.default_rng(4), 100)
     few, many = detectable(values, 10, 1), detectable(values, 40, 1)

@@ -76,6 +76,7 @@ def test_samples_that_are_empty_or_no_numbers_have_no_test() -> None:
 # The distribution under permutation
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.lists(st.integers(0, 5), min_size=1, max_size=6))
 def test_the_counted_p_is_the_share_of_all_dealings_with_such_an_h(first: list[int], second: list[int]) -> None:

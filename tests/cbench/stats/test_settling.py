@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_too_few_trials_have_no_states() -> None:
     assert states([1, 9]) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), NOISE), min_size=20, max_size=200), st.integers(100, 10_000))
 def test_states_far_apart_are_found_whatever_their_order(trials: list[tuple[bool, int]], apart: int) -> None:
     values = [1_000_000 + noise + apart * high for high, noise in trials]

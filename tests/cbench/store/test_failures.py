@@ -58,6 +58,7 @@ def writer(path: Path, limit: int = 0) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100_000, 400_000, 3_000_000])
 def test_a_full_disk_keeps_the_earlier_trials(limit: int, tmp_path: Path) -> None:
     """The limit on a file's size gives the same kind of error from the kernel as a full disk or a quota."""

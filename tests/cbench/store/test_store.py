@@ -54,6 +54,7 @@ def test_a_trial_comes_back_as_it_was(trial: Trial) -> None:
     assert unpack(pack(trial)) == trial
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(TRIALS, min_size=1, max_size=5))
 def test_sqlite_keeps_every_bit_of_it(found: list[Trial]) -> None:
@@ -255,6 +256,7 @@ def test_a_file_that_is_missing_or_empty_has_nothing_to_read(tmp_path: Path) -> 
     assert read(stored(tmp_path / "empty", [[1]]))[0].values == [1]
 
 
+@pytest.mark.slow
 def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

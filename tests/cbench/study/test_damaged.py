@@ -68,6 +68,7 @@ def test_a_study_whose_file_has_other_tests_is_not_resumed(tmp_path: Path) -> No
         lifecycle.ResumeStudy(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["export --format csv", "order analyze", "order status", "order run", "compare /proc/kmsg"]
 )
@@ -77,6 +78,7 @@ def test_a_file_of_the_kernel_is_not_waited_for(command: str) -> None:
     assert re.match("cbench: error: /proc/kmsg: (empty|not an ordinary file)", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["order analyze", "order status", "order run", "screen analyze", "screen plan"])
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, command: str) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -48,13 +48,14 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
     process.send_signal(number)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == code
-    assert "what has ended is kept; go on with: cbench order resume " in said
+    assert "what has ended is kept; resume with: cbench order resume " in said
     assert len(said.splitlines()) == 1
     assert not any(map(alive, found))
     assert (tmp_path / "steps").read_text() == "down\n"
     assert [row[:4] for row in rows(tmp_path / "s.db")] == [(0, 0, 0, None)]
 
 
+@pytest.mark.slow
 def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_path: Path) -> None:
     """With all that it has started, in whatever session; what an earlier, stored trial has left running is kept."""
     tests = {"server": "echo $$ >>servers; sleep 300 >/dev/null 2>&1 & echo $! >>servers; echo 1", **LONG}
@@ -91,7 +92,7 @@ def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     process.communicate(timeout=60)
     status = order("status", "s.db", folder=tmp_path)
     assert "not running: " in status.stdout
-    assert "go on with: cbench order resume s.db" in status.stdout
+    assert "resume with: cbench order resume s.db" in status.stdout
 
 
 def test_who_looks_for_a_moment_does_not_keep_a_runner_out(tmp_path: Path) -> None:
@@ -111,6 +112,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -> None:
     """The limit on a file's size gives the same kind of error from the kernel as a full disk or a quota."""
     tests = {"wide": "head -c 60000 /dev/zero | tr '\\0' x; echo; echo 7", "other": "echo 8"}
@@ -126,7 +128,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     assert done.returncode == 2
     assert re.fullmatch(
         r"cbench: error: s\.db: cannot be written to \(disk, quota or file size limit\?\) \[SQLITE_IOERR_WRITE\]; "
-        r"what has ended is kept; go on with: cbench order resume s\.db\n",
+        r"what has ended is kept; resume with: cbench order resume s\.db\n",
         done.stderr,
     )
     kept = rows(tmp_path / "s.db")

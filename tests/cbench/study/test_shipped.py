@@ -179,6 +179,7 @@ def program(tmp_path: Path, name: str, *arguments: str, **environment: str) -> s
     )
 
 
+@pytest.mark.slow
 def test_use_computes_less_directly_after_warm_only(tmp_path: Path) -> None:
     order = ["use", "warm", "use", "use", "warm", "inert-1", "use", "inert-2", "use"]
     assert program(tmp_path, "planted/lookup.py", "reset").returncode == 0
@@ -238,7 +239,7 @@ def test_a_study_that_is_interrupted_cleans_up_and_can_be_resumed(tmp_path: Path
     file = copied(tmp_path, name, 1)
     file.write_text(file.read_text().replace("127.0.0.1:21211", address))
     said = interrupted(file, data, surroundings(tmp_path), 2)
-    assert f"go on with: cbench order resume {data}" in said
+    assert f"resume with: cbench order resume {data}" in said
     assert not served(address)
     assert left(tmp_path) == []
     kept = ended(data)

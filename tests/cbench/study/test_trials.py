@@ -65,6 +65,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "why"), FAILURES, ids=[why for _, why in FAILURES])
 def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path: Path) -> None:
     made = one(f"echo 17 >&2; {line}", tmp_path, timeout_s=0.3)
@@ -118,6 +119,7 @@ def test_json_may_follow_other_lines_and_have_dots_in_its_keys(tmp_path: Path) -
     assert made.values == {"": (1234.0, "1234")}
 
 
+@pytest.mark.slow
 def test_counts_are_of_the_command_and_all_that_it_starts_and_of_nothing_else() -> None:
     """The kernel's clock of running tasks stands in for the PMU, which a virtual machine may lack."""
     loop = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"
@@ -136,7 +138,7 @@ def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: P
         text = study({"a": "touch ran; echo 1"}) + "read = 'cycles'\n"
         done = order("run", written(tmp_path, text), folder=tmp_path)
         assert done.returncode == 2
-        said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' cannot be had here: {error}\n"
+        said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' is unavailable here: {error}\n"
         assert (done.stderr, (tmp_path / "ran").exists(), (tmp_path / "s.db").exists()) == (said, False, False)
     else:
         counted = execute("true", "/", ENVIRONMENT, 60, [Counting("cycles")]).readings["cycles"].value
@@ -161,6 +163,7 @@ command = "echo 3"
 """
 
 
+@pytest.mark.slow
 def test_workloads_and_commands_are_in_one_study_and_hints_are_reported_once(tmp_path: Path) -> None:
     (tmp_path / "f.c").write_text("#include <stdint.h>\nuint64_t twice(void *s, uint64_t n) { return 2 * n; }\n")
     done = order("run", written(tmp_path, WORKLOADS), folder=tmp_path)

@@ -83,6 +83,7 @@ def test_run_position_and_metric_may_be_absent(path: Path) -> None:
     assert made["tests"]["a"]["position_p"] is made["tests"]["a"]["drift_p"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 def test_metrics_by_rows_and_by_columns_give_the_same(tmp_path: Path) -> None:
     wide, long = tmp_path / "wide.csv", tmp_path / "long.csv"
@@ -339,6 +340,7 @@ def test_without_pyarrow_parquet_is_refused_with_what_to_install(
     refused(path, "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_pandas_and_scipy_are_not_loaded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"

@@ -40,6 +40,9 @@ def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_meas
     done = validate(*FEW, *PLAIN, "--json", folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
     made = json.loads(done.stdout)
+    assert done.stderr.startswith(
+        "cbench: 6 trials: at least 0:00:02, for the etalon alone; the time left is shown from"
+    )
     assert made["trials_done"] == made["trials"] == 6
     assert [each["workload"] for each in made["workloads"]] == ["copy", "etalon"]
     copy, etalon = (each["metrics"] for each in made["workloads"])
@@ -67,7 +70,7 @@ def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
         assert running.stderr is not None
         said = running.stderr.read()
     assert running.returncode == 130
-    assert "interrupted; what has ended is kept; go on with: cbench screen validate -o validate.db\n" in said
+    assert "interrupted; what has ended is kept; resume with: cbench screen validate -o validate.db\n" in said
     before = trials(tmp_path / "validate.db")
     assert 0 < len(before) < 6
     so_far = json.loads(validate("--no-run", "--json", folder=tmp_path).stdout)
@@ -85,7 +88,7 @@ def test_what_an_interruption_says_is_the_command_that_goes_on(tmp_path: Path, m
     monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
     few = ValidateOptions("v.db", samples=2, workloads=("copy",), instruments=("wall",), quick=True)
     for _ in ("begun", "gone on with"):
-        with pytest.raises(QuietError, match=r"; go on with: cbench screen validate -o v\.db$"):
+        with pytest.raises(QuietError, match=r"; resume with: cbench screen validate -o v\.db$"):
             run.validated(few, lambda _: None)
 
 
@@ -96,14 +99,15 @@ def counted(store: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
         (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
         (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
-        (["-o", "text"], "text: is there already and is no store; choose another name (-o)"),
-        (["-o", "other.db"], "other.toml: is there already, and another study's; choose another name (-o)"),
+        (["-o", "text"], "text: exists already and is not a store; choose another name (-o)"),
+        (["-o", "other.db"], "other.toml: exists already and belongs to another study; choose another name (-o)"),
         (["-o", "order.db"], "order.db: is no validation, but another study; choose another name (-o)"),
     ],
 )
@@ -139,7 +143,7 @@ def test_other_options_than_it_was_begun_with_are_refused(tmp_path: Path) -> Non
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
     done = validate("--samples", "3", folder=tmp_path)
     assert done.returncode == 2
-    assert "validate.db: was begun with other options: leave them out to go on with it" in done.stderr
+    assert "validate.db: was begun with other options: omit them to resume it" in done.stderr
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
 
 
@@ -167,6 +171,13 @@ def test_a_validations_text_is_a_study_that_loads_with_every_workload_by_every_i
     read = {metric.source for test in study.tests for metric in test.metrics}
     assert {each.read.partition(":")[0] for each in found.instruments if not each.missing} - {"ticks"} <= read
     assert os.linesep not in study.name
+
+
+def test_its_duration_is_known_as_far_as_the_etalon_goes() -> None:
+    etalon = plan.text(ValidateOptions(workloads=("copy", "etalon"), instruments=("wall",)))
+    assert plan.duration(etalon).startswith("2,000 trials: at least 2:46:40, for the etalon alone; ")
+    copy = plan.text(ValidateOptions(workloads=("copy",), instruments=("wall",)))
+    assert plan.duration(copy) == "1,000 trials: the time left is shown from the end of the first trial on"
 
 
 def test_another_studys_text_is_no_validation() -> None:

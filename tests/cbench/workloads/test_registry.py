@@ -91,6 +91,7 @@ def test_a_parameter_that_will_not_do_is_one_clear_line(name: str, setting: str,
         measured(name, params=[setting])
 
 
+@pytest.mark.slow
 def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:
     done = cbench("run", "hash", "chase", "--quick", "--trials", "1", "--param", "stride=128", "--json")
     assert done.returncode == 0, done.stderr
@@ -106,6 +107,7 @@ def test_three_arrays_that_do_not_fit_are_refused_though_one_would() -> None:
         check_memory(registry.find("triad"), {"n": 1, "size": third})
 
 
+@pytest.mark.slow
 def test_list_shows_what_every_workload_costs() -> None:
     listed = json.loads(cbench("list", "--json").stdout)["workloads"]
     assert [workload["cost"] for workload in listed[:-1]] == [workload.cost for workload in registry.WORKLOADS]

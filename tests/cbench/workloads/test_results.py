@@ -179,6 +179,7 @@ def test_the_primes_are_those_of_eratosthenes() -> None:
     assert [n for n in range(2000) if screening.is_prime(n)] == primes
 
 
+@pytest.mark.slow
 def test_the_etalon_lasts_as_long_by_another_clock() -> None:
     elapsed, own = [], []
     for _ in range(3):

@@ -65,6 +65,7 @@ def library(source: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_c_file_is_compiled_with_a_printed_command_and_measured(source: Path) -> None:
     done = cbench("run", f"{source}:sum", "--param", "n=1000", "--trials", "5")
     assert done.returncode == 0
@@ -87,6 +88,7 @@ def test_the_compilers_own_messages_are_shown(tmp_path: Path) -> None:
     assert error_line(done) == "broken.c: does not compile, see above (exit code 1)"
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_is_one_line_and_exit_2(source: Path) -> None:
     done = cbench("run", f"{source}:sum", env={"CC": "no-such-compiler -m64"})
     assert done.returncode == 2
@@ -105,6 +107,7 @@ def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
         measured(f"{tmp_path}/text.so:run")
 
 
+@pytest.mark.slow
 def test_a_crash_in_user_code_is_one_line_and_exit_2(library: Path) -> None:
     done = cbench("run", f"{library}:null", "--trials", "5")
     assert done.returncode == 2
@@ -152,6 +155,7 @@ def test_processes_that_user_code_left_behind_are_ended_with_it(library: Path) -
     assert comes(lambda: not workers()), workers()
 
 
+@pytest.mark.slow
 def test_what_user_code_prints_stays_out_of_the_results(library: Path) -> None:
     done = cbench("run", f"{library}:talks", "--trials", "2", "--warmup", "0", "--json")
     assert json.loads(done.stdout)["results"][0]["output"] == 0

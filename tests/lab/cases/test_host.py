@@ -1,4 +1,4 @@
-"""A study on a machine that boots as a host does: it is rebooted before each run, and goes on by itself."""
+"""A study on a machine that boots as a host does: it is rebooted before each run, and resumes by itself."""
 
 from __future__ import annotations
 

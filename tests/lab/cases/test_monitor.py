@@ -14,7 +14,8 @@ from tests.lab.harness.once import once
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.12"], indirect=True)]
 
 ROUNDS, SECONDS = 3, 20
-CALM_S = 600
+CALM_S, MOST_SHARE = 600, 0.0005
+OTHER = "2"
 IPIS = ("IPI: reschedule", "IPI: function call")
 
 
@@ -73,10 +74,27 @@ def test_the_history_is_one_table(machine: Machine) -> None:
 
 
 @pytest.mark.long
-def test_in_ten_minutes_it_misses_nothing_and_costs_next_to_nothing(machine: Machine) -> None:
+def test_in_ten_minutes_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
+    found = calm(machine)
+    assert found["woken"] >= PLANTED * CALM_S // 60 - 1
+    assert causes(found)["task switch"] >= found["woken"]
+    assert sum(causes(found).get(name, 0) for name in IPIS) >= found["woken"]
+
+
+@pytest.mark.long
+def test_in_ten_minutes_it_interrupts_no_isolated_cpu(machine: Machine) -> None:
+    """CPU 2 has no task: what comes to it in that time would be the monitor's, or comes without it as often."""
+    found = calm(machine)
+    print("without the monitor", found["without"], "with it", found["counted"])
+    assert found["without"].get(OTHER, {}) == {}
+    assert found["counted"].get(OTHER, {}) == {}
+    planted = found["counted"][str(CPU)]
+    assert planted.get("RES", 0) + planted.get("CAL", 0) == found["woken"], planted
+
+
+@pytest.mark.long
+def test_in_ten_minutes_it_takes_at_most_a_two_thousandth_of_a_cpu(machine: Machine) -> None:
     found = calm(machine)
     share = found["cost_s"] / found["seconds"]
     print(f"{100 * share:.4f} % of a CPU of the emulator, {found['ticks']} ticks in {found['seconds']:.0f} s")
-    assert causes(found)["task switch"] >= found["woken"]
-    assert sum(causes(found).get(name, 0) for name in IPIS) >= found["woken"]
-    assert share <= 0.002  # each look takes an emulator ten times as long, the first ones most
+    assert share <= MOST_SHARE

@@ -54,12 +54,14 @@ def test_tests_that_look_at_one_boot_are_run_by_one_process(request: pytest.Fixt
         assert [name for name in visits if "@visit-" not in name] == []
 
 
+@pytest.mark.slow
 def test_a_failed_test_says_how_to_repeat_it(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n\npytestmark = [pytest.mark.lab, pytest.mark.parametrize('number', [1, 2])]\n\n\n"
         "def test_one(number):\n    assert number == 1\n"
     )
-    options = ["-p", "tests.lab.conftest", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadgroup"]
+    without = ["-p", "no:cacheprovider", "-p", "no:benchmark"]  # which asks Git about the whole checkout
+    options = ["-p", "tests.lab.conftest", *without, "-n", "2", "--dist", "loadgroup"]
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(tmp_path), *options, str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)

@@ -13,7 +13,7 @@ from tests.lab.harness.once import once
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["watched"], indirect=True)]
 
 IDLE_S = 60
-MOST_CPU = 0.001  # of one CPU, while nothing happens
+MOST_CPU = 0.001  # of one CPU that the emulator has to itself, while nothing happens
 SOON_S = 2.0
 REST_S = 1.0  # news settle for 0.2 s, those of processes for 0.3 s
 KNOBS = {
@@ -44,7 +44,7 @@ def report(machine: Machine) -> dict[str, Any]:
 def test_while_nothing_happens_it_takes_next_to_nothing_of_a_cpu(machine: Machine) -> None:
     idle = report(machine)["idle"]
     assert idle["lines"] == []
-    assert 0 <= idle["cpu_s"] <= MOST_CPU * idle["seconds"]
+    assert 0 <= idle["cpu_s"] <= MOST_CPU * idle["seconds"] * idle["slowed"], idle
 
 
 def test_it_runs_on_the_housekeeping_cpus_only(machine: Machine) -> None:

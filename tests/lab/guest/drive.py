@@ -125,6 +125,11 @@ def forked(*arguments: str, out: int | None = None, err: int | None = None) -> i
 
     Starting Python takes the emulated machine ten times as long as the command itself.
     """
+    return forked_main(start.main, "quiet", *arguments, out=out, err=err)
+
+
+def forked_main(main: Callable[[], object], *words: str, out: int | None = None, err: int | None = None) -> int:
+    """The same for any command's entry point."""
     pid = os.fork()
     if pid:
         return pid
@@ -132,10 +137,10 @@ def forked(*arguments: str, out: int | None = None, err: int | None = None) -> i
     os.dup2(null if out is None else out, 1)
     os.dup2(null if err is None else err, 2)
     registry.put = noted(registry.put)
-    sys.argv = ["quiet", *arguments]
+    sys.argv = [*words]
     code = 99
     try:
-        start.main()
+        main()
     except SystemExit as done:
         code = int(done.code or 0)
     except BaseException:  # what no command lets out

@@ -222,16 +222,25 @@ class Helper:
         return b"RunReady" in text
 
 
-def asked(data: bytes) -> bool:
-    helper = Helper()
+class Lingering(Helper):
+    """The helper that has stayed for user u, and a connection to it."""
+
+    def __init__(self) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(SECONDS)
+        self.socket.connect("/run/quiet/linger.1000")
+
+
+def asked(data: bytes, reach: Callable[[], Helper] = Helper) -> bool:
+    helper = reach()
     helper.send(data)
     return any(answer["kind"] == "RunReady" and answer["profile"] != "bench" for answer in helper.answers())
 
 
-def moved(pid: Any, mine: int, others: int) -> bool:
+def moved(pid: Any, mine: int, others: int, reach: Callable[[], Helper] = Helper, profile: str = "bench") -> bool:
     number = {"root's": mine, "other's": others}.get(pid, pid) if isinstance(pid, str) else pid
-    helper = Helper()
-    helper.send(request())
+    helper = reach()
+    helper.send(request(profile=profile))
     if not helper.ready():
         return False
     helper.send(start(number))
@@ -290,13 +299,30 @@ def inputs() -> Iterator[tuple[str, int]]:
 
 
 def main() -> int:
-    """`python -m tests.lab.guest.hostile PID-OF-ROOT PID-OF-ANOTHER-USER`, as the user; one JSON object on stdout."""
-    roots, others = map(int, sys.argv[1:])
+    """`python -m tests.lab.guest.hostile PID-OF-ROOT PID-OF-ANOTHER-USER`, as the user; one JSON object on stdout.
+
+    With a third argument, the profile that lingers, only by the socket of the helper that stays.
+    """
+    roots, others = map(int, sys.argv[1:3])
     found: list[dict[str, Any]] = []
 
     def case(kind: str, name: object, gained: bool) -> None:
         found.append({"kind": kind, "case": repr(name)[:80], "gained": gained or os.path.exists(CANARY)})
 
+    if profile := "".join(sys.argv[3:]):
+        try:
+            case("lingering", "ready", not Lingering().socket.getpeername())
+        except OSError as error:  # as for every other user
+            print(json.dumps([{"kind": "lingering", "case": error.strerror, "gained": False}]))
+            return 0
+        for path in PATHS:
+            case("lingering: profile", path, asked(request(profile=path), Lingering))
+        for data in GARBAGE:
+            case("lingering: garbage", data[:40], asked(data, Lingering))
+        for pid in PIDS:
+            case("lingering: pid", pid, moved(pid, roots, others, Lingering, profile))
+        print(json.dumps(found))
+        return 0
     for path in PATHS:
         case("profile", path, asked(request(profile=path)))
     for cpus in CPUS:

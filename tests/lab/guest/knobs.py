@@ -1,126 +1,123 @@
 """Runs in a guest: `python -m tests.lab.guest.knobs SCREEN...`, known causes on CPU 3 and a screening of the knobs.
 
-Leaves plan.json, screen.json, mine.toml, mine.txt (what `quiet plan` says of it), page.html, and report.json: how the
-commands ended, what a kill left behind, and what differs on the host at the end.
+Leaves plan.json, screen.json, mine.toml, mine.txt (what `quiet plan` says of it), page.html where pages can be made,
+and report.json: how the commands ended, what a kill left behind, and what differs on the host at the end.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
-import threading
+import tempfile
 import time
-from collections.abc import Callable
+import traceback
 from pathlib import Path
+from typing import Any
 
-from tests.lab.guest import plant, snapshot
+from cbench import cli
+from cbench.knobs import measure
+from quiet import Host, QuietError, applied_state
+from quiet.cli import start
+from tests.lab.guest import causes, drive, plant, snapshot
+from tests.lab.guest.provoke import Loads
 
-CPU = 3
-SO_TIMESTAMP = 29  # asm-generic/socket.h
 OUT = Path(os.environ.get("LAB_OUT", "."))
-BUDGET_S = "2400"
-KILLED_AFTER_S = 30
+PROFILE = Path("causes.toml")
+PATIENCE_S, INTO_IT_S = 300, 3
+PR_SET_PDEATHSIG = 1
+Report = dict[str, Any]
 
 
-def device(folder: Path) -> None:
-    """A device's interrupt comes to the CPU: irq."""
-    line = plant.busiest_interrupt(folder)
-    Path(f"/proc/irq/{line}/smp_affinity_list").write_text(f"{CPU}\n")
-    forever(lambda: plant.requests(folder, 1), 0.04)
+def _noise() -> None:
+    """`quiet`, which ends with the screening that waits for it."""
+    plant.LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    start.main()
 
 
-def watchdog() -> None:
-    """The soft-lockup detector's timer: watchdog.cpus."""
-    Path("/proc/sys/kernel/watchdog_thresh").write_text("1\n")
-    Path("/proc/sys/kernel/watchdog_cpumask").write_text("0-3\n")
+def _output(command: list[str]) -> str:
+    """Output of `quiet noise`, in a fork: starting Python takes the emulator longer than the measurement."""
+    with tempfile.TemporaryFile("w+") as out:
+        pid = drive.forked_main(_noise, "quiet", *command[4:], out=out.fileno(), err=2)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        out.seek(0)
+        if code not in (0, 1):
+            raise QuietError(f"quiet noise ended with {code}")
+        return out.read()
 
 
-def checks() -> None:
-    """Machine checks are polled each second: mce.interval."""
-    Path("/sys/devices/system/machinecheck/machinecheck0/check_interval").write_text("1\n")
+def screen(name: str, *words: str) -> int:
+    """Start `cbench screen knobs` in a fork; its output goes to files of this name. The process id."""
+    with open(OUT / f"{name}.json", "w") as out, open(OUT / f"{name}.err", "w") as err:
+        return drive.forked_main(cli.main, "cbench", "screen", "knobs", *words, out=out.fileno(), err=err.fileno())
 
 
-def stamps() -> None:
-    """Code is rewritten whenever the first socket asks for time stamps: static_keys.timestamps."""
-
-    def ask() -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
-
-    forever(ask, 0.3)
+def ended(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def pinned() -> subprocess.Popen[bytes]:
-    """A task that wakes on the CPU: cpuset or tasks, either one."""
-    code = f"import os, time\nos.sched_setaffinity(0, {{{CPU}}})\nwhile True: time.sleep(0.05)"
-    task = subprocess.Popen([sys.executable, "-c", code])
-    while os.sched_getaffinity(task.pid) != {CPU}:
+def chosen(wanted: list[str]) -> dict[str, list[str]]:
+    """Write the profile: the causes' knobs, and 40 others that change something here."""
+    PROFILE.write_text(causes.profile([*wanted, *causes.INERT]))
+    plan = drive.quiet_json("plan", "--profile", f"./{PROFILE}")
+    assert plan["code"] == 0, plan
+    changing = {change["knob"] for change in plan["json"]["changes"]}
+    inert = [name for name in causes.INERT if name in changing][: causes.MOST_INERT]
+    PROFILE.write_text(causes.profile([*wanted, *inert]))
+    return {"inert": inert, "lacking": [name for name in wanted if name not in changing]}
+
+
+def killed(pid: int) -> Report:
+    """Kill the screening while a profile is applied."""
+    limit = time.monotonic() + PATIENCE_S
+    while applied_state(Host()) is None and time.monotonic() < limit:
         time.sleep(0.1)
-    return task
+    time.sleep(INTO_IT_S)
+    os.kill(pid, signal.SIGKILL)
+    return {"killed": ended(pid), "after_kill": drive.quiet("status")["out"]}
 
 
-def forever(work: Callable[[], object], pause_s: float) -> None:
-    def run() -> None:
-        while True:
-            work()
-            time.sleep(pause_s)
-
-    threading.Thread(target=run, daemon=True).start()
-
-
-def cbench(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "cbench", "screen", "knobs", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def screening(report: Report, words: list[str]) -> None:
+    wanted = causes.CAUSES_OF_A_HOST if causes.has_systemd() else causes.CAUSES
+    causes.prepare()
+    loads = Loads(causes.CPU)
+    causes.start(loads, wanted)
+    time.sleep(2)
+    before = snapshot.take()
+    report |= chosen(list(wanted))
+    common = ["--response", "interrupts", "--profile", f"./{PROFILE}"]
+    report["plan_code"] = ended(screen("plan", *common, "--plan", "--json"))
+    began = time.monotonic()
+    report |= killed(screen("first", *common, "-o", "knobs.db", *words))
+    pages = ["--report", str(OUT / "page.html")] if importlib.util.find_spec("matplotlib") else []
+    report["code"] = ended(screen("screen", "--resume", "knobs.db", "--json", "--write-profile", "mine.toml", *pages))
+    report["said"], report["seconds"] = (OUT / "screen.err").read_text(), time.monotonic() - began
+    ended(screen("shown", "--resume", "knobs.db"))
+    print((OUT / "shown.json").read_text(), flush=True)
+    planned = drive.quiet("plan", "--profile", "./mine.toml")
+    report["planned"] = planned["code"]
+    (OUT / "mine.txt").write_text(planned["out"] + planned["err"])
+    if Path("mine.toml").exists():
+        (OUT / "mine.toml").write_text(Path("mine.toml").read_text())
+    report["left"] = drive.differences(before)
 
 
 def main() -> int:
-    """The words: those of the screening, such as --applications 30."""
+    """The words: those of the screening, such as --applications 40."""
     os.sched_setaffinity(0, {0, 1})
-    device(OUT.parent)
-    watchdog()
-    checks()
-    stamps()
-    task = pinned()
-    time.sleep(1)
-    before = snapshot.take()
-    common = ["--response", "interrupts", "--cpus", "2-3"]
-    plan = cbench(*common, "--plan", "--json")
-    (OUT / "plan.json").write_text(plan.communicate()[0])
-    began = time.monotonic()
-    first = cbench(*common, "-o", "knobs.db", "--budget", BUDGET_S, *sys.argv[1:])
-    time.sleep(KILLED_AFTER_S)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
-    applied = subprocess.run(["quiet", "status"], capture_output=True, text=True, check=False).stdout
-    words = ["--resume", "knobs.db", "--json", "--write-profile", "mine.toml", "--report", str(OUT / "page.html")]
-    second = cbench(*words)
-    said, errors = second.communicate()
-    (OUT / "screen.json").write_text(said)
-    took = time.monotonic() - began
-    planned = subprocess.run(["quiet", "plan", "--profile", "./mine.toml"], capture_output=True, text=True, check=False)
-    (OUT / "mine.txt").write_text(planned.stdout + planned.stderr)
-    if Path("mine.toml").exists():
-        (OUT / "mine.toml").write_text(Path("mine.toml").read_text())
-    shown = cbench("--resume", "knobs.db")
-    (OUT / "shown.txt").write_text(shown.communicate()[0])
-    report = {
-        "code": second.returncode,
-        "said": errors,
-        "killed": first.returncode,
-        "after_kill": applied,
-        "seconds": took,
-        "planned": planned.returncode,
-        "left": snapshot.compare(before, snapshot.take()),
-    }
-    (OUT / "report.json").write_text(json.dumps(report))
-    task.kill()
+    vars(measure)["_output"] = _output
+    report: Report = {}
+    try:
+        screening(report, sys.argv[1:])
+    except Exception:  # the steps until then are worth having
+        report["broke"] = traceback.format_exc()
+    (OUT / "report.json").write_text(json.dumps(report, indent=1))
     return 0
 
 
 if __name__ == "__main__":
+    code = main()
     sys.stdout.flush()
-    os._exit(main())
+    os._exit(code)

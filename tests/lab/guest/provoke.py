@@ -100,8 +100,15 @@ class Loads:
         self._running: list[subprocess.Popen[bytes]] = []
 
     def loop(self, code: str, cpus: set[int] | None = None) -> None:
-        process = subprocess.Popen([PYTHON, "-S", "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        os.sched_setaffinity(process.pid, cpus or {0})
+        self._start([PYTHON, "-S", "-c", code], cpus or {0})
+
+    def program(self, path: Path) -> None:
+        """Start an executable file, whose name its process then has."""
+        self._start([str(path)], {0})
+
+    def _start(self, command: list[str], cpus: set[int]) -> None:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        os.sched_setaffinity(process.pid, cpus)
         self._running.append(process)
 
     def start(self, name: str, load: Callable[[Loads], None]) -> None:

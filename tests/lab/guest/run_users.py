@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from quiet.host.queue import queue
+from quiet.host.reader import Reader
 from tests.lab.guest import snapshot
 
 KILLS = int(os.environ.get("KILLS", "1"))  # of each kind
@@ -22,6 +24,7 @@ SECONDS = 120
 SLEEP = "sleep 0.731"
 SMALL = "/etc/quiet/small.toml"
 FEW = '[knobs]\ncpuset = "quiet"\ntasks = "quiet"\n"vm.stat_interval" = 99\n'
+LINGERING = ("--quiet-report", "--profile", SMALL, "--linger")
 EVIL = '[knobs]\n"vm.stat_interval" = 77\n'
 
 
@@ -66,17 +69,23 @@ def settled(before: snapshot.Snapshot) -> list[str]:
     return snapshot.compare(before, snapshot.take())
 
 
+def end_lingering() -> None:
+    os.kill(processes("run-helper")[0], signal.SIGTERM)
+
+
 def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, Any]]:
     draw, found = random.Random(seed), []
+    whole = step(run("sh", "-c", f"{SLEEP}; :"))["seconds"]  # the moments are spread over a run
     kinds = (("front", 9), ("helper", 9), ("command", 9), ("front", 15), ("front", 2), ("front", 1))
-    for what, number in kinds:
-        for _ in range(rounds):
+    for turn in range(rounds):
+        timed(f"kills, round {turn + 1} of {rounds}")
+        for what, number in kinds:
             first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
             marks = {"front": "", "helper": "run-helper", "command": SLEEP}
             while marks[what] and not processes(marks[what]) and first.poll() is None:
                 time.sleep(0.01)
             following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
-            time.sleep(draw.random() * (1.0 if marks[what] else 3.0))
+            time.sleep(draw.random() * (1.0 if what == "command" else whole))
             targets = processes(marks[what])[:1] if marks[what] else [first.pid]
             for pid in targets:
                 if first.poll() is None:
@@ -85,6 +94,7 @@ def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, A
             left = settled(before)
             alive = [str(pid) for pid in processes(SLEEP)]
             found.append({"what": what, "signal": number, "code": code, "next": after, "left": left, "alive": alive})
+            timed(json.dumps(found[-1]))
             if left:
                 return found
     return found
@@ -98,11 +108,16 @@ def twenty() -> list[dict[str, Any]]:
         )
         for _ in range(20)
     ]
+    arrived: dict[int, tuple[float, str]] = {}  # by the front's process: the time and the name of its ticket
+    while any(each.poll() is None for each in running):
+        arrived |= {ticket.pid: (ticket.since, ticket.name) for ticket in queue(Reader())}
+        time.sleep(0.05)
     found = []
     for each in running:
-        out, err = each.communicate(timeout=3000)
+        out, err = each.communicate()
         begin, end = ([*out.split(), "0", "0"])[:2]
-        found.append({"code": each.returncode, "from": int(begin), "to": int(end), "err": err})
+        times = {"from": int(begin), "to": int(end), "arrived": arrived.get(each.pid)}
+        found.append({"code": each.returncode, "err": err, **times})
     return found
 
 
@@ -117,6 +132,13 @@ def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]
     try:
         command = (sys.executable, "-m", "tests.lab.guest.hostile", str(root.pid), str(other.pid))
         done = step(as_user("u", *command, PYTHONPATH=os.getcwd()), cwd=os.getcwd(), timeout=4000)
+        settled(before)
+        step(run("true", options=(*LINGERING, "600")))
+        texts = [
+            step(as_user(user, *command, SMALL, PYTHONPATH=os.getcwd()), cwd=os.getcwd(), timeout=4000)
+            for user in ("v", "u")
+        ]
+        end_lingering()
     finally:
         died = [each.poll() for each in (root, other)]
         for each in (root, other):
@@ -124,7 +146,9 @@ def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]
             each.wait()
         listening.close()
         os.unlink("/run/root.sock")
-    attempts = json.loads(done["out"]) if done["out"] else [{"gained": True, "broke": done["err"]}]
+    attempts: list[dict[str, Any]] = []
+    for text in (done, *texts):
+        attempts += json.loads(text["out"]) if text["out"] else [{"gained": True, "broke": text["err"]}]
     if died != [None, None]:
         attempts.append({"kind": "a process of another user was ended", "gained": True})
     for name in ("open.toml", "link.toml", "fifo.toml"):
@@ -176,14 +200,18 @@ def main() -> int:
         report["exit_code"] = step(run("sh", "-c", "exit 7"))
         report["killed_by_itself"] = step(run("sh", "-c", "kill -9 $$"))
         report["pipe"] = step(run("cat"), input="through\n")
-        lingering = ("--quiet-report", "--profile", SMALL, "--linger", "60")
+        burn = "import time\nwhile time.process_time() < 1: pass"
+        limits = ("--report", "/home/u/report.json", "--max-interrupts", "0", "--profile", SMALL)
+        report["reported"] = step(run(sys.executable, "-S", "-c", burn, options=limits))
+        report["report"] = json.loads(Path("/home/u/report.json").read_text())
+        lingering = (*LINGERING, "60")
         report["seconds"] = {"alone": [step(run("true"))["seconds"] for _ in range(3)]}
         step(run("true", options=lingering))
         again = [step(run("true", options=lingering)) for _ in range(3)]
         report["seconds"]["lingering"] = [each["seconds"] for each in again]
         report["seconds"]["sudo true"] = [step(["sudo", "-n", "true"])["seconds"] for _ in range(3)]
         report["lingers"] = {"applied_again": sum(" 0 changes" not in each["err"] for each in again)}
-        os.kill(processes("run-helper")[0], signal.SIGTERM)
+        end_lingering()
         report["left_by_linger"] = settled(before)
     if not wanted or "twenty" in wanted:
         timed("twenty")

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from tests.lab.guest import drive, snapshot
@@ -27,6 +28,7 @@ CPUS = Path("/sys/devices/system/cpu")
 OUT = Path("/run/watch.jsonl")
 SETTLE_S = 3.0
 MOST_S, REPAIR_S, START_S, CALM_S = 30.0, 180.0, 120.0, 60.0
+IDLE_PARTS, LOOPS, ROUNDS = 20, 30, 5_000
 Report = dict[str, Any]
 
 
@@ -166,6 +168,14 @@ def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str, labe
     return {"after": round(line["time"] - began, 2), **spent, **line}
 
 
+def loop_s() -> float:
+    """CPU time of a fixed piece of work. While other programs use the emulator's processor, a guest's takes longer."""
+    began = time.thread_time()
+    for _ in range(ROUNDS):
+        pass
+    return time.thread_time() - began
+
+
 def _repaired(knob: str) -> Callable[[Report], bool]:
     return lambda line: line["event"] == "repaired" and line["knob"] == knob
 
@@ -174,10 +184,13 @@ def drifts(report: Report, idle_s: float) -> None:
     watch = Watch()
     report["first_look"] = watch.cost()
     watch.calm()
-    before, since = watch.cost(), len(watch.lines())
-    time.sleep(idle_s)
+    before, since, loops = watch.cost(), len(watch.lines()), []
+    for _ in range(IDLE_PARTS):
+        loops += [loop_s() for _ in range(LOOPS)]
+        time.sleep(idle_s / IDLE_PARTS)
     lines = [line for line in watch.lines()[since:] if line["event"] not in ("interrupted", "note")]
-    report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": lines}
+    slowed = fmean(loops) / min(loops)
+    report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "slowed": slowed, "lines": lines}
     print(f"idle: {report['idle']}", flush=True)
     report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
     report["reported"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))

@@ -1,7 +1,7 @@
-"""Runs in the guest: disturb a command in known ways while `quiet why` runs it. `python -m tests.lab.guest.why`.
+"""Runs in the guest: disturb a command in known ways while `quiet why` runs it.
 
-Writes $LAB_OUT/report.json: what was planted and what was reported, by trace and by counts, and what
-remains under `quiet run`.
+`python -m tests.lab.guest.why [PART ...]` writes $LAB_OUT/report.json: what was planted and what was reported, by trace
+and by counts, and what remains under `quiet run`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from quiet.noise.command_report import CommandReport
 from quiet.settings.profile import load
 from quiet.why.why import why
 from tests.lab.guest import plant
+from tests.lab.guest.drive import forked
 from tests.lab.guest.noise import STOP_ME, TIMERS, stopped
 
 CPU = 3
@@ -156,7 +157,81 @@ def predicted(folder: Path) -> Report:
             os.waitpid(pid, 0)
 
 
+def all_kinds(folder: str) -> None:
+    """The command: busy on the CPU while the outside disturbs it (until the file `apart`), and then itself."""
+    ending = threading.Event()
+    os.sched_setaffinity(0, set(range(CPU)))
+
+    def busy() -> None:
+        os.sched_setaffinity(0, {CPU})
+        while not ending.is_set():
+            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 100_000)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    Path(folder, "begun").touch()
+    while not Path(folder, "apart").exists():
+        time.sleep(0.05)
+    plant.shootdowns(50)
+    plant.barriers(50)
+    print(STOP_ME, flush=True)
+    stopped()
+    ending.set()
+    thread.join()
+
+
+def foreseen(line: int, folder: Path) -> Report:
+    """The same disturbances of a command under `quiet why`, and then under `quiet run`, which keeps some of them away.
+
+    The interrupt is steered to the CPU, and the task pinned to it, before the profile is applied.
+    """
+    steering = Path(f"/proc/irq/{line}/smp_affinity_list")
+    before = steering.read_text()
+    steering.write_text(f"{CPU}\n")
+    task = plant.Task(CPU, 30)
+    rounds: Report = {}
+
+    def disturb(where: str, done: Report) -> None:
+        try:
+            while not Path(where, "begun").exists():
+                time.sleep(0.05)
+            done |= {"line": line, "task": task.pid}
+            done["timer"], done["timer_at_most"] = plant.timer(CPU, TIMERS, 20)
+            done["switches"] = task.run()
+            done["works"] = plant.works(CPU, 30)
+            plant.requests(folder, 15)
+            done["packets"] = plant.packets(CPU, 100)
+        except Exception:
+            done["broke"] = traceback.format_exc()
+        finally:
+            Path(where, "apart").touch()
+
+    try:
+        for name in ("why", "run"):
+            where, done = tempfile.mkdtemp(), Report()
+            file = Path(where, "report.json")
+            code = f"from tests.lab.guest.why import all_kinds; all_kinds({where!r})"
+            command = (sys.executable, "-c", code)
+            thread = threading.Thread(target=disturb, args=(where, done))
+            thread.start()
+            if name == "why":
+                report = json_output.to_object(why(command, load("bench")))
+            else:
+                os.waitpid(
+                    forked("run", "--cpus", f"{CPU - 1}-{CPU}", "--report", str(file), "--", *command, out=1, err=2), 0
+                )
+                report = json.loads(file.read_text())
+            thread.join()
+            assert "broke" not in done, done["broke"]
+            rounds[name] = {"planted": done, "report": report}
+    finally:
+        task.end()
+        steering.write_text(before)
+    return rounds
+
+
 def main() -> int:
+    wanted = sys.argv[1:]
     found: Report = {}
     folder = Path(os.environ["LAB_OUT"]).parent
     file = Path(os.environ["LAB_OUT"], "report.json")
@@ -167,8 +242,11 @@ def main() -> int:
             "counts": lambda: one_round(line, folder, False),
             "predicted": lambda: predicted(folder),
             "shared": shared,
+            "foreseen": lambda: foreseen(line, folder),
         }
         for name, part in parts.items():
+            if wanted and name not in wanted:
+                continue
             found[name] = part()
             print(f"{name}: {json.dumps(found[name])}", flush=True)
             file.write_text(json.dumps(found))

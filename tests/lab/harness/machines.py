@@ -70,7 +70,10 @@ NET = (
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
-HOSTS = (HOST, Machine("host-6.1", "6.1", disk=True), Machine("host-own", kernels.OWN, disk=True))
+HOSTS = (
+    *(HOST, Machine("host-6.1", "6.1", disk=True), Machine("host-own", kernels.OWN, disk=True)),
+    Machine("host-isolated", "6.12", append=ISOLATED, disk=True),
+)
 # Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
 GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # Debian 12 and 13, to install packages on.

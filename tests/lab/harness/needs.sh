@@ -1,6 +1,7 @@
 #!/bin/bash
-# needs.sh build|lab|arm|kernel|studies|perf|browser|fleet: make sure that what builds the project (boots its test machines,
-# builds their kernel, runs its studies, counts as we do, shows its reports) is installed.
+# needs.sh build|lab|arm|kernel|studies|suites|perf|browser|fleet: make sure that what builds the project (boots its test
+# machines, builds their kernel, runs its studies and suites of other harnesses, counts as we do, shows its reports) is
+# installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -45,6 +46,12 @@ studies)
     # Where systemd runs Debian's package starts a server at once: there it is for the user to install.
     [ -d /run/systemd/system ] || has memcached || missing+=(memcached)
     ;;
+suites)
+    has g++ || missing+=(g++)
+    [ -e /usr/include/benchmark/benchmark.h ] || missing+=(libbenchmark-dev)
+    [ -e /usr/include/catch2/catch.hpp ] || [ -e /usr/include/catch2/catch_all.hpp ] || missing+=(catch2)
+    has go || missing+=(golang-go)
+    ;;
 perf)
     has perf || missing+=(linux-perf)
     ;;
@@ -57,7 +64,7 @@ fleet)
     has ssh || missing+=(openssh-client)
     ;;
 *)
-    echo "usage: needs.sh build|lab|arm|kernel|studies|perf|browser|fleet" >&2
+    echo "usage: needs.sh build|lab|arm|kernel|studies|suites|perf|browser|fleet" >&2
     exit 2
     ;;
 esac

@@ -106,7 +106,7 @@ def test_a_remove_whose_command_fails_still_restores_what_nobody_else_changed(de
 def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
-    with pytest.raises(Incomplete, match="mend it and run boot remove again"):
+    with pytest.raises(Incomplete, match="fix it, run `quiet boot remove`"):
         remove(Alive(debian, broken=("update-grub",)))
     assert load_record(Alive(debian))
     remove(Alive(debian))
@@ -207,6 +207,7 @@ def test_an_entry_added_since_loses_only_our_words(tmp_path: Path, bench: Profil
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["debian", *(pytest.param(n, marks=SLOW) for n in ("opensuse", "arch", "fedora"))])
 def test_an_apply_killed_at_any_step_is_taken_back(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):
@@ -239,6 +240,7 @@ def test_an_apply_killed_and_done_again_still_knows_the_first_state(tmp_path: Pa
     assert step > 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arch", pytest.param("debian", marks=SLOW)])
 def test_a_remove_killed_at_any_step_is_ended_by_the_next(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):

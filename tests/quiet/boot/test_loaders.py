@@ -72,6 +72,7 @@ def test_the_plan_says_loader_files_and_commands_and_writes_nothing(quiet: Quiet
     assert states(root) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_applied_is_restored_with_bytes_modes_and_times(quiet: Quiet, tmp_path: Path, name: str) -> None:
     root = grow(name, tmp_path)
@@ -188,6 +189,7 @@ def test_a_grub_cfg_on_the_efi_partition_that_only_points_elsewhere_is_not_the_m
     assert found == "/etc/default/grub and /boot/grub2/grub.cfg are there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_of_a_machine_plans_as_the_machine_does(quiet: Quiet, tmp_path: Path, name: str) -> None:
     root = grow(name, tmp_path / "machine")

@@ -114,7 +114,7 @@ def test_an_image_given_by_hand_does_not_get_the_running_kernels_initrd(quiet: Q
     files = {"boot/vmlinuz-6.9": "", "proc/cmdline": "root=/dev/sda1 ro"}
     tree = plant(grow("debian", tmp_path), files)
     done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9")
-    assert (done.code, "which initrd goes with /boot/vmlinuz-6.9 is not clear" in done.err) == (3, True)
+    assert (done.code, "the initrd of /boot/vmlinuz-6.9 is not clear" in done.err) == (3, True)
     done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9", "--initrd", "", "--json")
     assert done.json["initrd"] is None
 
@@ -164,11 +164,11 @@ def test_a_kernel_that_has_it_all_is_not_started_again(quiet: Quiet, tmp_path: P
         ({"boot/initrd.img-6.1.0-21-amd64": None}, "root=UUID=0b0b needs one; give it with --initrd FILE"),
         (
             {"proc/sys/kernel/osrelease": None},
-            "what the running kernel is called is not known here; give its image with",
+            "the name of the running kernel is not known here; give its image with",
         ),
         (
             {"boot/initrd.img-6.1.0-21-amd64": None, "proc/cmdline": "initrd=/ram.img root=/dev/vda"},
-            "and the running kernel was given initrd=/ram.img; say --initrd FILE, or '' for none",
+            "and the running kernel was given initrd=/ram.img; give --initrd FILE, or '' for none",
         ),
         ({"proc/cmdline": "root=/dev/vda " + "x" * 2000}, "longer than the 2047 bytes"),
     ],

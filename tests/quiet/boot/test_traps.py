@@ -198,6 +198,7 @@ def test_a_line_longer_than_the_kernel_reads_is_refused(quiet: Quiet, tmp_path: 
     assert (done.code, "2047 bytes" in done.err) == (3, True)
 
 
+@pytest.mark.slow
 def test_an_entry_removed_after_a_killed_apply_stays_removed(tmp_path: Path, bench: Profile) -> None:
     import json
 
@@ -283,6 +284,7 @@ def test_a_grub_cfg_on_the_efi_partition_without_a_menu_is_none(quiet: Quiet, tm
     assert quiet("boot", "plan", "--root", root).code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -191,6 +191,7 @@ def test_profiles_lists_the_bundled_ones(quiet: Quiet) -> None:
     assert [line.split()[0] for line in quiet("profiles").out.splitlines()] == ["as-is", "bench", "strict"]
 
 
+@pytest.mark.slow
 def test_a_recording_is_made_once(quiet: Quiet, root: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.tar.gz"
     done = quiet("record", file, "--root", root, "--json")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quiet.cli.start import plain
+from tests import CHECKOUT
 from tests.trees import machine, plant
 
 
@@ -46,6 +47,27 @@ def test_plain_options_are_called_directly(arguments: tuple[str, ...]) -> None:
     assert plain(arguments) is not None
 
 
+def test_a_front_loads_little_before_it_asks_for_its_helper() -> None:
+    code = "import sys; from quiet.cli.start import plain; plain(['run', '--', 'true']); import quiet.run.front"
+    command = [sys.executable, "-S", "-c", f"{code}; print(*sys.modules)"]
+    done = subprocess.run(command, env={"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "quiet.run.protocol" in loaded
+    assert not loaded & {"typing", "socket", "typer", "dataclasses", "subprocess", "pathlib", "ctypes", "struct"}
+    ours = {name for name in loaded if name.startswith("quiet.") and name.count(".") == 2}
+    assert ours == {
+        *("quiet.cli.start", "quiet.cli.run", "quiet.run.commands", "quiet.run.options"),
+        *("quiet.run.front", "quiet.run.child", "quiet.run.protocol"),
+    }
+
+
+def test_a_wrong_time_is_one_line() -> None:
+    command = [sys.executable, "-m", "quiet", "run", "--linger", "x", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "quiet: error: --linger: seconds such as 30, not 'x'\n")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed: str) -> None:
     plant(tmp_path, machine(4))
@@ -56,6 +78,7 @@ def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed:
     assert done.stdout == ("" if ">&-" in closed.split() else whole.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2</dev/null"])
 @pytest.mark.parametrize("program", ["quiet plan --root nope", "quiet explain nope", "cbench compare nope nope"])
 def test_an_error_that_nobody_can_read_keeps_its_exit_code(program: str, redirected: str) -> None:

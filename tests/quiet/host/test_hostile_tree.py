@@ -67,6 +67,7 @@ def written(quiet: Quiet, tree: Path, sequence: str) -> set[str]:
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upward", [False, True], ids=["absolute links", "relative links"])
 @pytest.mark.parametrize("what", ["files", "folders", "new files"])
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -138,6 +139,7 @@ def soon() -> Iterator[None]:
     signal.alarm(0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("make", [fifo, endless, huge, folder, loop])
 @pytest.mark.parametrize(
@@ -167,6 +169,7 @@ def test_no_file_of_a_tree_blocks_a_command_or_fills_the_memory(
         assert len(done.err) < 1000
 
 
+@pytest.mark.slow
 def test_a_link_to_itself_is_recorded_as_a_link(quiet: Quiet, tree: Path, tmp_path: Path) -> None:
     actions = next((tree / "sys/kernel/irq").glob("*/actions"))
     actions.unlink()
@@ -174,6 +177,7 @@ def test_a_link_to_itself_is_recorded_as_a_link(quiet: Quiet, tree: Path, tmp_pa
     assert quiet("record", "--root", tree, tmp_path / "all.tgz").code == 0
 
 
+@pytest.mark.slow
 def test_a_recording_of_a_tree_takes_no_file_from_outside(quiet: Quiet, tree: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the secret word\n")
     (tree / "proc/cmdline").unlink()
@@ -217,6 +221,7 @@ def test_readers_that_are_gone_leave_no_descriptor_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 def test_no_module_builds_a_path_below_the_root_itself() -> None:
     joined = re.compile(r"\.root \+|\.root\}\{|\.root\}/(?!\")")
     product = [path for package in ("quiet", "cbench") for path in (CHECKOUT / package).rglob("*.py")]

@@ -30,6 +30,7 @@ def test_the_page_has_every_kernel_parameter_in_the_order_of_the_tables() -> Non
     assert names(page.BOOT) == [item.name for item in PARAMETERS]
 
 
+@pytest.mark.slow
 def test_every_row_says_what_the_code_has() -> None:
     assert page.written(PAGE) == PAGE, "run `python -m tests.quiet.knobs.page`"
 

@@ -103,7 +103,7 @@ def test_no_known_service_is_a_critical_one(service: services.Service) -> None:
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        ({"stop": ["ssh.service"]}, "ssh.service is never stopped: it is how you get in"),
+        ({"stop": ["ssh.service"]}, "ssh.service is never stopped: remote access depends on it"),
         ({"stop": ["a\u202e.service"]}, "is no unit's name"),
         ({"stop": ["suricata.service"]}, "suricata.service is never stopped: it guards this host"),
         ({"stop": ["nftables.service"]}, "nftables.service is never stopped: it guards the network"),
@@ -133,7 +133,7 @@ def test_with_refuse_nothing_is_applied_beside_a_rival(tmp_path: Path, quiet: Qu
     plant(tmp_path, files)
     found = contents(tmp_path)
     profile = check({"cpus": {"isolated": "1"}, "knobs": {"rivals": "refuse", "ksm": "quiet"}}, "profile", "own")
-    with pytest.raises(Refused, match=r"tuned.service runs, and the profile says rivals = \"refuse\""):
+    with pytest.raises(Refused, match=r"tuned.service runs, and the profile has rivals = \"refuse\""):
         apply(Host(str(tmp_path)), profile)
     assert contents(tmp_path) == found
     assert status(Facts(Reader(str(tmp_path))), None).rivals == ("tuned.service",)

@@ -214,6 +214,7 @@ def topologies(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(topologies(), st.sampled_from(["siblings", "off", "leave"]), st.integers(1, 5), st.data())
 def test_a_choice_is_always_a_split_of_the_online_cpus_with_some_for_housekeeping(

@@ -97,6 +97,7 @@ def lawful(made: dict[str, Any], facts: Facts) -> None:
         assert not isolated & facts.slow_cpus
 
 
+@pytest.mark.slow
 def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
     done = quiet("plan", "--root", host, "--json")
     if done.code == 3:
@@ -108,6 +109,7 @@ def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> No
         lawful(done.json, Facts(Reader(str(host))))
 
 
+@pytest.mark.slow
 def test_plan_and_status_in_words_end_well(quiet: Quiet, host: Path) -> None:
     assert quiet("plan", "--root", host).code in (0, 3)
     status = quiet("status", "--root", host)
@@ -115,6 +117,7 @@ def test_plan_and_status_in_words_end_well(quiet: Quiet, host: Path) -> None:
     assert "applied: nothing" in status.out
 
 
+@pytest.mark.slow
 def test_every_core_by_itself_can_be_asked_for_except_when_it_is_the_only_one(quiet: Quiet, host: Path) -> None:
     facts = Facts(Reader(str(host)))
     for core in facts.cores[1:4]:
@@ -142,6 +145,7 @@ def test_every_recorded_machine_is_small_and_has_a_row_that_says_what_it_is() ->
     assert all(path.stat().st_size < 100_000 for path in HOSTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED_IN_THE_LAB)
 def test_a_guest_of_the_lab_is_no_container_and_is_packed_as_quiet_packs(name: str, tmp_path: Path) -> None:
     data = HOSTS[name].read_bytes()
@@ -157,6 +161,7 @@ def test_a_recorded_machine_says_no_name_address_or_identifier(copy: Path) -> No
         assert not re.search(r"/(work|home|root)/\w", text), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", bundled())
 def test_what_is_applied_to_a_recorded_machine_is_taken_back(copy: Path, tmp_path: Path, profile: str) -> None:
     host = Memory(str(tmp_path), whole(copy), unwritable(copy))

@@ -19,6 +19,7 @@ SOURCES = sorted(ROOT.glob("*.c"))
 VALUE = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1), st.integers(0, 63).map(lambda power: 1 << power))
 
 
+@pytest.mark.slow
 @EVERY_COMPILER
 def test_every_compiler_at_hand_accepts_the_c_without_a_warning(compiler: str) -> None:
     compile_strictly(compiler, ROOT, SOURCES)

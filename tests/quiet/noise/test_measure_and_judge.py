@@ -71,12 +71,14 @@ def test_all_cpus_at_once_are_refused_with_a_real_time_priority_only(quiet: Quie
     is_error(quiet("noise", "--cpus", ALL, *SHORT, "--fifo", "50"), 3, "leave at least one out")
 
 
+@pytest.mark.slow
 def test_all_cpus_at_once_can_be_measured_and_the_report_says_what_that_means(quiet: Quiet) -> None:
     report = quiet("noise", "--cpus", ALL, "--duration", "0.1", "--threshold", "10us", "--json").json
     assert sorted(map(int, report["cpus"])) == sorted(ONLINE)
     assert report["limits"][0].startswith("all CPUs are measured")
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_loses_no_timeline(tmp_path: Path) -> None:
     file = tmp_path / "gaps.html"
     command = [sys.executable, "-m", "quiet", "noise", "--cpus", str(ONLINE[-1]), "--duration", "0.1"]
@@ -87,6 +89,7 @@ def test_a_reader_that_has_gone_loses_no_timeline(tmp_path: Path) -> None:
     assert "</html>" in file.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "values"),
     [
@@ -140,6 +143,7 @@ def shape(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(done.stdout) | {"file": file}
 
 
+@pytest.mark.slow
 def test_the_shape_is_the_promised_one(shape: Any) -> None:
     assert 0.499 <= shape["duration_s"] < 2  # as it really was: the last gap counts whole
     assert 0 < shape["detector"]["loop_ns"] < shape["detector"]["threshold_ns"]
@@ -186,6 +190,7 @@ def test_a_full_ring_is_counted_and_said(quiet: Quiet, cpu: int, monkeypatch: py
     assert re.search(r"ring was full.* 2 ", quiet(*args).out)
 
 
+@pytest.mark.slow
 def test_afterwards_this_process_is_where_it_was(quiet: Quiet, cpu: int) -> None:
     before, handler = os.sched_getaffinity(0), signal.getsignal(signal.SIGINT)
     assert quiet("noise", "--cpus", cpu, "--duration", "0.1", "--no-trace").code == 0
@@ -193,6 +198,7 @@ def test_afterwards_this_process_is_where_it_was(quiet: Quiet, cpu: int) -> None
     assert signal.getsignal(signal.SIGINT) == handler
 
 
+@pytest.mark.slow
 def test_without_any_rights_it_measures_and_says_what_it_had_to_do_without(cpu: int) -> None:
     command = [sys.executable, "-c", UNPRIVILEGED, "noise", "--cpus", str(cpu), *SHORT, "--fifo", "50", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -247,6 +253,7 @@ def nobody_of(group: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.Signals) -> None:
     command, child = started(cpu)
@@ -263,6 +270,7 @@ def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.S
     assert nobody_of(command.pid)
 
 
+@pytest.mark.slow
 def test_an_impatient_user_is_one_line_too(cpu: int) -> None:
     command, _ = started(cpu)
     for _ in range(20):
@@ -275,6 +283,7 @@ def test_an_impatient_user_is_one_line_too(cpu: int) -> None:
     assert nobody_of(command.pid)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_takes_its_detector_along(cpu: int) -> None:
     command, child = started(cpu)
     limit = time.monotonic() + 60
@@ -295,6 +304,7 @@ def test_a_detector_that_is_killed_is_one_line_and_exit_2(cpu: int) -> None:
     assert nobody_of(command.pid)
 
 
+@pytest.mark.slow
 def test_a_threshold_that_each_turn_of_the_loop_exceeds_is_refused(quiet: Quiet, cpu: int) -> None:
     done = quiet("noise", "--cpus", cpu, *SHORT, "--threshold", "1ns")
     assert done.code == 2
@@ -309,6 +319,7 @@ def test_options_of_the_measuring_are_refused_without_it(quiet: Quiet, tmp_path:
     assert f"{option}: needs the measuring" in done.err
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_no_crash(cpu: int) -> None:
     script = f"{sys.executable} -m quiet noise --cpus {cpu} --duration 0.1 --no-trace >&-"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)

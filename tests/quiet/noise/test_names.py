@@ -44,6 +44,7 @@ def named(some: Share, sent: list[Sent] | None = None) -> Cause:
     return namer(Senders(sent or [], HERE, 100), COMMS.__getitem__)(some)
 
 
+@pytest.mark.slow
 @given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20), st.lists(st.sampled_from(PURPOSES)))
 def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_one_of_the_purposes_or_for_an_unknown_one(
     sent: list[Sent], time: int, reach: int, purposes: list[str]

@@ -47,6 +47,7 @@ def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
     assert planned(again(str(root), tmp_path)) == planned(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpus", [None, "0", "1-2", "3"])
 def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
     root = tree(tmp_path / "machine")
@@ -60,6 +61,7 @@ def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus
     assert made == found
 
 
+@pytest.mark.slow
 def test_the_same_host_gives_the_same_bytes(tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
     files = [tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"]
@@ -137,6 +139,7 @@ def test_what_only_root_may_read_is_named_and_not_invented(quiet: Quiet, tmp_pat
             os.seteuid(0)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_left_out(quiet: Quiet, tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
     plant(root, {"proc/cmdline": "root=UUID=77 ro token=1"})
@@ -167,6 +170,7 @@ def test_a_tree_gives_the_same_plan_for_every_choice_of_every_knob(tmp_path: Pat
     assert planned(again(str(root), tmp_path), str(path)) == planned(root, str(path))
 
 
+@pytest.mark.slow
 def test_this_host_can_be_recorded_and_planned_on(tmp_path: Path) -> None:
     copy = again("/", tmp_path)
     try:

@@ -148,6 +148,7 @@ def content(archive: Path) -> str:
     return "\n".join(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loader", sorted(LOADERS))
 def test_no_secret_of_a_machine_is_in_its_recording_and_it_plans_alike(tmp_path: Path, loader: str) -> None:
     root, secrets = secretive(tmp_path / "machine", loader)

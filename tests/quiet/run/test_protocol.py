@@ -38,6 +38,7 @@ GARBAGE = (
     *(b'{"kind": "Start"}', b'{"kind": "Start", "pid": "1"}', b'{"kind": "Start", "pid": true}'),
     *(b'{"kind": "Start", "pid": 1.5}', b'{"kind": "Start", "pid": 1, "uid": 0}', b'{"kind": "Start", "pid": null}'),
     *(b'{"kind": "RunRequest", "wait_s": NaN}', b'{"kind": "RunRequest", "linger_s": Infinity}'),
+    b'{"kind": "RunRequest", "linger_s": 1' + b"0" * 400 + b"}",
     *(b'{"kind": "RunRequest", "share": "yes"}', b'{"kind": "RunRequest", "profile": ["bench"]}'),
     *(b'{"kind": "RunRequest", "__class__": 1}', b'{"kind": "RunFailure", "text": "x", "code": 1e99}'),
 )
@@ -55,7 +56,7 @@ def test_a_message_arrives_as_it_was_sent(message: Message) -> None:
     assert helper.receive(type(message), within_s=5) == message
 
 
-@pytest.mark.parametrize("line", GARBAGE)
+@pytest.mark.parametrize("line", GARBAGE, ids=lambda line: repr(line[:50]))
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(HelperProtocolError):
         parse(line)

@@ -80,7 +80,7 @@ def test_somebody_elses_profile_of_that_name_is_not_written_over(quiet: Quiet, r
     before = listing(root)
     done = quiet("install-service", "--profile", mine, "--root", root)
     assert done.code == 3
-    assert "/etc/quiet/mine.toml is there already" in done.err
+    assert "/etc/quiet/mine.toml exists already" in done.err
     assert listing(root) == before
 
 
@@ -113,7 +113,7 @@ def test_somebody_elses_unit_of_that_name_is_refused_and_left_alone(quiet: Quiet
     for command in ("install-service", "remove-service"):
         done = quiet(command, "--root", root)
         assert done.code == 3
-        assert f"/{folder}/quiet.service is there already and was not made by quiet" in done.err
+        assert f"/{folder}/quiet.service exists already and was not created by quiet" in done.err
     assert listing(root) == before
 
 

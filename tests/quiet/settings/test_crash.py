@@ -26,6 +26,7 @@ def applied(root: Path) -> None:
     apply(Host(str(root)), small_profile())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True], ids=["between", "in a line of the journal"])
 def test_an_apply_killed_at_any_step_is_restored(tmp_path: Path, torn: bool) -> None:
     for step in itertools.count(1):
@@ -40,6 +41,7 @@ def test_an_apply_killed_at_any_step_is_restored(tmp_path: Path, torn: bool) -> 
     assert step > (12 if torn else 30)
 
 
+@pytest.mark.slow
 def test_a_restore_killed_at_any_step_is_ended_by_the_next(tmp_path: Path) -> None:
     for step in itertools.count(1):
         root = tree(tmp_path / str(step), small())
@@ -53,6 +55,7 @@ def test_a_restore_killed_at_any_step_is_ended_by_the_next(tmp_path: Path) -> No
     assert step > 7
 
 
+@pytest.mark.slow
 def test_a_restore_killed_at_any_step_still_knows_what_others_changed(tmp_path: Path) -> None:
     for step in itertools.count(1):
         root = tree(tmp_path / str(step), small())

@@ -87,6 +87,7 @@ def test_an_undamaged_journal_is_restored_and_removed(applied: Applied) -> None:
     assert applied.restored(applied.data).complete
 
 
+@pytest.mark.slow
 def test_cut_off_anywhere_it_is_named_and_what_is_left_of_it_restored(applied: Applied) -> None:
     draw = random.Random(SEED)
     ends = [n + 1 for n, byte in enumerate(applied.data[:-1]) if byte == ord("\n")]
@@ -94,6 +95,7 @@ def test_cut_off_anywhere_it_is_named_and_what_is_left_of_it_restored(applied: A
         assert not applied.restored(applied.data[:cut]).complete, f"cut at {cut}"
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_is_named_or_harmless(applied: Applied) -> None:
     draw = random.Random(SEED)
     seen = Counter[str]()
@@ -157,6 +159,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_every_damage_is_named_and_no_command_takes_the_host_for_unchanged(
     name: str, applied: Applied, quiet: Quiet
@@ -293,6 +296,7 @@ def test_a_journal_of_format_1_is_restored_whole(old: tuple[Path, dict[str, byte
     assert not (root / journals.JOURNAL).exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_journal_of_format_1_is_no_traceback(old: tuple[Path, dict[str, bytes]]) -> None:
     root, before = old
     after, data, draw = now(root, before), (root / journals.JOURNAL).read_bytes(), random.Random(SEED)

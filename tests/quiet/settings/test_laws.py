@@ -79,6 +79,7 @@ def planted(files: dict[str, str]) -> Iterator[Path]:
         yield plant(Path(folder), files)
 
 
+@pytest.mark.slow
 @QUICK
 @given(machines(), profiles())
 def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str, str], wanted: Profile) -> None:
@@ -95,6 +96,7 @@ def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str
         assert contents(root) == found
 
 
+@pytest.mark.slow
 @QUICK
 @given(machines(), profiles(), st.data())
 def test_a_change_by_another_program_is_named_or_untouched(
@@ -146,6 +148,7 @@ def plan_of(root: Path, found: dict[str, bytes], wanted: Profile) -> tuple:  # t
 SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.randoms(use_true_random=False))
 def test_a_generated_machine_obeys_the_laws(random: Random) -> None:

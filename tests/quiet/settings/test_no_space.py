@@ -34,6 +34,7 @@ def limited(blocks: int | None, *arguments: object) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 2, 4, 8])
 def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_way_back(root: Path, blocks: int) -> None:
     before = contents(root)
@@ -63,6 +64,7 @@ def test_an_apply_for_a_block_that_stops_half_way_is_restored_at_once(root: Path
     assert not (root / "run/quiet/journal.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_restore_that_cannot_be_logged_restores_and_reports_it(root: Path) -> None:
     before = contents(root)
     assert limited(None, "apply", "--root", root).returncode in (0, 1)
@@ -72,6 +74,7 @@ def test_a_restore_that_cannot_be_logged_restores_and_reports_it(root: Path) -> 
     assert "the restore could not be logged: File too large" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_the_journals_space_a_second_apply_changes_nothing(root: Path) -> None:
     before = contents(root)
     limited(None, "apply", "--root", root)

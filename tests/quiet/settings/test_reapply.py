@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from quiet.host.host import Host
 from quiet.settings.apply import apply
 from quiet.settings.restore import restore
@@ -22,6 +24,7 @@ class Turbo(Host):
             super().write("/" + PERCENT, "40")
 
 
+@pytest.mark.slow
 def test_side_effects_of_a_killed_second_apply_are_ours(tmp_path: Path) -> None:
     for step in range(1, 30):
         root = tree(tmp_path / str(step), settings() | {f"{CPU}/intel_pstate/no_turbo": "1"})

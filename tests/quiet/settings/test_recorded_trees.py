@@ -14,6 +14,7 @@ from tests import hosts
 from tests.trees import contents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", hosts.ARCHIVES, ids=lambda path: str(path.name).removesuffix(".tar.gz"))
 def test_a_restored_tree_is_byte_for_byte_as_before(archive: Path, tmp_path: Path) -> None:
     host = Host(str(hosts.unpack(archive, tmp_path)))

@@ -185,6 +185,7 @@ def test_without_the_device_file_it_is_refused_with_the_reason(tmp_path: Path) -
     assert [(s.target, "container" in s.reason) for s in done.skips if s.target == TARGET] == [(TARGET, True)]
 
 
+@pytest.mark.slow
 def test_an_apply_killed_at_any_step_leaves_no_holder_behind_its_restore(tmp_path: Path) -> None:
     for at in range(1, 60):
         (tmp_path / str(at)).mkdir()

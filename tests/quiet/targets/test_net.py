@@ -169,6 +169,7 @@ def devices(draw: st.DrawFn) -> tuple[dict[str, str], frozenset[int]]:
     return files, draw(st.frozensets(st.integers(40, 43), max_size=3))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(devices(), st.sampled_from([NET, NET[1:], ("irq", *NET)]), st.sampled_from(["3", "2-3", "1-3"]))
 def test_whatever_a_device_has_no_queue_reaches_an_isolated_cpu_and_all_comes_back(

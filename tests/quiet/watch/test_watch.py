@@ -182,6 +182,7 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
     assert code == 0
 
 
+@pytest.mark.slow
 def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     def apply_by_another() -> None:
         log = journal_writer.Journal(host)

@@ -59,6 +59,7 @@ def test_an_event_has_the_knobs_checked_that_it_may_make_drift(trigger: Trigger,
     assert watched_files.rechecked_on(trigger) == set(names.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", bundled())
 def test_other_words_in_the_knobs_change_no_watched_file(
     facts: Facts, profile: str, monkeypatch: pytest.MonkeyPatch
@@ -76,6 +77,7 @@ def test_other_words_in_the_knobs_change_no_watched_file(
         assert everything() == before
 
 
+@pytest.mark.slow
 def test_a_knob_is_checked_again_upon_what_its_targets_depend_on(facts: Facts) -> None:
     found = set()
     for knob in KNOBS:

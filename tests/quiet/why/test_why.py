@@ -61,6 +61,7 @@ def why(*arguments: str, stdin: str = "") -> Done:
     return Done(code, *texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 7])
 def test_the_exit_code_is_the_commands(code: int) -> None:
     done = why("--", "sh", "-c", f"exit {code}")
@@ -82,6 +83,7 @@ def test_options_after_the_command_are_the_commands() -> None:
     assert why("--", "echo", "--json", "-x").stdout == "--json -x\n"
 
 
+@pytest.mark.slow
 def test_it_waits_where_its_caller_waits_for_no_child_and_the_command_sees_that_too() -> None:
     child = "import signal, sys; sys.exit(5 + (signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN))"
     code = (
@@ -98,6 +100,7 @@ def test_an_unknown_command_is_one_line_and_nothing_is_run() -> None:
     assert done.stderr == "quiet: error: no-such-command-here: no such command, or not executable\n"
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_executed_is_code_126(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_bytes(b"\x7fELF no program\n")
@@ -124,6 +127,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return loaded
 
 
+@pytest.mark.slow
 def test_the_report_has_all_keys(report: dict[str, object]) -> None:
     assert set(report) >= KEYS
     assert report["method"] == "counts"
@@ -141,6 +145,7 @@ def test_the_sums_are_those_of_the_causes(report: dict[str, object]) -> None:
         assert remaining["count"] + remaining["gone"] == report["interrupted"]["count"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_busy_command_used_a_cpu(report: dict[str, object]) -> None:
     assert report["cpus_used"]
     assert report["cpu_s"] >= 0.2  # type: ignore[operator]
@@ -154,6 +159,7 @@ def test_json_follows_what_the_command_printed() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_user_without_any_right_gets_a_report() -> None:
     loaded_first = "import ctypes, json, platform, tomllib\n" + UNPRIVILEGED  # Python's own folder may be unreadable
     arguments = [sys.executable, "-c", loaded_first, "why", "--json", "--", "/bin/sh", "-c", "id -u"]
@@ -166,6 +172,7 @@ def test_a_user_without_any_right_gets_a_report() -> None:
     assert report["migrations"] is None or report["migrations"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
 def test_a_signal_sent_to_it_reaches_the_command(number: signal.Signals) -> None:
     code = (
@@ -183,6 +190,7 @@ def test_a_signal_sent_to_it_reaches_the_command(number: signal.Signals) -> None
         os.close(file)
 
 
+@pytest.mark.slow
 def test_the_terminals_interrupt_reaches_the_command_once() -> None:
     code = (
         "import signal, sys, time\n"
@@ -205,6 +213,7 @@ def test_the_terminals_interrupt_reaches_the_command_once() -> None:
     assert os.waitstatus_to_exitcode(status) == 11
 
 
+@pytest.mark.slow
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
     done = subprocess.run(
         ["nohup", sys.executable, "-m", "quiet", "why", "--", "sh", "-c", "kill -HUP $$; echo alive"],
@@ -214,6 +223,7 @@ def test_a_signal_that_was_ignored_stays_ignored() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_commands_own_children_are_followed() -> None:
     code = (
         "import os, time\n"

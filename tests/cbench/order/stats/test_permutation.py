@@ -43,6 +43,7 @@ def test_with_ties_it_is_the_share_of_all_choices(first: list[float], second: li
     assert chance(first, second) == pytest.approx(np.mean([each >= seen - 1e-9 for each in sums]), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "n"), [(5, 60), (40, 90), (300, 800), (20_000, 20_000)])
 def test_two_values_have_the_hypergeometric_distribution_at_any_size(m: int, n: int) -> None:
     ones, more = (m + n) // 3, m // 3 + 2

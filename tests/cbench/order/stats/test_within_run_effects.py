@@ -90,6 +90,7 @@ def test_the_first_trial_of_runs_against_all_others() -> None:
     assert around_0.delta_pct is None
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 9)), min_size=3, max_size=40))
 def test_drift_is_spearmans_correlation(pairs: list[tuple[int, int]]) -> None:

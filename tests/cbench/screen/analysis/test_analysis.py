@@ -168,6 +168,7 @@ def test_a_dependency_on_the_boot_is_found_inside_of_a_level(tmp_path: Path) -> 
     assert any(line.startswith("values depend on the batch: value at os=1 (90 %") for line in made["verdict"])
 
 
+@pytest.mark.slow
 def test_what_was_planted_is_found_and_nothing_else(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "planted.csv", screens.planted()), chosen=BOTH)
     found = {
@@ -185,6 +186,7 @@ def test_what_was_planted_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert "b (" not in made["verdict"][0]
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     made, _ = analysed(
         table(tmp_path / "none.csv", screens.planted()),
@@ -194,6 +196,7 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     assert made["verdict"][0].startswith("what matters: nothing was found (6 effects tested in 1 response")
 
 
+@pytest.mark.slow
 def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path) -> None:
     few, _ = analysed(table(tmp_path / "few.csv", screens.planted(7)), chosen=WALL_ONLY)
     assert {each["test"]["by"] for each in only(few)["effects"].values()} == {"analysis of variance"}

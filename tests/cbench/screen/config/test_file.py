@@ -214,7 +214,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         ),
         (
             experiment(A, more="[[constraint]]\nkind = 'unobtainable'\nwhere = 'a=0'\nreason = 'r'\n"),
-            "responses: is missing: which ones cannot be had",
+            "responses: is missing: name unavailable ones",
         ),
         (experiment(A, more="[[abridgment]]\nname = 'x'\n"), "abridgment[1].minus: is missing"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a=0,1']\n"), "'x' keeps no treatment"),

@@ -34,6 +34,7 @@ def test_compare_says_which_command_reads_an_experiment(tmp_path: Path) -> None:
     assert str(caught.value) == said
 
 
+@pytest.mark.slow
 def test_a_workload_on_cpus_that_are_not_isolated_is_pointed_to_the_table_of_its_own_file(tmp_path: Path) -> None:
     text = experiment(ENV, head="iterations = 1").replace("command = '''echo 1'''", QUICK)
     written(tmp_path, text)
@@ -47,7 +48,7 @@ def test_a_treatment_that_cannot_be_sampled_here_is_called_one(monkeypatch: pyte
     text = experiment(ENV).replace("name = 'y'", "name = 'y'\nread = 'samples:fp'")
     made = parse(text, "e.toml", "/")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(QuietError, match=r"^e\.toml: treatment 'e=0': samples cannot be had here"):
+    with pytest.raises(QuietError, match=r"^e\.toml: treatment 'e=0': samples are unavailable here"):
         check(study_of(made, Planned(made).treatments), "e.toml", SCREEN)
 
 

@@ -107,6 +107,7 @@ def test_what_cannot_be_tested_is_reported_before_it_runs(tmp_path: Path) -> Non
     assert "cannot be tested: one batch per level of h" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_the_time_it_takes_is_reported_where_an_earlier_run_knows_it(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1"))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
@@ -129,7 +130,7 @@ def test_init_writes_an_example_that_runs_and_writes_over_nothing(tmp_path: Path
     assert screen("init", "e.toml", folder=tmp_path).returncode == 0
     assert screen("plan", "e.toml", folder=tmp_path).returncode == 0
     done = screen("init", "e.toml", folder=tmp_path)
-    assert (done.returncode, "is there already" in done.stderr) == (2, True)
+    assert (done.returncode, "exists already" in done.stderr) == (2, True)
 
 
 def test_a_mixed_sequence_of_batches_is_balanced_and_neither_alternates_nor_comes_in_blocks(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ MANY = "iterations = 20"
 def test_factors_that_are_aliased_where_a_response_can_be_had_are_reported_and_every_other_response_is_not() -> None:
     made = checked(experiment(*map(two, "abc"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
     words = made.words()
-    assert words[0] == "y is had of 4 of 8 treatments"
+    assert words[0] == "y is available for 4 of 8 treatments"
     assert "y: a, b are fully aliased: none can be separated from another" in words
     plan = made.result()
     able = {name: {each.name for each in row.effects if each.testable} for name, row in plan.responses.items()}
@@ -189,7 +190,7 @@ def test_factors_that_are_aliased_where_a_response_can_be_had_are_reported_and_e
 def test_a_level_that_a_response_never_has_is_reported() -> None:
     words = said(experiment(*map(two, "ab"), head=MANY, more=without("a=1")))
     assert words == (
-        "y is had of 2 of 4 treatments",
+        "y is available for 2 of 4 treatments",
         "y: a=1 is in no treatment",
         "y: a cannot be tested: every treatment has a=0",
         f"y: a{X}b cannot be tested: every treatment has a=0",
@@ -199,7 +200,7 @@ def test_a_level_that_a_response_never_has_is_reported() -> None:
 def test_a_response_that_can_test_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^e: the response y can test nothing: a cannot be tested: it is fully"):
         checked(experiment(*map(two, "ab"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
-    with pytest.raises(UsageError, match="the response y cannot be had of any treatment"):
+    with pytest.raises(UsageError, match="the response y is not available for any treatment"):
         checked(experiment(*map(two, "ab"), head=MANY, more=without("a=0", "a=1")))
 
 
@@ -212,7 +213,7 @@ def test_samples_without_a_profiler_at_one_of_two_levels_are_reported_and_run() 
 def test_missing_responses_of_a_plackett_burman_design_are_reported() -> None:
     head = f"{MANY}\ndesign = 'plackett-burman'\nruns = 8"
     words = said(experiment(*map(two, "abcde"), head=head, more=without("a=1")))
-    assert "y is had of 4 of 8 treatments" in words
+    assert "y is available for 4 of 8 treatments" in words
     assert "y: a cannot be tested: every treatment has a=0" in words
 
 

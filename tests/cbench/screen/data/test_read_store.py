@@ -128,6 +128,7 @@ def test_failed_trials_are_named_with_their_reason(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factors", "runs"), [(3, 12), (4, 12), (5, 16)])
 def test_rows_that_a_design_repeats_are_one_treatment_with_more_values(tmp_path: Path, factors: int, runs: int) -> None:
     head = f"iterations = 2\ndesign = 'plackett-burman'\nruns = {runs}"

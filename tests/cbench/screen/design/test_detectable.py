@@ -11,6 +11,7 @@ from cbench.screen.stats.anova import anova
 CUBE = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iterations", [3, 6])
 def test_an_effect_of_the_size_that_is_said_is_found_in_four_of_five(iterations: int) -> None:
     """Each effect by itself; 200 experiments, three standard errors of 2.8 %."""

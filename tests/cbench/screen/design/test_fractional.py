@@ -114,6 +114,7 @@ def test_without_generators_all_treatments_are_run() -> None:
     assert "every effect is separate" in found.words()[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_defining_words_hold_in_every_run_and_columns_are_balanced(data: st.DataObject) -> None:

@@ -101,7 +101,7 @@ def test_ctrl_c_puts_the_level_back_at_once(tmp_path: Path) -> None:
         until(tmp_path / "pids", 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(LONG_S) == 130
-    assert "what has ended is kept; go on with: cbench screen resume e.db" in process.communicate()[1]
+    assert "what has ended is kept; resume with: cbench screen resume e.db" in process.communicate()[1]
     assert not (tmp_path / "set").exists()
     assert not (tmp_path / "e.db.set").exists()
 
@@ -122,11 +122,12 @@ def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_a
     assert done.returncode == 3
     assert "c=on cannot be" in done.stderr
     assert words in done.stderr
-    assert "what has ended is kept; go on with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
+    assert "what has ended is kept; resume with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "set").exists()
     assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
 
 
+@pytest.mark.slow
 def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries_again(tmp_path: Path) -> None:
     way = "command = 'touch set'\nrestore = 'test -e may && rm -f set'"
     written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 2"))
@@ -144,6 +145,7 @@ def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.slow
 def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_that_works(tmp_path: Path) -> None:
     way = "command = 'true'\nrestore = 'false'"
     head = "iterations = 1\nsequence = ['off', 'on']"
@@ -154,16 +156,17 @@ def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_t
         assert "e.db.set lists the remaining settings: restore them by hand and remove it" in done.stderr
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == ["c=on"]
     said = screen("status", "e.db", folder=tmp_path).stdout
-    assert "still set on this host: c=on; `cbench screen resume e.db` puts it back first" in said
+    assert "still set on this host: c=on; `cbench screen resume e.db` restores it first" in said
     (tmp_path / "e.db.set").unlink()
     assert screen("resume", "e.db", folder=tmp_path).returncode == 0
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == []
 
 
+@pytest.mark.slow
 def test_after_a_kill_9_status_and_the_analysis_say_what_is_still_set(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
     assert "still set on this host: c=on;" in screen("status", "e.db", folder=tmp_path).stdout
-    said = "c=on is still set on this host: `cbench screen resume` puts it back"
+    said = "c=on is still set on this host: `cbench screen resume` restores it"
     assert said in read(tmp_path / "e.db").warnings
     (tmp_path / "go").touch()
     assert screen("resume", "e.db", folder=tmp_path).returncode == 0
@@ -188,7 +191,7 @@ def test_a_folder_with_other_things_in_it_is_not_taken_for_what_was_built(tmp_pa
     written(tmp_path, experiment(factor("b", {"0": "build = 'true'", "1": "build = ':'"})))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 3
-    assert "e.db.builds/letter: is none of what was built; move it away" in done.stderr
+    assert "e.db.builds/letter: not created by a build; move it away" in done.stderr
     assert (tmp_path / "e.db.builds" / "letter").exists()
 
 
@@ -203,6 +206,7 @@ def test_what_an_experiment_that_is_gone_has_left_set_is_restored_by_the_next_of
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.slow
 def test_artefacts_that_were_changed_since_they_were_built_are_not_gone_on_with(tmp_path: Path) -> None:
     levels = {"0": "build = 'echo 1 >$CBENCH_BUILD/n'", "1": "build = 'echo 2 >$CBENCH_BUILD/n'"}
     text = experiment(factor("b", levels), HOLD, command=f"{WAITS}; cat $CBENCH_BUILD/n")

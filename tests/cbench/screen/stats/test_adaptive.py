@@ -26,6 +26,7 @@ def test_doubled_errors_of_block_means_are_those_of_the_example() -> None:
 VALUES = np.random.default_rng(4).lognormal(size=60)
 
 
+@pytest.mark.slow
 def test_a_smaller_tolerance_takes_more_replicates_and_all_of_them_make_the_result() -> None:
     coarse, fine = adaptive_bca(VALUES, delta=0.05), adaptive_bca(VALUES, delta=0.005)
     assert coarse.replicates == 20_000

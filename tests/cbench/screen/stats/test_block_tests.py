@@ -62,6 +62,7 @@ def test_the_estimates_are_those_of_the_treatments_means() -> None:
     assert {factors: each.estimate for factors, each in found.items()} == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_happens_to_whole_blocks_and_the_order_of_anything_change_nothing(seed: int) -> None:
@@ -76,6 +77,7 @@ def test_what_happens_to_whole_blocks_and_the_order_of_anything_change_nothing(s
         assert two[factors].estimate == pytest.approx(each.estimate, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_turning_every_block_round_turns_the_effect_and_keeps_its_p(seed: int) -> None:

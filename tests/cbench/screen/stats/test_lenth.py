@@ -51,6 +51,7 @@ def test_values_that_are_all_alike_have_no_pseudo_error() -> None:
     assert pseudo_error(np.zeros((1, 7))).tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_any_of_fifteen_inert_contrasts_is_called_real_in_one_of_twenty() -> None:
     """300 experiments: 25 or more have a chance of 0.001."""
     draw = np.random.default_rng(7)

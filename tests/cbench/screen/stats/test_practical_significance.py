@@ -95,6 +95,7 @@ def test_drawn_subsamples_come_near_all_subsets(row: tuple) -> None:
 POPULATION = np.random.default_rng(6).lognormal(size=1000)
 
 
+@pytest.mark.slow
 def test_the_intervals_of_many_samples_are_those_of_each_of_them() -> None:
     samples = np.stack([POPULATION[start : start + 40] for start in (0, 40, 80)])
     low, high = t_ends(samples, 0.95)

@@ -133,6 +133,7 @@ def test_a_signal_is_reported_as_a_shell_reports_it() -> None:
     assert execute("kill -TERM $$", "/", {}, 60).code == 128 + 15
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     begun = time.monotonic()
     done = execute("sleep 300 & echo $!; sleep 300", "/", {"PATH": os.environ["PATH"]}, 0.3)
@@ -168,6 +169,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
 def test_much_that_is_no_json_is_refused_at_once(what: str) -> None:
     text, why = LONG[what]

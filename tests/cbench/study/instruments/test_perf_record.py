@@ -87,6 +87,7 @@ def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
     assert late.code is None
 
 
+@pytest.mark.slow
 @NEEDS_PERF
 def test_a_clock_that_perf_takes_in_place_of_an_event_is_no_count_of_it(tmp_path: Path) -> None:
     """Where there is no PMU perf does so without a word."""
@@ -145,6 +146,7 @@ def test_samples_of_a_command_that_was_not_sampled_are_no_number(tmp_path: Path)
     assert (made.values, made.failure) == ({}, "samples: was not sampled")
 
 
+@pytest.mark.slow
 def test_clocks_count_a_command_and_nothing_before_it() -> None:
     done = execute(f"{BUSY}; ({BUSY})", "/", ENVIRONMENT, 60, [Counting("task-clock"), Counting("cpu-clock")])
     task, cpu = (BY_SOURCE[name].read("", done, "/")[0] for name in ("task-clock", "cpu-clock"))
@@ -154,6 +156,7 @@ def test_clocks_count_a_command_and_nothing_before_it() -> None:
     assert BY_SOURCE["task-clock"].read("", idle, "/")[0] < 0.1
 
 
+@pytest.mark.slow
 def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
     before = queued()
     done = execute("sleep 0.3", "/", ENVIRONMENT, 60)
@@ -190,6 +193,7 @@ def test_cycles_are_those_of_perf_stat_where_there_is_a_pmu() -> None:
     assert int(counted) == pytest.approx(float(done.stderr.split(",")[0]), rel=0.1)
 
 
+@pytest.mark.slow
 @NEEDS_PERF
 def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
     """Nested: our counters have the shell, perf and the command; perf's has the command alone, so it is lower."""

@@ -64,6 +64,7 @@ def test_the_tick_is_that_of_the_clock_that_moves_with_it() -> None:
     assert all(step > 0.99 * tick for step in steps)
 
 
+@pytest.mark.slow
 def test_the_sum_of_user_and_system_time_is_no_multiple_of_the_tick() -> None:
     """It is the scheduler's own count: ticks only divide it."""
     tick = round(TICK_S * 1e6)

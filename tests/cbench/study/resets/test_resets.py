@@ -154,6 +154,7 @@ def test_cooling_waits_for_the_hottest_sensor_and_the_slowest_cpu(tmp_path: Path
         on(reader, CoolDownReset(khz=2_000_000, timeout_s=0.1))
 
 
+@pytest.mark.slow
 def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
     reader = tree(tmp_path, HOT)
     sensor = tmp_path / "sys/class/hwmon/hwmon2/temp1_input"

@@ -57,6 +57,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("names", "status", "keys", "why"), WRONG, ids=[why for *_, why in WRONG])
 def test_what_is_wrong_is_one_line_that_names_the_key(
     names: tuple[str, ...], status: int, keys: dict[str, str], why: str, tmp_path: Path
@@ -69,6 +70,7 @@ def test_what_is_wrong_is_one_line_that_names_the_key(
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_number_of_tests_is_a_good_exit_status_of_catch2_version_2_alone(tmp_path: Path) -> None:
     written(tmp_path, ("a", "b"), listed=2)
     assert listed(tmp_path, preset='"catch2-v2"') == ("a", "b")

@@ -42,6 +42,7 @@ def processes(data: Path) -> list[tuple[int, int]]:
         ).fetchall()
 
 
+@pytest.mark.slow
 def test_a_run_is_one_process_and_its_tests_are_trials_in_the_given_order(tmp_path: Path) -> None:
     data = run(tmp_path, study())
     with StudyStore.open(data) as store:
@@ -57,6 +58,7 @@ def test_a_run_is_one_process_and_its_tests_are_trials_in_the_given_order(tmp_pa
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.slow
 def test_the_test_that_changes_another_one_is_named_and_isolated_tests_change_none(tmp_path: Path) -> None:
     result = analyzed(run(tmp_path, study(head="repetitions = 14\ndesign = 'random'")))
     assert result["order_matters"]
@@ -67,6 +69,7 @@ def test_the_test_that_changes_another_one_is_named_and_isolated_tests_change_no
     assert not any(each["significant"] for each in result["suite"]["earlier"])
 
 
+@pytest.mark.slow
 def test_both_compares_isolated_tests_with_one_process_for_all(tmp_path: Path) -> None:
     """The victim runs after the culprit in half of the runs: that is what the first table shows."""
     data = run(tmp_path, study(head="repetitions = 16", isolated='"both"'))
@@ -81,6 +84,7 @@ def test_both_compares_isolated_tests_with_one_process_for_all(tmp_path: Path) -
     assert [each["test"] for each in result["suite"]["carry_over"] if each["significant"]] == ["victim"]
 
 
+@pytest.mark.slow
 def test_a_harness_with_an_order_of_its_own_runs_random_halves_of_its_tests(tmp_path: Path) -> None:
     """The harness here takes a filter: the names are those that it matches, in the harness's order."""
     filtering = "import re, sys; del sys.argv[0]; results, filter, *names = sys.argv;"
@@ -95,12 +99,14 @@ def test_a_harness_with_an_order_of_its_own_runs_random_halves_of_its_tests(tmp_
     assert "victim is 2 times slower after culprit" in analyzed(data)["verdict"][0]
 
 
+@pytest.mark.slow
 def test_a_test_without_a_result_has_failed_and_the_others_count(tmp_path: Path) -> None:
     data = run(tmp_path, study(head="repetitions = 1"), ("culprit", "broken", "victim"))
     failures = {(test, why) for _, _, test, why, _ in rows(data)}
     assert failures == {(0, None), (2, None), (1, "no result of it in a process that ended with 1: it broke")}
 
 
+@pytest.mark.slow
 def test_the_order_of_results_counts_only_where_the_harness_writes_them_as_it_runs(tmp_path: Path) -> None:
     data = run(tmp_path, study(head="repetitions = 1"), ("a", "b", "c"), reverse=True)
     assert [test for number, _, test, _, _ in rows(data) if not number] == [0, 1, 2]
@@ -112,6 +118,7 @@ def test_the_order_of_results_counts_only_where_the_harness_writes_them_as_it_ru
         assert store.runs()[0].order == (2, 0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -135,6 +142,7 @@ def test_a_process_that_leaves_no_results_is_a_reason_of_all_its_trials(
     assert all(why in str(each.failure) and not each.values for each in ended)
 
 
+@pytest.mark.slow
 def test_a_kill_ends_the_suite_and_what_it_left_is_removed_by_the_resumed_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +162,7 @@ def test_a_kill_ends_the_suite_and_what_it_left_is_removed_by_the_resumed_study(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_command_line_and_environment_together_have_the_same_size_whatever_is_selected(tmp_path: Path) -> None:
     from cbench.study.config import parse
 
@@ -171,6 +180,7 @@ def test_command_line_and_environment_together_have_the_same_size_whatever_is_se
     assert len(sizes) == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_is_run_again_as_a_whole(tmp_path: Path) -> None:
     written(tmp_path)
     slow = '["sh", "-c", "sleep 0.5; exec \\"$0\\" \\"$@\\"", "{program}", "run", "{results}", "{tests}"]'

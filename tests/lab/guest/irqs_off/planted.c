@@ -8,10 +8,10 @@
 #include <linux/sched.h>
 
 static unsigned int cpu;
-static unsigned int off_ms = 100;
+static unsigned int off_us = 100000;
 static unsigned int every_ms = 2000;
 module_param(cpu, uint, 0444);
-module_param(off_ms, uint, 0444);
+module_param(off_us, uint, 0444);
 module_param(every_ms, uint, 0444);
 
 static struct task_struct *thread;
@@ -23,7 +23,8 @@ static int planted_run(void *unused)
 
 		msleep_interruptible(every_ms);
 		local_irq_save(flags);
-		mdelay(off_ms);
+		mdelay(off_us / 1000);
+		udelay(off_us % 1000);
 		local_irq_restore(flags);
 	}
 	return 0;

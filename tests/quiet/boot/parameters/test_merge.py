@@ -137,6 +137,7 @@ WORDS = ["ro", "quiet", "isolcpus=1", "isolcpus=nohz,1-2", "isolcpus=managed_irq
 WORDS += ["rcu_nocbs=all", "rcu_nocbs", "rcu-nocbs=1,3", "irqaffinity=0-3", "irqaffinity=3", "skew_tick=0", "nohz=off"]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=6), st.sets(st.integers(1, 3), min_size=1))
 def test_whatever_stands_there_the_merged_line_holds_the_wish_once_and_merging_again_changes_nothing(

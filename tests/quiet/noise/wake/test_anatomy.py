@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from quiet.noise.attribute import HOST, HYPERVISOR, IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause
+from quiet.noise.attribute import HOST, HYPERVISOR, IDLE, IRQS_OFF, OTHER_CPU, OUTSIDE, SCHEDULER, USER_RETURN, Cause
 from quiet.noise.call_nesting import (
     BEGIN,
     END,
@@ -25,7 +27,7 @@ from quiet.noise.wake.anatomy import IDLE_NOTE, NOT_IDLE, WAKING_NOTE, Anatomy, 
 
 PID, CPU, HOG = 77, 3, 812
 DUE = 1_000_000
-LIMITS = Limits(10, 100_000, Cause(HOST, HYPERVISOR))
+LIMITS = Limits(10, 100_000, virtual=True)
 STATES = {0: "POLL", 1: "C1", 2: "C6"}
 COMMS = {HOG: "hog", PID: "quiet-wake"}
 THREAD_3 = Thread(CPU, PID, lambda number: STATES.get(number, str(number)), lambda pid: COMMS.get(pid, ""))
@@ -64,8 +66,8 @@ def wakings(time: int, cpu: int = CPU) -> list[Waking]:
     return [Waking(DUE + time, cpu, PID)]
 
 
-def taken_apart(events: list[TraceEvent], woken: list[Waking], latency: int) -> Anatomy:
-    found = dissect(events, woken, THREAD_3, DUE, DUE + latency, name, LIMITS)
+def taken_apart(events: list[TraceEvent], woken: list[Waking], latency: int, limits: Limits = LIMITS) -> Anatomy:
+    found = dissect(events, woken, THREAD_3, DUE, DUE + latency, name, limits)
     assert found
     assert sum(found.phases) == latency
     assert sum(part.ticks for part in found.parts) == latency
@@ -179,10 +181,13 @@ def test_a_kernel_that_does_not_trace_its_idle_task_still_shows_who_ran() -> Non
     assert found.parts[0] == ("timer", Cause(IDLE, "of an unknown depth"), 40_000)
 
 
-def test_a_long_time_that_the_kernel_does_not_account_for_was_outside_of_it() -> None:
+@pytest.mark.parametrize(("virtual", "name"), [(True, HYPERVISOR), (False, OUTSIDE)])
+def test_a_long_time_that_the_kernel_does_not_account_for_is_never_firmware_without_proof(
+    virtual: bool, name: str
+) -> None:
     events = [*sleeps(-900_000), at(0, NOTE, IDLE_NOTE, key=NOT_IDLE), *timer(200), *runs(300_000)]
-    found = taken_apart(events, wakings(500), 301_000)
-    assert found.parts[0][:2] == ("switch", Cause(HOST, HYPERVISOR))
+    found = taken_apart(events, wakings(500), 301_000, replace(LIMITS, virtual=virtual))
+    assert found.parts[0][:2] == ("switch", Cause(HOST, name))
 
 
 def test_a_frame_is_cut_with_those_in_it() -> None:

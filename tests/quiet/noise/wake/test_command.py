@@ -70,6 +70,7 @@ def checked(shape: dict[str, Any], cpu: int) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 def test_a_real_run_without_any_right_reports_the_distribution_and_what_root_would_add(mine: int) -> None:
     command = [sys.executable, "-c", UNPRIVILEGED, "noise", "--wake", "--cpus", str(mine), "--json", "--fifo", "10"]
     done = subprocess.run([*command, "--duration", "0.2"], capture_output=True, text=True, check=False)
@@ -83,6 +84,7 @@ def test_a_real_run_without_any_right_reports_the_distribution_and_what_root_wou
     assert seen["timer_slack_ns"] == 1
 
 
+@pytest.mark.slow
 def test_all_cpus_can_be_measured_and_the_report_says_what_that_means(quiet: Quiet) -> None:
     done = quiet("noise", "--wake", "--cpus", ",".join(map(str, ONLINE)), "--duration", "0.2", "--no-trace", "--json")
     assert sorted(map(int, done.json["cpus"])) == ONLINE
@@ -90,6 +92,7 @@ def test_all_cpus_can_be_measured_and_the_report_says_what_that_means(quiet: Qui
     assert done.json["limits"][1].startswith("kernel tracing was not asked for")
 
 
+@pytest.mark.slow
 def test_a_limit_that_cannot_hold_stops_at_its_first_wake_up_and_ends_with_1(
     quiet: Quiet, mine: int, tmp_path: Path
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_limit_that_cannot_hold_stops_at_its_first_wake_up_and_ends_with_1(
     assert file.read_text().startswith(f"CPU {mine}: a wake-up ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_early_with_what_there_is(mine: int, number: int) -> None:
     command = [sys.executable, "-m", "quiet", "noise", "--wake", "--cpus", str(mine), "--duration", "3600", "--json"]

@@ -33,7 +33,7 @@ RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": (
 
 
 def status(module):
-    """Of the store, None where nothing was started."""
+    """The status of the store, None if nothing was started."""
     data = module.params["data"]
     if not os.path.exists(data) and not os.path.exists(data + ".job"):
         return None
@@ -87,8 +87,12 @@ def fetch(module):
         module.fail_json(msg=f"{data}: {error}")
     target.close()
     source.close()
-    changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
-    os.replace(fresh, copy)
+    try:
+        changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
+        os.replace(fresh, copy)
+    except OSError as error:
+        os.unlink(fresh)
+        module.fail_json(msg=f"{copy}: {error.strerror}")
     module.exit_json(changed=changed, path=copy)
 
 

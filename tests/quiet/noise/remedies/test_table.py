@@ -40,7 +40,8 @@ from quiet.noise.call_nesting import (
 )
 from quiet.noise.events import SOFTIRQS
 from quiet.noise.names import CALLS, VECTORS, Senders, namer
-from quiet.noise.remedies import BOOT, KNOB, NONE, REMEDIES, USER, Remedy, remedy, stopped_by
+from quiet.noise.remedies.remedy import BOOT, KNOB, NONE, USER, Remedy
+from quiet.noise.remedies.table import REMEDIES, remedy, stopped_by
 from tests.quiet.noise.making import KINDS, WAKE_KINDS
 
 CPU = 3

@@ -1,0 +1,80 @@
+"""The same function of many numbers, by as many processes as there are CPUs.
+
+Processes are forked, so that they share the arrays that the function uses; what they return is pickled into memory. A
+process that fails leaves its part to this one, which then fails in the same way.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+MOST = 8
+
+
+def every(function: Callable[[int], T], count: int) -> list[T]:
+    """function(0), function(1) and so on."""
+    parts = min(len(os.sched_getaffinity(0)), MOST, count)
+    bounds = [count * number // max(parts, 1) for number in range(parts + 1)]
+    children: dict[int, tuple[int, int]] = {}  # of each part its process and the memory of its results
+    try:
+        for part in range(1, parts):
+            with suppress(OSError):  # no more processes or memory: this one does the part
+                children[part] = _begin(function, range(bounds[part], bounds[part + 1]))
+        results: list[T] = []
+        for part in range(parts):
+            found: list[T] | None = None
+            if part in children:
+                found = _end(*children[part])
+                del children[part]
+            results += (
+                [function(number) for number in range(bounds[part], bounds[part + 1])] if found is None else found
+            )
+        return results
+    finally:
+        for process, memory in children.values():
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+                os.close(memory)
+
+
+def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
+    """A process for these numbers. Raises OSError."""
+    memory = os.memfd_create("results")
+    try:
+        with warnings.catch_warnings():  # pyarrow's threads have nothing to do in the new process
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = os.fork()
+    except OSError:
+        os.close(memory)
+        raise
+    if process:
+        return process, memory
+    status = 1
+    try:
+        import pickle
+
+        gc.disable()  # which would copy what is shared
+        with open(memory, "wb") as file:
+            pickle.dump([function(number) for number in numbers], file, pickle.HIGHEST_PROTOCOL)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _end(process: int, memory: int) -> list[T] | None:
+    """The results, when the process has ended; None where it failed."""
+    import pickle
+
+    _, status = os.waitpid(process, 0)
+    with open(memory, "rb") as file:
+        file.seek(0)
+        found: list[T] | None = None if status else pickle.load(file)  # noqa: S301 - written by this program
+    return found

@@ -1,0 +1,9 @@
+"""pytest-benchmark describes the processor and asks Git at every start, which takes longer than the tests."""
+
+
+def pytest_benchmark_generate_machine_info():
+    return {}
+
+
+def pytest_benchmark_generate_commit_info():
+    return {"id": "not asked for"}

@@ -1,0 +1,1 @@
+"""The remedy for each cause of noise, or why there is none."""

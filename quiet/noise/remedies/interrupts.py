@@ -1,0 +1,103 @@
+"""Remedies for interrupts: of devices, of other CPUs, of the processor itself."""
+
+from __future__ import annotations
+
+from quiet.noise.call_nesting import CALL, COUNTED, IRQ, NMI, VECTOR
+from quiet.noise.remedies.remedy import TICK, TICK_KEPT, Remedies, boot, knob, none, user
+
+SHOOTDOWNS = r"TLB shootdown.*"
+
+REMEDIES: Remedies = {
+    IRQ: (
+        boot(r"\d+ arch_timer", "nohz_full={cpus}", "the timer interrupt, with no timer due", TICK_KEPT),
+        knob(
+            r".*",
+            "irq",
+            "a device's interrupt; the kernel itself places a managed one: isolcpus=managed_irq,{cpus} on its command "
+            "line keeps it away where housekeeping CPUs share the queue. A queue of isolated CPUs alone stays silent "
+            "only while nothing on these uses the device",
+        ),
+    ),
+    CALL: (
+        knob(SHOOTDOWNS, "thp.khugepaged", "khugepaged collapses pages of what runs here", by=r".*khugepaged.*"),
+        knob(SHOOTDOWNS, "vm.compaction", "kcompactd moves pages of what runs here", by=r".*kcompactd.*"),
+        knob(SHOOTDOWNS, "ksm", "ksmd merges equal pages of what runs here", by=r".*ksmd.*"),
+        knob(SHOOTDOWNS, "damon", "DAMON looks at, or reclaims, pages of what runs here", by=r".*kdamond.*"),
+        user(
+            SHOOTDOWNS,
+            "memory is short, and kswapd takes pages from what runs here: free memory, or lock it with mlockall(2)",
+            by=r".*kswapd.*",
+        ),
+        user(
+            r"TLB shootdown.*|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
+            "another CPU changed page tables that this one uses: threads of the same process elsewhere, or the kernel "
+            "freeing mapped memory; run the process on one CPU, or map its memory beforehand. NUMA balancing makes a "
+            "process with threads elsewhere do so by itself (knob numa_balancing)",
+        ),
+        user(
+            r"membarrier.*|ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
+            "membarrier(2) in a process that runs here too",
+        ),
+        knob(r"wake-up of a task", "tasks", "another CPU woke a task that was here last or belongs here"),
+        boot(
+            r"nohz_full_kick_func",
+            "tsc=nowatchdog",
+            "another CPU put a timer on this one, so that it has to look at its tick; the check of the time stamp "
+            "counter does so on each CPU in turn",
+            "another CPU put a timer on this one, or changed what its tick depends on",
+        ),
+        user(
+            r"code patching|do_sync_core|text_poke.*|__sync_core|do_nothing",
+            "the kernel changed its own code: tracing or probes switched, a module loaded, a static key (see the knobs "
+            "static_keys.timestamps and kfence)",
+        ),
+        knob(
+            r"expedited RCU|rcu_exp_handler|rcu_exp_need_qs",
+            "rcu.normal",
+            "an expedited RCU grace period; rcupdate.rcu_normal=1 on the kernel's command line does the same",
+        ),
+        knob(r"trc_read_check_handler", "rcu.tasks_ipi", "RCU Tasks Trace looks at what runs here"),
+        none(r"rcu_barrier_(handler|func)", "a task waits for the RCU callbacks of all CPUs"),
+        user(r"remote_function|__perf_.*|event_function", "perf changes its events on this CPU"),
+        user(
+            r"__(rd|wr)msr_.*|__rdmsr.*",
+            "a program reads or writes this CPU's model-specific registers (turbostat, monitoring, wrmsr)",
+        ),
+        user(r"aperfmperf_.*", "a program reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
+        user(r"(invalidate_bh_lru|drain_.*)", "a file system or the memory manager empties per-CPU lists"),
+        none(r".*", "another CPU made this one run a function; the same line names the sender if it is known"),
+    ),
+    VECTOR: (
+        knob(r"reschedule|Rescheduling interrupts", "tasks", "another CPU woke or moved a task to this one"),
+        none(
+            r"call_function(_single)?|Function call interrupts",
+            "another CPU had this one run a function; Linux 6.4 and newer name it",
+        ),
+        none(r"irq_work|IRQ work interrupts", "the kernel's own deferred work: printing, perf, RCU, the tick"),
+        boot(r"tick", "nohz_full={cpus}", TICK, TICK_KEPT),
+        boot(r"local_timer|Timer broadcast interrupts", "nohz_full={cpus}", "the timer interrupt, with no timer due"),
+        user(
+            r"thermal_apic",
+            "the processor reports heat, a power limit, or another guaranteed frequency (Intel HWP): look at the "
+            "cooling, and whether base_frequency has changed",
+        ),
+        user(
+            r"threshold_apic|deferred_error_apic",
+            "the processor reports a corrected error: look at rasdaemon or mcelog",
+        ),
+        none(r".*", "an interrupt of the processor itself"),
+    ),
+    COUNTED: (
+        knob(r"other timer", "tasks", "a timer of a task that slept here, or of the kernel{naming}"),
+        knob(r".*", "irq", "an interrupt that is not the tick{naming}"),
+    ),
+    NMI: (
+        knob(
+            r".*(perf|watchdog).*",
+            "watchdog.nmi",
+            "the hard lockup detector, or a profiler that samples on this CPU (perf, or cbench with samples)",
+            "a profiler samples on this CPU (perf, or cbench with samples); the hard lockup detector is off",
+        ),
+        none(r".*", "the hardware or its firmware wanted attention (errors, a power button)"),
+    ),
+}

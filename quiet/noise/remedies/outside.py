@@ -1,0 +1,82 @@
+"""Remedies for time that no interrupt or task of this kernel took, and for the parts of a late wake-up."""
+
+from __future__ import annotations
+
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    NOT_SMI,
+    OTHER_CPU,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+)
+from quiet.noise.call_nesting import FAULT
+from quiet.noise.remedies.remedy import Remedies, knob, none, user
+
+UNTRACED = (
+    "The kernel traces no event for an exception (a debug trap, a split or bus lock, a machine check), for its work on "
+    "the way back to user space, or for a processor that changes its frequency, power or clock state; see knob "
+    "cpufreq.limits, and prove firmware or hardware by `quiet noise --prove 10`"
+)
+
+REMEDIES: Remedies = {
+    FAULT: (none(r".*", "the detector itself touched memory that was not there: raise RLIMIT_MEMLOCK"),),
+    HOST: (
+        none(
+            HYPERVISOR,
+            "the machine that runs this one took the CPU; no setting in here can help: pin the virtual CPUs there",
+        ),
+        none(
+            FIRMWARE,
+            "firmware took the CPU (system management interrupt; the processor counted it): look for power, USB and "
+            "fan settings in the firmware's set-up. From Linux 5.17 on cycles counted by Intel's PMU leave it out",
+        ),
+        none(NOT_SMI, f"no SMI was counted. {UNTRACED}"),
+        none(r".*", f"whether it was an SMI is not known. {UNTRACED}"),
+    ),
+    STALL: (
+        none(
+            r".*",
+            "a hiccup of the processor or memory below one microsecond; neither interrupt nor task was seen in it",
+        ),
+    ),
+    UNKNOWN: (none(r".*", "the evidence does not say{naming}"),),
+    IDLE: (
+        none(
+            r"POLL",
+            "the CPU polled, so no time goes into leaving a state; in a virtual machine the host may have run others",
+        ),
+        knob(
+            r".*",
+            "idle.cpus",
+            "the CPU slept: leaving this idle state takes time; in a virtual machine the host also has to "
+            "resume the CPU",
+        ),
+    ),
+    IRQS_OFF: (
+        none(
+            r"the idle task|quiet-wake",
+            "the timer was due and no interrupt came while nothing else ran: the way out of the idle task, the "
+            "firmware (SMI), or in a virtual machine the host",
+        ),
+        user(
+            r".*",
+            "the timer was due, and its interrupt came only after this had run on: it kept interrupts off (a driver or "
+            "a system call), or in a virtual machine the host paused the CPU; keep it off this CPU",
+        ),
+    ),
+    OTHER_CPU: (
+        none(
+            r".*",
+            "the timer was on another CPU, which woke this one: the timers of a nohz_full CPU go to a housekeeping CPU "
+            "while timer_migration is 1; what delays that CPU delays this one",
+        ),
+    ),
+    SCHEDULER: (none(r".*", "the kernel's own way from the wake-up to the thread"),),
+    USER_RETURN: (none(r".*", "the kernel's way out of the system call, and tracing itself"),),
+}

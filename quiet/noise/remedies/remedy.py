@@ -1,0 +1,56 @@
+"""A remedy: one line of knowledge about one cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
+
+
+class Remedy(NamedTuple):
+    """The remedy for a cause. `how`: a knob, the kernel's command line, the user's own action, or none."""
+
+    kind: str
+    pattern: str
+    how: str
+    what: str  # the knob or the kernel parameter; "" for USER and NONE
+    text: str
+    still: str = ""  # what it means when it comes although that is in place already
+    by: str = ".*"  # who did it, where that makes a difference
+
+    @property
+    def sentence(self) -> str:
+        """The text, led by the knob or the kernel parameter."""
+        return {KNOB: f"knob {self.what}: ", BOOT: f"boot with {self.what}: "}.get(self.how, "") + self.text
+
+
+def knob(pattern: str, name: str, text: str, still: str = "", by: str = ".*") -> Remedy:
+    """A knob of quiet."""
+    return Remedy("", pattern, KNOB, name, text, still, by)
+
+
+def boot(pattern: str, parameter: str, text: str, still: str = "") -> Remedy:
+    """A kernel parameter."""
+    return Remedy("", pattern, BOOT, parameter, text, still)
+
+
+def user(pattern: str, text: str, by: str = ".*") -> Remedy:
+    """The user's own action."""
+    return Remedy("", pattern, USER, "", text, by=by)
+
+
+def none(pattern: str, text: str) -> Remedy:
+    """No remedy; the text says why."""
+    return Remedy("", pattern, NONE, "", text)
+
+
+Remedies = Mapping[str, tuple[Remedy, ...]]
+"""By the kind of cause; the first whose pattern and `by` match wins. The last of each kind matches everything."""
+
+TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
+TICK_KEPT = (
+    "the scheduler's tick; the CPU is nohz_full, and the tick goes on while a second task wants the CPU, a cgroup "
+    "limits the task's CPU time (cpu.max), a sched_ext scheduler is loaded, or something else needs it (the report "
+    "names it where the kernel does), and once when a task begins"
+)

@@ -1,0 +1,60 @@
+"""The remedy for each cause, or why there is none. One line of knowledge each, first match wins.
+
+A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
+line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
+Documentation/timers/no_hz.rst, Documentation/admin-guide/kernel-per-CPU-kthreads.rst,
+Documentation/admin-guide/kernel-parameters.txt, and the functions named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from quiet.noise.attribute import Cause
+from quiet.noise.remedies import interrupts, outside, tasks, timers
+from quiet.noise.remedies.remedy import BOOT, KNOB, NONE, Remedies, Remedy
+
+_BY_KIND: Remedies = {**timers.REMEDIES, **interrupts.REMEDIES, **tasks.REMEDIES, **outside.REMEDIES}
+REMEDIES = tuple(item._replace(kind=kind) for kind, items in _BY_KIND.items() for item in items)
+
+
+def remedy(
+    cause: Cause,
+    cpu: int,
+    in_place: Collection[str] = (),
+    cpus: str = "",
+    absent: Mapping[str, str] | None = None,
+    naming: str = "",
+) -> Remedy:
+    """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
+
+    What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
+    Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
+    CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
+    """
+    lacking = absent or {}
+    for item in REMEDIES:
+        if item.kind != cause.kind or not re.fullmatch(item.pattern, cause.name) or not re.fullmatch(item.by, cause.by):
+            continue
+        names = {"cpu": cpu, "cpus": cpus or str(cpu), "naming": naming}
+        filled = item._replace(what=item.what.format(**names), text=item.text.format(**names))
+        name = filled.what.partition("=")[0]
+        if name and name in lacking:
+            return filled._replace(how=NONE, what="", text=f"{filled.text}; {lacking[name]}")
+        if name not in in_place:
+            return filled
+        what = f"knob {filled.what}" if filled.how == KNOB else filled.what
+        named = f"{what} is in place already, and this came all the same: {filled.text}"
+        return filled._replace(how=NONE, what="", text=filled.still.format(**names) or named)
+    raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
+
+
+def stopped_by(name: str) -> list[Remedy]:
+    """The causes that a knob or a kernel parameter removes: for `quiet explain`."""
+    removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
+    return [item._replace(text=_of_any(item.text)) for item in removers]
+
+
+def _of_any(text: str) -> str:
+    return text.replace("{cpus}", "LIST").replace("{cpu}", "N").replace("{naming}", "")

@@ -1,0 +1,79 @@
+"""Remedies for what the kernel defers and for tasks: works, softirqs, threads."""
+
+from __future__ import annotations
+
+from quiet.noise.call_nesting import SOFTIRQ, THREAD, WORK
+from quiet.noise.remedies.remedy import Remedies, boot, knob, none, user
+
+RCU_LEFT = "RCU; its callbacks run elsewhere already (rcu_nocbs), and this is what each CPU has to do itself"
+# Works of system_power_efficient_wq and its freezable twin.
+POWER_EFFICIENT = (
+    "neigh_(periodic|managed)_work|phy_state_machine|phylink_resolve|gc_worker|check_lifetime|do_cache_clean|"
+    "disk_events_workfn|regulator_disable_work"
+)
+
+REMEDIES: Remedies = {
+    WORK: (
+        knob(r"vmstat_update", "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
+        knob(r"fb_flashcursor", "console.blink", "the blinking cursor of the screen's console"),
+        knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples"),
+        user(
+            r"lru_add_drain_per_cpu|drain_local_pages_wq",
+            "a program drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
+        ),
+        user(r"update_pages_handler", "a program changes the size of a trace buffer"),
+        knob(r"toggle_allocation_gate", "kfence", "the kernel's own memory checker (KFENCE) samples an allocation"),
+        boot(
+            r"psi_avgs_work",
+            "psi=0",
+            "every two seconds, the pressure statistics (PSI) of a cgroup whose tasks ran here",
+        ),
+        user(
+            r"blk_mq_(run|timeout|requeue)_work(_fn)?",
+            "a disk's queue that belongs to this CPU has requests; read and write from housekeeping CPUs",
+        ),
+        user(r"bpf_prog_free_deferred", "a BPF program was freed on this CPU; load and detach programs on another CPU"),
+        boot(
+            rf"({POWER_EFFICIENT})",
+            "workqueue.power_efficient=1",
+            "a work whose queue becomes unbound with this parameter; then the knob workqueue keeps it away",
+        ),
+        knob(r".*", "workqueue", "a work of an unbound queue, which can be kept away", by=r"kworker/u.*"),
+        none(
+            r".*", "a work that is queued for each CPU by itself, or by what ran here; only what queues it can be ended"
+        ),
+    ),
+    SOFTIRQ: (
+        boot(r"RCU", "rcu_nocbs={cpus}", "RCU callbacks that were queued on this CPU", RCU_LEFT),
+        knob(
+            r"NET_RX|NET_TX",
+            "irq",
+            "network packets whose interrupt came here, or that RPS or RFS sent here (knobs net.rps and net.rfs)",
+            "network packets without an interrupt: sent here by RPS or RFS (knobs net.rps and net.rfs), or over "
+            "loopback by what runs here",
+        ),
+        knob(r"BLOCK|IRQ_POLL", "irq", "disk requests that were completed here"),
+        knob(r"SCHED", "cpuset", "load balancing; a CPU in an isolated partition has none"),
+        knob(r"TASKLET|HI", "irq", "the second half of a device's interrupt"),
+        boot(r"TIMER", "nohz_full={cpus}", "the timer wheel, looked at on each tick"),
+        none(r"HRTIMER", "high-resolution timers of tasks, started on this CPU"),
+        none(r".*", "a softirq of the kernel"),
+    ),
+    THREAD: (
+        none(
+            r"migration/\d+",
+            "the kernel stops this CPU to move a task or to change its own code, on 64-bit Arm also for probes",
+        ),
+        knob(r"ksoftirqd/\d+", "irq", "softirqs that were too many for the interrupt's end"),
+        knob(r"rcuo[pgs]/\d+", "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
+        boot(r"(rcuc|rcub)/\d+", "rcu_nocbs={cpus}", "RCU's callbacks"),
+        none(
+            r"(cpuhp|idle_inject|irq_work|ktimers|backlog_napi)/\d+", "a thread of the kernel that belongs to this CPU"
+        ),
+        knob(r"watchdogd?(/\d+)?", "watchdog.cpus", "the watchdog's thread"),
+        knob(r"irq/.*", "irq", "an interrupt's thread; it follows the interrupt"),
+        knob(r"kworker/u.*", "workqueue", "a kworker of unbound queues"),
+        none(r"kworker/.*", "a kworker that belongs to this CPU"),
+        knob(r".*", "cpuset", "a task that may run here; an isolated partition and `quiet run` keep it away"),
+    ),
+}

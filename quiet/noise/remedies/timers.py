@@ -1,0 +1,65 @@
+"""Remedies for timers: high-resolution ones, the timer wheel, and those that a CPU runs for others."""
+
+from __future__ import annotations
+
+from quiet.noise.call_nesting import HRTIMER, PULLED, TIMER
+from quiet.noise.remedies.remedy import TICK, TICK_KEPT, Remedies, boot, knob, none, user
+
+REMEDIES: Remedies = {
+    HRTIMER: (
+        boot(r"tick_(sched_timer|nohz_handler)|tick_nohz_highres_handler", "nohz_full={cpus}", TICK, TICK_KEPT),
+        knob(r"watchdog_timer_fn", "watchdog.cpus", "the soft lockup detector"),
+        knob(r"sched_rt_period_timer", "rt_throttling", "the real-time bandwidth limit"),
+        user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
+        knob(r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters take turns"),
+        user(r"perf_swevent_hrtimer", "a perf event on this CPU; end the profiler"),
+        knob(r"hrtimer_wakeup", "tasks", "a task slept with its timer on this CPU; it was here when it did"),
+        knob(
+            r"posix_timer_fn|it_real_fn|timerfd_tmrproc|alarmtimer_fired",
+            "tasks",
+            "a task's own timer, started while it was on this CPU; it stays here until it is started elsewhere",
+        ),
+        knob(
+            r"dl_task_timer",
+            "sched.servers",
+            "from Linux 6.12 on the fair server keeps time for ordinary tasks on each CPU, from 7.0 on also a server "
+            "for tasks of sched_ext; or a deadline task has run here",
+        ),
+        none(r"hrtick", "the scheduler's own timer for the task that runs here"),
+        boot(
+            r".*",
+            "nohz_full={cpus}",
+            "a kernel timer that was started on this CPU; those of a nohz_full CPU start elsewhere, unless they are "
+            "bound",
+            "a kernel timer that belongs to this CPU",
+        ),
+    ),
+    TIMER: (
+        boot(r"clocksource_watchdog", "tsc=nowatchdog", "the check of the time stamp counter, on each CPU in turn"),
+        knob(r"mce_timer_fn", "mce.interval", "polling for corrected machine checks"),
+        boot(
+            r"delayed_work_timer_fn",
+            "nohz_full={cpus}",
+            "a work that was queued on this CPU for later; from Linux 6.9 on a nohz_full CPU has such timers elsewhere",
+            "a work that was queued on this CPU for later, for this CPU or by what ran here",
+        ),
+        knob(r"process_timeout", "tasks", "a task waited with a time-out on this CPU"),
+        boot(
+            r".*",
+            "nohz_full={cpus}",
+            "a kernel timer that was started on this CPU; housekeeping CPUs run those of a nohz_full CPU, unless they "
+            "are bound. From Linux 6.19 on isolation alone keeps them here",
+            "a kernel timer that is bound to this CPU, or was due while the CPU had its tick",
+        ),
+    ),
+    PULLED: (
+        boot(
+            r".*",
+            "nohz_full={cpus}",
+            "from Linux 6.9 on a busy CPU runs the timers of idle CPUs, up to 6.18 also one in an isolated partition; "
+            "a nohz_full CPU without its tick counts as idle. From Linux 6.19 on the knob cpuset is enough",
+            "a busy CPU runs the timers of idle CPUs; this nohz_full CPU had its tick and so counted as busy (the "
+            "report names what needs the tick where the kernel does)",
+        ),
+    ),
+}
