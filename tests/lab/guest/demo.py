@@ -23,7 +23,8 @@ from tests.lab.guest.observe import busy_loops
 
 NOISE = "quiet noise --cpus 2 --duration 3 --threshold 100us --no-trace"
 MEASURE = "cbench run hash --trials 100 --cpu 2 --no-trace"
-MOST_LINES = 7
+MOST_LINES = 6
+LEFT_OUT = "frequency "  # lines about what the emulator does not have
 PARTS: dict[str, float] = {}
 NEXT = """\
 On your own machine:
@@ -101,7 +102,8 @@ def run(command: str, most: int = MOST_LINES, since: str = "") -> int:
     with tempfile.TemporaryFile("w+") as output:
         code = os.waitstatus_to_exitcode(os.waitpid(forked(command.split(), output.fileno()), 0)[1])
         output.seek(0)
-        lines = [line for line in output.read().splitlines() if line.strip()]
+        printed = output.read().splitlines()
+    lines = [line for line in printed if line.strip() and not line.strip().startswith(LEFT_OUT)]
     begin = next((number for number, line in enumerate(lines) if line.startswith(since)), 0)
     lines = lines[begin:]
     for line in lines[:most]:

@@ -29,14 +29,15 @@ watched() { # the service, and the unit that `quiet watch --unit` prints
     step "active$1" systemctl is-active quiet.service quiet-watch.service
 }
 
+step failed-before systemctl --no-legend --plain --failed
 listed >/run/files-before
 snapshot >/run/before.json
 cp "$LAB_IN"/*.deb package.deb
 step install apt-get -y install ./package.deb
 
 step versions sh -c 'quiet --version; cbench --version'
-step plan quiet plan --json
-step run cbench run hash --quick --trials 5 --processes 1 --no-trace --json
+step plan sh -c 'quiet plan --json 2>/dev/null'
+step run sh -c 'cbench run hash --quick --trials 5 --no-trace --json 2>/dev/null'
 step man man -P cat quiet-install-service
 step bash bash -c '. /usr/share/bash-completion/bash_completion
     $(complete -p -D | sed "s/.*-F //; s/ .*//") quiet
