@@ -42,7 +42,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Names of columns; "" for none. `words`: of each column what it is taken for."""
+    """Names of columns; "" for none. `words`: the role of each column."""
 
     factors: tuple[str, ...]
     batch: str
