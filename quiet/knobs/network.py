@@ -180,9 +180,9 @@ CHANNELS = (
             95: "its driver cannot change that",
         },
         verdicts={
-            "indirection table": "a table made by hand (ethtool -X) uses queues that would go",
-            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would go",
-            "AF_XDP": "a program (AF_XDP) uses a queue that would go",
+            "indirection table": "a table made by hand (ethtool -X) uses queues that would be removed",
+            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would be removed",
+            "AF_XDP": "a program (AF_XDP) uses a queue that would be removed",
         },
         entangled=_with_channels,
         moves="the device's interrupts, its RSS table, its adaptive rates, and RPS and XPS of its queues",
