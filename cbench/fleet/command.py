@@ -23,17 +23,28 @@ fleet = typer.Typer(
 )
 Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
 Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
+Known = Annotated[
+    str | None, typer.Argument(metavar="[STUDY.toml]", help="The study of `run`; not needed.", show_default=False)
+]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results and the state.")]
 Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Look at the nodes at least this often.")]
 Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait so long for a node that does not answer.")]
 
 
 @fleet.command("plan")
-def plan_command(study: Study, *, inventory: Inventory = None, as_json: Json = False) -> None:
+def plan_command(
+    study: Study,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of `run`; nothing is written.")
+    ] = None,
+    inventory: Inventory = None,
+    as_json: Json = False,
+) -> None:
     """Show what `run` would do on which nodes; contacts no node."""
     from cbench.fleet import run, table
 
-    show(run.plan(inventory, study), as_json, table.plan)
+    show(run.plan(inventory, study, output), as_json, table.plan)
 
 
 @fleet.command("run")
@@ -54,26 +65,42 @@ def run_command(
 
 
 @fleet.command("resume")
-def resume_command(*, output: Folder, poll: Poll = 60, patience: Patience = 3600, as_json: Json = False) -> None:
+def resume_command(
+    study: Known = None,
+    *,
+    output: Folder,
+    inventory: Inventory = None,
+    poll: Poll = 60,
+    patience: Patience = 3600,
+    as_json: Json = False,
+) -> None:
     """Resume a fleet whose controller ended."""
+    _check(output, inventory, study)
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
 
 @fleet.command("status")
-def status_command(*, output: Folder, as_json: Json = False) -> None:
+def status_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
     """Report the progress of every node."""
+    _check(output, inventory, study)
     _with(output, lambda each: each.look(), as_json)
 
 
 @fleet.command("fetch")
-def fetch_command(*, output: Folder, as_json: Json = False) -> None:
-    """Fetch consistent copies of all stores into DIR/results."""
-    _with(output, lambda each: (each.look(), each.fetch())[1], as_json)
+def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
+    """Fetch consistent copies of all stores into DIR/results. Exit 1 when one could not be fetched."""
+    from cbench.fleet.state import UNREACHABLE
+
+    _check(output, inventory, study)
+    result = _with(output, lambda each: (each.look(), each.fetch())[1], as_json)
+    if any(node.fetches_failed or node.state == UNREACHABLE for node in result.nodes.values()):
+        raise typer.Exit(1)
 
 
 @fleet.command("release")
-def release_command(*, output: Folder, as_json: Json = False) -> None:
+def release_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
     """Restore, fetch and clean all nodes; release the allocation."""
+    _check(output, inventory, study)
     _with(output, lambda each: each.release(), as_json, judged=True)
 
 
@@ -88,7 +115,13 @@ def collections_command() -> None:
     emit(f"{COLLECTIONS}\n")
 
 
-def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False) -> None:
+def _check(folder: Path, inventory: str | None, study: str | None) -> None:
+    from cbench.fleet import run, state
+
+    run.check_same(state.existing(folder), folder, inventory, study)
+
+
+def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False) -> FleetState:
     from cbench.fleet import state, table
     from cbench.fleet.run import Fleet
 
@@ -102,6 +135,7 @@ def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judg
             raise Incomplete(f"not released: {', '.join(left)}; {again}")
         if not all(node.finished for node in result.nodes.values()):
             raise typer.Exit(1)
+    return result
 
 
 def add_to(app: typer.Typer) -> None:

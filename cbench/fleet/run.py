@@ -26,7 +26,8 @@ FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
 FETCH_S = 300.0
 """A store that grows is fetched no more often than this; a finished one at once."""
 MOST_ATTEMPTS = 5
-"""How many times a study that fails on a node is restarted."""
+"""How many times a study is restarted on a node that has added no trial since the last start, or its store fetched."""
+NOT_RELEASED = "; not released: "
 Show = Callable[[FleetState], None]
 
 
@@ -40,9 +41,13 @@ class FleetPlan:
     steps: tuple[str, ...]
 
 
-def plan(inventory: str | None, study: str) -> FleetPlan:
-    """Plan what `run` would do. Raises UsageError."""
+def plan(inventory: str | None, study: str, folder: Path | None = None) -> FleetPlan:
+    """Plan what `run` would do. Raises UsageError, also if `folder` holds another fleet."""
     config = load(Path(study))
+    before = state.load(folder) if folder else None
+    if folder and before:
+        check_same(before, folder, inventory, study)
+        inventory = before.inventory or None
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:
         raise UsageError("name an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")
@@ -96,11 +101,8 @@ class Fleet:
         names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
         if not names:
             return self._state
-        home = "(quiet_cbench_home | default('~/.quiet-cbench/' ~ quiet_cbench_id))"
-        programs = f"{{{{ quiet_cbench_bin | default({home} ~ '/venv/bin') }}}}"
-        command = f"{programs}/cbench status {{{{ {home} }}}}/study/data.db --json 2>&1"
         answers = ansible.look(
-            self._state.inventory, names, command, self._variables("started"), self._folder / "looks", self._lock
+            self._state.inventory, names, self._variables("started"), self._folder / "looks", self._lock
         )
         for name in names:
             self._change(name, _answered(self._state.nodes[name], answers.get(name)))
@@ -114,7 +116,12 @@ class Fleet:
         (self._folder / "results").mkdir(exist_ok=True)
         played = self._play(due, "fetched")
         for name in due:
-            if name not in played.failed:
+            self._fetched_s[name] = time.monotonic()
+            if why := played.failed.get(name):
+                node = self._state.nodes[name]
+                self._change(name, replace(node, fetches_failed=node.fetches_failed + 1))
+                tell(f"{name}: not fetched: {why}")
+            else:
                 self._take(name)
         return self._save()
 
@@ -131,7 +138,10 @@ class Fleet:
                 played = self._play(names, "released")
                 for name in names:
                     if why := played.failed.get(name):
-                        self._change(name, replace(self._state.nodes[name], message=f"not released: {why}"))
+                        node = self._state.nodes[name]
+                        before = node.message.partition(NOT_RELEASED)[0]
+                        said = f"{before}{NOT_RELEASED}{why}".removeprefix("; ")
+                        self._change(name, replace(node, message=said))
                         continue
                     self._take(name)
                     self._change(name, replace(self._state.nodes[name], state=RELEASED))
@@ -148,8 +158,8 @@ class Fleet:
         shutil.copyfile(part, copy := part.with_suffix(".new"))
         os.replace(copy, part.with_suffix(""))
         node = self._state.nodes[name]
-        self._change(name, replace(node, fetched=node.trials_done, complete=node.state == FINISHED))
-        self._fetched_s[name] = time.monotonic()
+        complete = node.state == FINISHED
+        self._change(name, replace(node, fetched=node.trials_done, complete=complete, fetches_failed=0))
 
     def _due(self, name: str, node: NodeState, growing: bool) -> bool:
         if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW):
@@ -163,7 +173,7 @@ class Fleet:
         def ended(node: NodeState) -> bool:
             if node.state == RELEASED or (node.state == FAILED and not _waits(node)):
                 return True
-            if node.state == FINISHED and node.complete:
+            if node.state == FINISHED and (node.complete or node.fetches_failed >= MOST_ATTEMPTS):
                 return True
             return node.state == UNREACHABLE and time.time_ns() - node.seen_ns > patience_s * 1e9
 
@@ -173,7 +183,9 @@ class Fleet:
         if self._config.allocate and self._state.allocation in ("", ASKED) and not self._state.inventory:
             self._allocate()
         known = ansible.hosts(self._state.inventory)
-        self._state = replace(self._state, nodes={name: self._state.nodes.get(name, NodeState()) for name in known})
+        every = {name: self._state.nodes.get(name, NodeState()) for name in known}
+        nodes = {name: replace(node, attempts=0, fetches_failed=0) for name, node in every.items()}
+        self._state = replace(self._state, nodes=nodes)
         self._config.stage(self._folder / "study")
         packed = self._folder / "wheels.tar"
         if not self._config.bin and not packed.is_file():
@@ -188,10 +200,11 @@ class Fleet:
             if why := played.failed.get(name):
                 gone, seen = name in played.unreachable, node.seen_ns or time.time_ns()
                 ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why, seen_ns=seen)
-                self._change(name, replace(ended, attempts=node.attempts + (not gone)))
-                tell(f"{name}: {why}")
+                ended = replace(ended, attempts=node.attempts + (not gone))
+                self._change(name, ended)
+                tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
             else:
-                tried = node.attempts + (node.state == FAILED)
+                tried = node.attempts + (node.state != state.NEW)
                 self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
         self._save()
 
@@ -261,21 +274,33 @@ class Fleet:
 
 def _waits(node: NodeState) -> bool:
     """Whether to start or restart it: a full disk may have free space again."""
-    return node.state in (state.NEW, STOPPED) or (node.state == FAILED and node.attempts < MOST_ATTEMPTS)
+    return node.state in (state.NEW, STOPPED, FAILED) and not _given_up(node)
+
+
+def _given_up(node: NodeState) -> bool:
+    return node.attempts >= MOST_ATTEMPTS
 
 
 def begin(inventory: str | None, study: str, folder: Path) -> None:
-    """Create the folder and its state unless they exist. Raises UsageError if it holds another study."""
-    plan(inventory, study)
+    """Create the folder and its state unless they exist. Raises UsageError if it holds another fleet."""
+    plan(inventory, study, folder)
     folder.mkdir(parents=True, exist_ok=True)
-    before = state.load(folder)
-    path = str(Path(study).absolute())
-    if before is not None:
-        if before.study != path:
-            raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
-        return
-    where = str(Path(inventory).absolute()) if inventory and Path(inventory).exists() else inventory or ""
-    state.store(folder, FleetState(secrets.token_hex(4), path, where))
+    if state.load(folder) is None:
+        path = str(Path(study).absolute())
+        state.store(folder, FleetState(secrets.token_hex(4), path, _inventory(inventory)))
+
+
+def check_same(before: FleetState, folder: Path, inventory: str | None, study: str | None) -> None:
+    """Raises UsageError where a folder's fleet has another study or inventory than those that are named."""
+    if study and before.study != str(Path(study).absolute()):
+        raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
+    if inventory and before.inventory != _inventory(inventory):
+        known = before.inventory or "allocated nodes"
+        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or leave -i out")
+
+
+def _inventory(given: str | None) -> str:
+    return str(Path(given).absolute()) if given and Path(given).exists() else given or ""
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
@@ -285,13 +310,17 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
     try:
         (job,) = json.loads(answer[answer.index("{") :])["jobs"]
         names = ("state", "trials_done", "trials", "trials_failed", "left_s", "noise", "message")
-        finished = job["state"] == FINISHED
-        return replace(node, **{name: job[name] for name in names}, seen_ns=time.time_ns(), finished=finished)
+        seen = replace(node, **{name: job[name] for name in names}, finished=job["state"] == FINISHED)
+        if seen.trials_done > node.trials_done:
+            seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
         lost = node.state not in (state.NEW, FAILED)  # it answers, and knows nothing of the study
-        return replace(
-            node, state=STOPPED if lost else node.state, message=answer.strip()[-200:], seen_ns=time.time_ns()
-        )
+        seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
+    if seen.state == STOPPED and _given_up(seen):
+        seen = replace(seen, state=FAILED)
+    if seen.state == FAILED and node.state == FAILED and node.message:
+        seen = replace(seen, message=node.message)  # why it could not be started says more than its last message
+    return replace(seen, seen_ns=time.time_ns())
 
 
 def _static(text: str) -> JsonValue:

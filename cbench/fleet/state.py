@@ -24,7 +24,8 @@ PATIENCE_S = 10.0
 class NodeState:
     """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
 
-    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: how often it failed.
+    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: starts that failed or brought
+    no further trial, in a row; `fetches_failed`: in a row.
     `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
     """
 
@@ -39,6 +40,7 @@ class NodeState:
     complete: bool = False
     finished: bool = False
     attempts: int = 0
+    fetches_failed: int = 0
     seen_ns: int = 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cbench.order.result import ORDERS, OrderResult, OrderTest, Within
+from cbench.order.stats.analysis import runs_by_host
 from cbench.report.labels import labels
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, dots, panels, shortened, svg
 from cbench.report.text import mark
@@ -304,26 +305,33 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders; the first six names."""
+    """Values over the runs in time, both orders; the first six names. Of several hosts each has a panel and its own
+    time, the first six of the tests' hosts."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
+    times = runs_by_host(trials) if trials.host is not None else trials.run
+    hosts: Sequence[str | None] = trials.hosts if trials.host is not None else (None,)
+    shown = [(name, number) for name in names[:MOST_PANELS] for number in range(len(hosts))][:MOST_PANELS]
 
-    def panel(axes: Any, name: str) -> None:
-        assert trials.run is not None
+    def panel(axes: Any, place: str) -> None:
+        assert times is not None
+        name, number = shown[int(place)]
         rows = rows_of[name]
         known = ~np.isnan(trials.value[rows])
+        if trials.host is not None:
+            known &= trials.host[rows] == number
         arms = zip((False, True), (FIXED, RANDOM), "oD", result.arm_labels, strict=True)
         for random, color, marker, label in arms:
             some = rows.start + np.flatnonzero(known & (trials.random[rows] == random))
             some = some[:: -(-some.size // MOST_PANEL_POINTS) or 1]
-            dots(axes, trials.run[some] + 1, trials.value[some], not random, color, marker, label)
+            dots(axes, times[some] + 1, trials.value[some], not random, color, marker, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
-        unit = result.tests[name].unit
-        title = _titled(name, result.tests[name], "drift")
+        unit, host = result.tests[name].unit, hosts[number]
+        title = _titled(name, result.tests[name], "drift") if host is None else shortened(f"{host}: {name}")
         axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
 
-    return panels("drift", panel, names[:MOST_PANELS], legend=True)
+    return panels("drift", panel, [str(place) for place in range(len(shown))], legend=True)
 
 
 def _titled(name: str, test: OrderTest, effect: Within) -> str:

@@ -148,12 +148,19 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
     tests = {name: test for name, test in result.by_p("drift") if test.n_fixed + test.n_random}
     if trials.run is None or not trials.timed or not tests:
         return None
+    explained = f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}"
+    if trials.host is None:
+        explained += "; p of the drift over all runs." + _foremost(len(tests))
+    else:
+        explained += (
+            ". Each host has its own time, and all are scaled to one level: the first "
+            f"{figures.MOST_PANELS} panels of the tests with the smallest p of the drift."
+        )
     return Figure(
         "drift",
         figures.drift(result, trials, list(tests)),
         "Values by run, in time",
-        f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}; p of the drift over "
-        "all runs." + _foremost(len(tests)),
+        explained,
         _significant(list(tests.values()), "drift"),
         broad=True,
     )

@@ -146,6 +146,9 @@ def run_command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (SCREEN.db).")
     ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="NAME", help="Draw the orders from the seed and this name.", show_default=False)
+    ] = "",
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -157,7 +160,7 @@ def run_command(
         if as_json:
             write_json(job)
         return
-    _run(run.StartScreen(path, output), as_json)
+    _run(run.StartScreen(path, output, host), as_json)
 
 
 @screen.command("resume")

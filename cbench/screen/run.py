@@ -19,7 +19,7 @@ from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.store.database import reading
-from cbench.study import detached, lock
+from cbench.study import detached, lock, orders
 from cbench.study.detached import DetachedJob
 from cbench.study.host_check import counter_of, described, inside
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
@@ -88,18 +88,22 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 
 
 class StartScreen:
-    """An experiment that is about to begin. Raises UsageError for an error in its file."""
+    """An experiment that is about to begin. Raises UsageError for an error in its file.
 
-    def __init__(self, path: str, output: str | None) -> None:
-        self._path = Path(path)
+    `host`: the name from which, with the seed, its orders are drawn; "": from the seed alone.
+    """
+
+    def __init__(self, path: str, output: str | None, host: str = "") -> None:
+        self._path, self._host = Path(path), host
         self._screen = file.load(self._path)
         self._target = Path(output) if output is not None else self._path.with_suffix(".db")
         if self._target.exists() and self._target.samefile(self._path):
             raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
-        self._planned = Planned(self._screen)
+        self._drawn = replace(self._screen, seed=orders.seed_on(host, self._screen.seed))
+        self._planned = Planned(self._drawn)
         self._planned.check()
         self._study = study_of(self._screen, self._planned.treatments)
-        inside(self._study, ["run", path, "--output", str(self._target)], SCREEN)
+        inside(self._study, ["run", path, "--output", str(self._target), "--host", host], SCREEN)
 
     def clocks(self) -> list[str]:
         """Sentences about responses that were read in coarse steps."""
@@ -114,11 +118,11 @@ class StartScreen:
             tell(words)
         counter = counter_of(study, screen.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
-        known["hostname"] = os.uname().nodename
+        known["hostname"] = self._host or os.uname().nodename
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
-        every = runs(screen, planned.treatments)
+        every = runs(self._drawn, planned.treatments)
         with lock.alone(target, create=True, kind=SCREEN):
             try:
                 with StudyStore.create(target, header, every) as store:

@@ -11,7 +11,14 @@ from rich.table import Table
 from cbench.console import table_console
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
-from cbench.screen.analysis.result import EffectResult, EffectSize, MainEffectResult, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import (
+    EffectResult,
+    EffectSize,
+    MainEffectResult,
+    ResponseHosts,
+    ResponseResult,
+    ScreenResult,
+)
 from cbench.screen.analysis.verdict import tested_by
 from cbench.screen.stats.blockplot import BlockPlot
 
@@ -32,6 +39,8 @@ def analysis(result: ScreenResult) -> None:
         unit = f" ({row.unit})" if row.unit else ""
         console.print(f"\n[bold]{escape(name)}{escape(unit)}[/bold]: {row.n:,} values, {row.failed:,} failed")
         console.print(_effects(row))
+        if row.hosts:
+            console.print(_hosts(row.hosts, result.confidence))
         console.print(_treatments(row, result.confidence))
         if len(row.treatments) > MOST_TREATMENTS:
             console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments; all of them with --json")
@@ -99,6 +108,27 @@ def boxes(plot: BlockPlot | None) -> str:
         return "-"
     words = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")
     return f"{plot.agreeing} of {plot.n} ({words})"
+
+
+def _hosts(found: ResponseHosts, confidence: float) -> Table:
+    """Each host alone; whether hosts differ is in the row of all of them."""
+    table = _table(("effect by host", "host", "n", "size", f"{100 * confidence:.4g} %", "%", "p effect"))
+    for each in found.effects:
+        name = shortened(f"{each.factor}: {each.levels[1]} - {each.levels[0]}", LONGEST_NAME)
+        for one in each.hosts:
+            if table.row_count >= MOST_EFFECTS:
+                return table
+            table.add_row(
+                escape(name),
+                escape(one.host),
+                f"{one.n:,}",
+                number(one.effect, "{:+.4g}"),
+                interval(one.interval),
+                number(one.percent, "{:+.3g}"),
+                chance(one.p_effect),
+            )
+        table.add_row(escape(name), "differ?", "", "", "", "", marked(each.p_holm, each.significant), end_section=True)
+    return table
 
 
 def _treatments(row: ResponseResult, confidence: float) -> Table:

@@ -20,7 +20,16 @@ LONG_CASES = frozenset(
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
-    *("test_services", "test_boot", "test_exact", "test_network", "test_watch", "test_host", "test_noise_remedies"),
+    *(
+        "test_services",
+        "test_fleet",
+        "test_boot",
+        "test_exact",
+        "test_network",
+        "test_watch",
+        "test_host",
+        "test_noise_remedies",
+    ),
     *("test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study", "test_own_kernel"),
     *("test_systemd", "test_kmod", "test_main_job", "test_step", "test_thesis", "test_harness"),
 )

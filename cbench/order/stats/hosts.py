@@ -4,31 +4,34 @@ Hosts differ from each other far more than orders do, so values are never ranked
 (cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one
 level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
-Whether hosts differ in the effect of the order: B. L. Welch, "On the comparison of several mean values: an alternative
-approach", Biometrika 38 (1951) 330-336, over the hosts' mean differences of logarithms, whose variances may differ. One
-host against the others: Welch's t of its effect less the mean of the others' effects, and Student's t of its level (the
-logarithm of its median) as a further draw from the others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
+Whether hosts differ in the effect of the order, and which host differs from the others: cbench/stats/hosts.py, over the
+hosts' mean differences of logarithms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, isfinite, log, sqrt
+from math import isfinite
 
 import numpy as np
 
 from cbench.order.stats import paired, permutation, shift
 from cbench.results import LEFT_OUT
 from cbench.stats import kruskal
-from cbench.stats.distributions import f_sf, student_p
+from cbench.stats.hosts import (
+    HostMean,
+    against_others,
+    difference_of,
+    interaction_p,
+    levels_against_others,
+    mean_of,
+)
 from cbench.stats.stratified import van_elteren
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 LEVEL = 0.95
 FEWEST_SPREAD = 4
-FEWEST_LEVELS = 4
-"""The fewest hosts for calling a host's level unlike the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +65,6 @@ class HostComparison:
     p_interaction: float | None
     hosts: tuple[HostOrders, ...]
     pairs: int | None = field(default=None, metadata={LEFT_OUT: None})
-
-
-@dataclass(frozen=True, slots=True)
-class HostMean:
-    """A mean of independent values: its variance, and the degrees of freedom of that."""
-
-    mean: float
-    variance: float
-    freedom: float
 
 
 def aligned(trials: Trials) -> Trials:
@@ -115,7 +109,7 @@ def compare(
         found.append(_of_host(name, fixed, other, matched))
         means.append(_effect(fixed, other, matched))
         levels.append(_level(value[rows], random[rows]))
-    effects, places = _against_others(means), _levels(levels)
+    effects, places = against_others(means), levels_against_others(levels)
     hosts = tuple(
         replace(each, p_effect=effect, p_level=None if place is None else place[0], level_pct=place and place[1])
         for each, effect, place in zip(found, effects, places, strict=True)
@@ -144,63 +138,6 @@ def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
     return None if found is None else found.p
 
 
-def interaction_p(means: Sequence[HostMean]) -> float | None:
-    """Welch's test of equal means; None of fewer than two with a variance."""
-    some = [each for each in means if each.variance > 0]
-    if len(some) < 2 or len(some) < len(means):
-        return None
-    k = len(some)
-    weights = [1 / each.variance for each in some]
-    total = sum(weights)
-    centre = sum(w * each.mean for w, each in zip(weights, some, strict=True)) / total
-    between = sum(w * (each.mean - centre) ** 2 for w, each in zip(weights, some, strict=True)) / (k - 1)
-    lost = sum((1 - w / total) ** 2 / each.freedom for w, each in zip(weights, some, strict=True))
-    return f_sf(between / (1 + 2 * (k - 2) / (k * k - 1) * lost), k - 1, (k * k - 1) / (3 * lost))
-
-
-def outlier_p(value: float, others: Sequence[float]) -> float | None:
-    """Student's two-sided p of one value as a further draw from where the others were drawn; None of fewer than 3."""
-    if len(others) < FEWEST_LEVELS - 1:
-        return None
-    deviation = float(np.std(others, ddof=1)) * sqrt(1 + 1 / len(others))
-    if deviation == 0:
-        return 1.0 if value == others[0] else 0.0
-    return student_p((value - float(np.mean(others))) / deviation, len(others) - 1)
-
-
-def _against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """Welch's p of each host's effect less the mean of the others' effects."""
-    known = [each for each in means if each is not None and each.variance > 0]
-    if len(known) < 3:
-        return [None] * len(means)
-    count = len(known) - 1
-    total, spread = sum(each.mean for each in known), sum(each.variance for each in known)
-    terms = sum(each.variance**2 / each.freedom for each in known)
-    found: list[float | None] = []
-    for each in means:
-        if each is None or each.variance <= 0:
-            found.append(None)
-            continue
-        variance = each.variance + (spread - each.variance) / count**2
-        own = each.variance**2 / each.freedom
-        freedom = variance**2 / (own + (terms - own) / count**4)
-        found.append(student_p((each.mean - (total - each.mean) / count) / sqrt(variance), freedom))
-    return found
-
-
-def _levels(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """The p of each host's level among the others', and by how many % it is above their mean."""
-    positive = all(level > 0 for level in levels if isfinite(level))
-    logs = [log(level) if positive and isfinite(level) else None for level in levels]
-    found: list[tuple[float, float] | None] = []
-    for number, own in enumerate(logs):
-        others = [each for at, each in enumerate(logs) if at != number and each is not None]
-        p = None if own is None else outlier_p(own, others)
-        away = None if own is None or p is None else 100 * (exp(min(own - float(np.mean(others)), 700.0)) - 1)
-        found.append(None if p is None or away is None else (p, away))
-    return found
-
-
 def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostOrders:
     p = interval = None
     if fixed.size and random.size:
@@ -222,7 +159,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
     """Random less fixed, of logarithms where all values are above 0, else in the fixed order's medians."""
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)
-        return _mean(away) if away.size > 1 else None
+        return mean_of(away) if away.size > 1 else None
     if fixed.size < 2 or random.size < 2:
         return None
     if fixed[0] > 0 and random[0] > 0:
@@ -231,14 +168,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
         fixed, random = fixed / scale, random / scale
     else:
         return None
-    one, two = _mean(fixed), _mean(random)
-    variance = one.variance + two.variance
-    spread = one.variance**2 / one.freedom + two.variance**2 / two.freedom
-    return HostMean(two.mean - one.mean, variance, variance**2 / spread if spread else 1.0)
-
-
-def _mean(values: Values) -> HostMean:
-    return HostMean(float(values.mean()), float(values.var(ddof=1)) / values.size, values.size - 1)
+    return difference_of(fixed, random)
 
 
 def _level(value: Values, random: Flags) -> float:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis import effects, filters, intervals, plots, samples, tests_of, verdict
+from cbench.screen.analysis import effects, filters, hosts, intervals, plots, samples, tests_of, verdict
 from cbench.screen.analysis.effects import ResponseSlice
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import (
@@ -65,9 +65,11 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
             part = effects.part(data, series.kept(keep), np.where(keep, whole, nan), alpha, assessed)
             made = tests_of.tests_of(part, tests, confidence)
             row = _with_effects(replace(row, why=None), part, made, confidence, options.exclude)
+            if data.hosts:
+                row = replace(row, hosts=hosts.of_response(part, confidence))
             slices[series.name] = part
         responses[series.name] = row
-    responses = _decide(responses, alpha)
+    responses = hosts.decided(data, _decide(responses, alpha), alpha)
     most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
         progress(f"{name}: samples of other sizes")
@@ -87,6 +89,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
             design=_design(data, chosen),
             responses=responses,
             tests=sum(each.p is not None for each in every),
+            hosts=hosts.of_screen(data, responses),
         )
     )
     return replace(result, verdict=tuple(verdict.verdict(result)))

@@ -108,22 +108,28 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 def matrix(part: ResponseSlice) -> Values:
     """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none; the mean of rows
     of a design that repeat a treatment within a block."""
+    return blocks(part)[1]
+
+
+def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
+    """The batch of each block, and matrix()."""
     series = part.series
     column = np.full(len(part.data.treatments), -1, dtype=np.intp)
     column[part.numbers] = np.arange(part.numbers.size)
     rows = np.flatnonzero(column[series.treatment] >= 0)
-    key = series.batch[rows].astype(np.int64) * (int(series.iteration.max(initial=0)) + 1) + series.iteration[rows]
-    blocks, at = np.unique(key, return_inverse=True)
-    shape = (blocks.size, part.numbers.size)
+    width = int(series.iteration.max(initial=0)) + 1
+    keys, at = np.unique(series.batch[rows].astype(np.int64) * width + series.iteration[rows], return_inverse=True)
+    batch = np.asarray(keys // width, dtype=np.intp)
+    shape = (keys.size, part.numbers.size)
     cells = at.ravel() * part.numbers.size + column[series.treatment[rows]]
     known = ~np.isnan(series.value[rows])
-    counts = np.bincount(cells[known], minlength=blocks.size * part.numbers.size)
+    counts = np.bincount(cells[known], minlength=keys.size * part.numbers.size)
     if counts.max(initial=0) <= 1:
         values = np.full(shape, np.nan)
         values.ravel()[cells[known]] = series.value[rows][known]
-        return values
+        return batch, values
     sums = np.bincount(cells[known], series.value[rows][known], minlength=counts.size)
-    return np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+    return batch, np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cbench.machine.passport import UnlikeFact
 from cbench.results import KEY, LEFT_OUT
 from cbench.screen.design.factorial import Factor
 from cbench.screen.stats.anova_table import AnovaRow
@@ -265,6 +266,71 @@ class NoMateriality:
 
 
 @dataclass(frozen=True, slots=True)
+class HostEffect:
+    """An effect on one host. n: iterations, or batches of a hard factor; percent: of the mean of all treatments;
+    interval: by this host alone; p_effect: its effect against the mean of the other hosts' ones, not corrected."""
+
+    host: str
+    n: int
+    effect: float | None
+    percent: float | None
+    interval: Ends | None
+    p_effect: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FactorByHost:
+    """The second level less the first one on each host. p_interaction: whether that differs between hosts; p_holm: over
+    all responses and factors."""
+
+    factor: str
+    levels: tuple[str, str]
+    p_interaction: float | None
+    hosts: tuple[HostEffect, ...]
+    p_holm: float | None = None
+    significant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostLevel:
+    """A host's median in its own unit. level_pct: by how much it is above the other hosts' ones; p_level: of that."""
+
+    host: str
+    median: float | None
+    level_pct: float | None
+    p_level: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHosts:
+    """A response of a screen on several hosts."""
+
+    levels: tuple[HostLevel, ...]
+    effects: tuple[FactorByHost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeScreenHost:
+    """A host against the others. `what`: "level", or the effect that is another one there."""
+
+    host: str
+    response: str
+    what: str
+    away_pct: float | None
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenHosts:
+    """The hosts of a screen. unlike: the smallest p first; passports: facts that differ."""
+
+    names: tuple[str, ...]
+    unlike: tuple[UnlikeScreenHost, ...]
+    passports: tuple[UnlikeFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseResult:
     """One response. `why`: why there is no effect of it. `sets`: main effects by choice of treatments and factor."""
 
@@ -294,6 +360,7 @@ class ResponseResult:
     coarse: CoarseClock | None = None
     material: Materiality | NoMateriality | None = None
     studies: tuple[StudyResult, ...] = ()
+    hosts: ResponseHosts | None = field(default=None, metadata={LEFT_OUT: None})
 
     @property
     def every_effect(self) -> list[tuple[str, EffectResult]]:
@@ -316,6 +383,7 @@ class ScreenResult:
     responses: Mapping[str, ResponseResult]
     tests: int
     verdict: tuple[str, ...] = ()
+    hosts: ScreenHosts | None = field(default=None, metadata={LEFT_OUT: None})
 
     @property
     def every_effect(self) -> list[tuple[str, ResponseResult, str, EffectResult]]:

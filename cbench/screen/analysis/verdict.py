@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
 from cbench.screen.analysis.plots import PLOTS
-from cbench.screen.analysis.result import EffectResult, FirstRunResult, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import (
+    EffectResult,
+    FirstRunResult,
+    ResponseResult,
+    ScreenResult,
+    UnlikeScreenHost,
+)
 from cbench.screen.stats.anova import ANOVA
 from cbench.screen.stats.block_tests import RANKS
 from cbench.screen.stats.lenth import LENTH
@@ -21,7 +27,7 @@ NOTHING = "nothing could be tested"
 def verdict(result: ScreenResult) -> list[str]:
     """Some lines, the most important first."""
     lines = [_matters(result), *_seen_with(result), *_alone(result), *_without_replicates(result)]
-    lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result)]
+    lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result), *_hosts(result)]
     return [*lines, *_first_runs(result), *(f"beware: {each}" for each in _beware(result))]
 
 
@@ -234,6 +240,34 @@ def _boots(result: ScreenResult) -> list[str]:
     ]
     own = f"tested by itself, error rate {result.alpha:g} for each response"
     return [f"values depend on the batch: {some(dependent)}; {own}"] if dependent else []
+
+
+def _hosts(result: ScreenResult) -> list[str]:
+    """Effects that differ between hosts, and hosts that are unlike the others: two families of their own."""
+    hosts = result.hosts
+    if hosts is None:
+        return []
+    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    own = f"tested by themselves, error rate {result.alpha:g}"
+    differ = [
+        f"{name} {each.factor}: {each.levels[1]} against {each.levels[0]} (p {each.p_holm:.2g})"
+        for name, row in result.responses.items()
+        for each in (row.hosts.effects if row.hosts else ())
+        if each.significant
+    ]
+    unlike = [
+        f"{each.host} ({each.response}, {_unlike(each)}, p {each.p_holm:.2g})"
+        for each in hosts.unlike
+        if each.p_holm < result.alpha
+    ]
+    lines += [f"the effect differs between hosts: {some(differ)}; {own}"] if differ else []
+    return lines + ([f"unlike the other hosts: {some(unlike)}; {own}"] if unlike else [])
+
+
+def _unlike(each: UnlikeScreenHost) -> str:
+    if each.away_pct is None:
+        return f"another effect of {each.what}"
+    return f"{abs(each.away_pct):.3g} % {'above' if each.away_pct > 0 else 'below'} them"
 
 
 def _first_runs(result: ScreenResult) -> list[str]:

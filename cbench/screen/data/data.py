@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.machine.passport import UnlikeFact
 from cbench.screen.design.factorial import Factor, named
 
 Codes = NDArray[np.int32]
@@ -44,6 +45,8 @@ class ResponseSeries:
     sequence: Codes
     value: Values
     unobtainable: frozenset[int] = frozenset()
+    levels: tuple[float, ...] = ()
+    """Of several hosts each one's median in its own unit, NaN where it has no value; `value` is at one level."""
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
@@ -93,6 +96,11 @@ class Data:
     """The block (replicate) of whole plots that each batch belongs to; () if none is known."""
     columns: tuple[tuple[str, str], ...] = ()
     """The columns of a table, each with its role."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of a screen on several hosts."""
+    host_of_batch: tuple[int, ...] = ()
+    passports: tuple[UnlikeFact, ...] = ()
+    """Facts in which the hosts differ."""
 
     def label(self, treatment: int) -> str:
         """`os=1 fp=0 prf=2`."""

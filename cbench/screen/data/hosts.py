@@ -48,9 +48,11 @@ def read(paths: Sequence[Path]) -> Data:
         if (passport := Passport.parse(cast("Mapping[str, JsonValue]", header.host))) is not None
     }
     warnings = [f"{name}: {said}" for name, part in zip(names, parts, strict=True) for said in part.warnings]
+    differing = unlike(passports)
     return replace(
         combined(parts, names),
-        warnings=(*warnings, *(f"the hosts differ: {each}" for each in unlike(passports))),
+        passports=differing,
+        warnings=(*warnings, *(f"the hosts differ: {each}" for each in differing)),
         about=(*parts[0].about, ("hosts", f"{len(names):,}, each with batches of its own: {some(names)}")),
     )
 
@@ -62,40 +64,45 @@ def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
         f"{name} {batch}".strip() for name, part in zip(names, parts, strict=True) for batch in part.batches
     )
     begins = np.cumsum([0, *(len(part.batches) for part in parts)]).tolist()
-    every: dict[str, list[tuple[int, ResponseSeries]]] = {}
-    for begin, part in zip(begins, parts, strict=False):
+    every: dict[str, list[tuple[int, int, ResponseSeries]]] = {}
+    for host, (begin, part) in enumerate(zip(begins, parts, strict=False)):
         for series in part.series:
-            every.setdefault(series.name, []).append((begin, series))
+            every.setdefault(series.name, []).append((host, begin, series))
     blocks = tuple(host for host, part in enumerate(parts) for _ in part.batches)
     hard = any(factor.hard for factor in parts[0].factors)
     return replace(
         parts[0],
         batches=batches,
-        series=tuple(_joined(shares) for shares in every.values()),
+        series=tuple(_joined(shares, len(parts)) for shares in every.values()),
         questionable={number: why for part in parts[::-1] for number, why in part.questionable.items()},
         plot_blocks=blocks if hard and several else parts[0].plot_blocks,
+        hosts=tuple(names) if several else (),
+        host_of_batch=blocks if several else (),
     )
 
 
-def _joined(shares: Sequence[tuple[int, ResponseSeries]]) -> ResponseSeries:
-    levels = [float(np.median(known)) if (known := _known(each.value)).size else np.nan for _, each in shares]
+def _joined(shares: Sequence[tuple[int, int, ResponseSeries]], hosts: int) -> ResponseSeries:
+    """Of the host's number, the first number of its batches, and its series."""
+    levels = [float(np.median(known)) if (known := _known(each.value)).size else np.nan for *_, each in shares]
     centre = float(np.nanmedian(levels)) if not np.isnan(levels).all() else np.nan
-    positive = all(_known(each.value).min(initial=np.inf) > 0 for _, each in shares)
+    positive = all(_known(each.value).min(initial=np.inf) > 0 for *_, each in shares)
     values = [
         each.value * (centre / level) if positive else each.value - level + centre
-        for (_, each), level in zip(shares, levels, strict=True)
+        for (*_, each), level in zip(shares, levels, strict=True)
     ]
-    begins = np.cumsum([0, *(each.sequence.max(initial=-1) + 1 for _, each in shares)])
+    begins = np.cumsum([0, *(each.sequence.max(initial=-1) + 1 for *_, each in shares)])
+    of_host = dict(zip((host for host, *_ in shares), levels, strict=True))
     return replace(
-        shares[0][1],
-        treatment=np.concatenate([each.treatment for _, each in shares]),
-        iteration=np.concatenate([each.iteration for _, each in shares]),
-        batch=np.concatenate([each.batch + begin for begin, each in shares]).astype(np.int32),
+        shares[0][2],
+        treatment=np.concatenate([each.treatment for *_, each in shares]),
+        iteration=np.concatenate([each.iteration for *_, each in shares]),
+        batch=np.concatenate([each.batch + begin for _, begin, each in shares]).astype(np.int32),
         sequence=np.concatenate(
-            [each.sequence + begin for begin, (_, each) in zip(begins, shares, strict=False)]
+            [each.sequence + begin for begin, (*_, each) in zip(begins, shares, strict=False)]
         ).astype(np.int32),
         value=np.concatenate(values),
-        unobtainable=frozenset.union(*(each.unobtainable for _, each in shares)),
+        unobtainable=frozenset.union(*(each.unobtainable for *_, each in shares)),
+        levels=tuple(of_host.get(host, np.nan) for host in range(hosts)) if hosts > 1 else (),
     )
 
 

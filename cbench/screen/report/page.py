@@ -34,6 +34,7 @@ class ResponseSection:
     material: Table | None
     split_plot: Table | None
     boots: Table
+    hosts: tuple[Table, Table] | None
 
 
 def page(result: ScreenResult, data: Data) -> str:
@@ -119,6 +120,7 @@ def _response(result: ScreenResult, data: Data, series: ResponseSeries, key: str
         material=material,
         split_plot=page_tables.split_plot(row.split_plot) if row.split_plot else None,
         boots=page_tables.boots(row.boots),
+        hosts=page_tables.hosts(row.hosts, row.unit) if row.hosts else None,
     )
 
 

@@ -10,6 +10,7 @@ from cbench.screen.analysis.result import (
     AdjustedSize,
     EffectResult,
     Ends,
+    ResponseHosts,
     ResponseResult,
     SampleResult,
     ScreenResult,
@@ -178,6 +179,35 @@ def boots(rows: Sequence[BootCheck]) -> Table:
         for each in rows
     ]
     return Table(["level", "batches", "H", "p after Holm", "F", "share of variance", "variance between"], cells)
+
+
+def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
+    """Levels of the hosts; and effects, each host alone and whether they differ."""
+    levels: list[Row] = [
+        [each.host, number(each.median, "{:,.6g}"), number(each.level_pct, "{:+.3g} %"), chance(each.p_level)]
+        for each in found.levels
+    ]
+    rows: list[Row] = []
+    for each in found.effects:
+        name = Cell(
+            f"{each.factor}: {each.levels[1]} - {each.levels[0]}", f"differ? p {marked(each.p_holm, each.significant)}"
+        )
+        rows += [
+            [
+                name,
+                one.host,
+                f"{one.n:,}",
+                Cell("-" if one.effect is None else amount(one.effect, unit, True), _interval(one.interval)),
+                number(one.percent, "{:+.3g}"),
+                chance(one.p_effect),
+            ]
+            for one in each.hosts
+        ]
+    head: Row = ["effect", "host", "n", Cell("size", "interval"), "%", "p effect"]
+    return (
+        Table(["host", "median, its own", "above the others", "p level"], levels),
+        Table(head, rows[:MOST_ROWS], names=2),
+    )
 
 
 def sets(result: ScreenResult) -> Table:

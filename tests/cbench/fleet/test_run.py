@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,25 @@ import pytest
 
 from cbench.fleet import ansible, run, state
 from cbench.jobs.status import FINISHED, RUNNING
+from cbench.results import JsonValue
 from quiet import QuietError, UsageError
-from tests.cbench.fleet.nodes import BIN, fleet, hosts, inventory, once, order, study
-from tests.cbench.running import CBENCH, comes, error_line
+from tests.cbench.fleet.nodes import (
+    BIN,
+    Controller,
+    fleet,
+    hosts,
+    inventory,
+    marked,
+    once,
+    order,
+    same_as_undisturbed,
+    study,
+)
+from tests.cbench.running import comes, error_line
+
+Start = Callable[..., Controller]
+# KILLS=30 in the environment kills at 30 random moments.
+KILLS = int(os.environ.get("KILLS", "6"))
 
 
 @pytest.mark.slow
@@ -35,27 +52,66 @@ def test_a_fleet_runs_is_fetched_and_leaves_nothing_on_its_nodes(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_releases(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS])
+def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_releases(
+    tmp_path: Path, start: Start, kills: int
+) -> None:
     allocated = tmp_path / "allocated"
     (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path)))
     more = 'allocate = "echo $FLEET_ID >>allocated; cat printed.json"\nrelease = "rm allocated"\n'
-    study(tmp_path, repetitions=40, more=more)
+    repetitions = 10 * kills  # so that the study is under way until the last kills
+    study(tmp_path, repetitions, more=more)
     drawn = random.Random(7)
-    for _ in range(4):
-        controller = subprocess.Popen([*CBENCH, "fleet", "run", "s.toml", "-o", "out"], cwd=tmp_path)
+    for _ in range(kills):
+        controller = start("run", "s.toml", "-o", "out")
         try:
             controller.wait(drawn.uniform(0.5, 9))
         except subprocess.TimeoutExpired:
-            controller.send_signal(signal.SIGKILL)
-            controller.wait()
+            controller.cut_short()
     fleet(tmp_path, "run", "s.toml", "-o", "out", code=None)
     if allocated.exists():
         fleet(tmp_path, "release", "-o", "out", code=None)
-    subprocess.run([*CBENCH, "order", "run", "s.toml", "-o", "undisturbed.db"], cwd=tmp_path, check=True)
     for name in ("n0", "n1"):
-        once(tmp_path / "out" / "results" / f"{name}.db", 160)
-        assert order(tmp_path / "out" / "results" / f"{name}.db") == order(tmp_path / "undisturbed.db")
+        same_as_undisturbed(tmp_path, name, 4 * repetitions)
     assert not allocated.exists()
+    assert list((tmp_path / "nodes").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_node_with_an_error_that_stays_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
+    study(tmp_path)
+    inventory(tmp_path)
+    (tmp_path / "nodes" / "n1").mkdir(parents=True)
+    (tmp_path / "nodes" / "n1" / "study").touch()  # where the folder of the study would be
+    done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("cbench: n1: ")]
+    assert len(lines) == run.MOST_ATTEMPTS
+    assert lines[-1].endswith(f"; given up after {run.MOST_ATTEMPTS} attempts")
+    n1 = json.loads(done.stdout)["nodes"]["n1"]
+    assert (n1["state"], n1["finished"]) == ("released", False)
+    assert n1["message"]
+    assert n1["message"] in lines[0]
+    once(tmp_path / "out" / "results" / "n0.db", 12)
+
+
+@pytest.mark.slow
+def test_a_store_that_cannot_be_fetched_is_reported_kept_and_fetched_later(tmp_path: Path) -> None:
+    study(tmp_path)
+    inventory(tmp_path)
+    obstacle = tmp_path / "nodes" / "n1" / "study" / "data.db.copy" / "in the way"
+    obstacle.parent.mkdir(parents=True)
+    obstacle.touch()
+    words = ("-o", "out", "--json")
+    done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "--poll", "0.1", *words, code=4)
+    assert f"cbench: n1: not fetched: {obstacle.parent}" in done.stderr
+    nodes = json.loads(done.stdout)["nodes"]
+    assert {name: node["state"] for name, node in nodes.items()} == {"n0": "released", "n1": "finished"}
+    once(tmp_path / "nodes" / "n1" / "study" / "data.db", 12)  # still there
+    fleet(tmp_path, "fetch", *words, code=1)
+    shutil.rmtree(obstacle.parent)
+    fleet(tmp_path, "fetch", *words)
+    once(tmp_path / "out" / "results" / "n1.db", 12)
+    fleet(tmp_path, "release", *words)
     assert list((tmp_path / "nodes").iterdir()) == []
 
 
@@ -83,7 +139,9 @@ def mounts() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not mounts(), reason="a small file system of its own needs root")
-def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(
+    tmp_path: Path, start: Start
+) -> None:
     study(tmp_path, repetitions=10)
     inventory(tmp_path, 1)
     home = tmp_path / "nodes" / "n0"
@@ -91,8 +149,7 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", tmp_path / "nodes"], check=True)
     home.mkdir()
     (home / "filler").write_bytes(bytes(800 << 10))
-    words = ["fleet", "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1"]
-    controller = subprocess.Popen([*CBENCH, *words], cwd=tmp_path)
+    controller = start("run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1")
     try:
         assert comes(lambda: "disk is full" in "".join(path.read_text() for path in tmp_path.glob("out/fleet.json")))
         before = order(home / "study" / "data.db")
@@ -100,10 +157,10 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
         assert controller.wait(120) == 0
         after = order(tmp_path / "out" / "results" / "n0.db")
         assert after[: len(before)] == before
-        once(tmp_path / "out" / "results" / "n0.db", 40)
+        same_as_undisturbed(tmp_path, "n0", 40)
     finally:
-        controller.kill()
-        controller.wait()
+        controller.cut_short()
+        comes(lambda: not [os.kill(pid, signal.SIGKILL) for pid in marked(tmp_path)])
         subprocess.run(["umount", tmp_path / "nodes"], check=True)
 
 
@@ -113,6 +170,7 @@ def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pyt
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
     with pytest.raises(UsageError, match="no fleet here"):
         state.existing(tmp_path)
+    assert "no fleet here" in error_line(fleet(tmp_path, "status", "-i", "hosts.json", "s.toml", "-o", "out", code=2))
     study(tmp_path, more="wrong = 1\n")
     with pytest.raises(UsageError, match=r"s\.toml:14: fleet.wrong: unknown"):
         run.plan(None, file)
@@ -153,6 +211,22 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
     state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
     with pytest.raises(UsageError, match=r"holds the fleet of another\.toml"):
         run.begin(str(inventory(tmp_path)), file, tmp_path)
+    state.store(tmp_path, state.FleetState("1", file, "other hosts"))
+    for verb in (run.begin, run.plan):
+        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*leave -i out"):
+            verb(str(inventory(tmp_path)), file, tmp_path)
+
+
+@pytest.mark.slow
+def test_every_verb_takes_the_inventory_and_the_study_that_run_was_given(tmp_path: Path) -> None:
+    study(tmp_path)
+    inventory(tmp_path)
+    words = ("-i", "hosts.json", "s.toml", "-o", "out")
+    fleet(tmp_path, "plan", *words)
+    assert not (tmp_path / "out").exists()
+    fleet(tmp_path, "run", *words)
+    for verb in ("plan", "status", "fetch", "resume", "release"):
+        fleet(tmp_path, verb, *words)
 
 
 def test_the_state_is_the_same_after_reading_it_back(tmp_path: Path) -> None:
@@ -169,3 +243,16 @@ def test_a_store_that_had_all_its_trials_before_it_finished_is_fetched_again(tmp
     assert each._due("n", node, growing=True)
     assert not each._due("n", replace(node, complete=True), growing=True)
     assert not each._due("n", replace(node, state=RUNNING), growing=True)
+
+
+@pytest.mark.slow
+def test_a_look_goes_on_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process looks at all
+    content = json.loads(inventory(tmp_path, 3).read_text())
+    content["all"]["hosts"]["n0"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    known: dict[str, JsonValue] = {"quiet_cbench_id": "x", "quiet_cbench_bin": str(BIN)}
+    with state.alone(tmp_path) as lock:
+        answers = ansible.look(str(tmp_path / "hosts.json"), ["n0", "n1", "n2"], known, tmp_path / "looks", lock)
+    assert sorted(answers) == ["n1", "n2"]
+    assert all("no such measurement" in answer for answer in answers.values())

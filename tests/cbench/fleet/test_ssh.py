@@ -14,13 +14,13 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cbench.fleet.nodes import fleet, once, study
-from tests.cbench.running import CBENCH, comes
+from tests.cbench.fleet.nodes import Controller, fleet, same_as_undisturbed, study
+from tests.cbench.running import comes
 
 PORT = 20022
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -101,28 +101,31 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
     }
     hosts = {each.name: {"ansible_host": each.address, "quiet_cbench_home": str(each.home)} for each in every}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"vars": variables, "hosts": hosts}}))
-    yield every
-    for each in every:
-        each.power_off()
+    try:
+        yield every
+    finally:
+        for each in every:
+            each.power_off()
 
 
-def test_controllers_servers_and_nodes_die_and_every_trial_is_there_once(tmp_path: Path, nodes: list[Node]) -> None:
+def test_controllers_servers_and_nodes_die_and_every_trial_is_there_once(
+    tmp_path: Path, nodes: list[Node], start: Callable[..., Controller]
+) -> None:
     study(tmp_path, repetitions=60)
     words = ["run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "2"]
     drawn = random.Random(3)
-    controller = subprocess.Popen([*CBENCH, "fleet", *words], cwd=tmp_path)
+    controller = start(*words)
     assert comes(lambda: all((each.home / "study" / "data.db").exists() for each in nodes))
     nodes[0].power_off()
     nodes[1].kill_sshd()
     nodes[0].boot()
     for _ in range(4):
         time.sleep(drawn.uniform(0.5, 4))
-        controller.send_signal(signal.SIGKILL)
-        controller.wait()
-        controller = subprocess.Popen([*CBENCH, "fleet", *words], cwd=tmp_path)
+        controller.cut_short()
+        controller = start(*words)
     assert controller.wait(240) == 0
     for each in nodes:
-        once(tmp_path / "out" / "results" / f"{each.name}.db", 240)
+        same_as_undisturbed(tmp_path, each.name, 240)
         assert not each.home.exists()
     status = json.loads(fleet(tmp_path, "status", "-o", "out", "--json").stdout)
     assert {node["state"] for node in status["nodes"].values()} == {"released"}

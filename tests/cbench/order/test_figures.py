@@ -125,6 +125,17 @@ def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) 
     assert {"ms", "value", "fixed order", "random order"} <= set(texts(figures[1]))
 
 
+def test_each_host_has_a_panel_of_the_drift_and_its_own_time() -> None:
+    columns = study(FEW[:2])
+    half = len(columns["value"]) // 2  # the second host's runs come after those of the first
+    made, trials = analysed(columns | {"host": ["n1"] * half + ["n2"] * half})
+    written = texts(plots_order.drift(made, trials, FEW[:2]))
+    titles = [f"{host}: {name}" for name in FEW[:2] for host in ("n1", "n2")]
+    assert [text for text in written if text in titles] == titles
+    latest = max(int(text) for text in written if text.isdigit())
+    assert latest <= len(set(columns["run"])) // 2 + 1
+
+
 def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> None:
     made, trials = few
     shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', plots_order.drift(made, trials, FEW[:1]))

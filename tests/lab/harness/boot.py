@@ -18,10 +18,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from tests import CHECKOUT
 from tests.lab.harness import arm, disk, disk_grub, kernels, x86
@@ -45,10 +48,12 @@ __all__ = [
     "Machine",
     "Result",
     "boot",
+    "boot_together",
     "missing",
     "prepare",
 ]
 
+T = TypeVar("T")
 POLL_S = 0.1
 TAIL_LINES = 40
 PRELUDE_FAILED = 125
@@ -58,11 +63,12 @@ PANIC = "Kernel panic"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a guest is given to do."""
+    """What a guest is given to do; the guest is ended when `cancelled` is set."""
 
     script: str
     env: Mapping[str, str]
     give: tuple[Path, ...]
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
 
 # How guests of each kind are started.
@@ -95,29 +101,81 @@ def boot(
     Where the emulator has its known fault, the guest is booted again, up to three times in all.
     """
     shared = Shared(script, env or {}, tuple(give))
+
+    def booted() -> Result:
+        _check(machine)
+        with ending_on_signals(), room_for_a_guest(cache_dir(), whole=machine.threads == "multi"):
+            return _boot(machine, shared, timeout, on_line or (lambda line: None))
+
+    return _without_emulator_faults(booted)
+
+
+def boot_together(
+    guests: Mapping[str, Machine],
+    script: str,
+    beside: Callable[[Callable[[], None]], T],
+    *,
+    timeout: float,
+    give: Iterable[Path] = (),
+    on_line: Callable[[str, str], None],
+) -> tuple[dict[str, Result], T]:
+    """Run a script in several guests at the same time, and `beside` in this thread; the results of both.
+
+    Each guest finds its name in $LAB_NAME. `beside` is given a function that raises the error of a guest that has
+    failed. When `beside` raises, the guests are ended. `on_line` takes a guest's name and a line.
+    """
+
+    def run(name: str, cancelled: threading.Event) -> Result:
+        shared = Shared(script, {"LAB_NAME": name}, tuple(give), cancelled)
+        return _boot(guests[name], shared, timeout, lambda line: on_line(name, line))
+
+    def booted() -> tuple[dict[str, Result], T]:
+        for machine in guests.values():
+            _check(machine)
+        # All cores at once: two tests that each wait for a second core would wait for ever.
+        with ending_on_signals(), room_for_a_guest(cache_dir(), whole=True), ThreadPoolExecutor(len(guests)) as pool:
+            cancelled = threading.Event()
+            running = {name: pool.submit(run, name, cancelled) for name in guests}
+
+            def check() -> None:
+                for each in running.values():
+                    if each.done():
+                        each.result()
+
+            try:
+                found = beside(check)
+                return {name: each.result() for name, each in running.items()}, found
+            except BaseException:
+                cancelled.set()
+                raise
+
+    return _without_emulator_faults(booted)
+
+
+def _without_emulator_faults(booted: Callable[[], T]) -> T:
     for _ in range(2):
         try:
-            return _boot(machine, shared, timeout, on_line or (lambda line: None))
+            return booted()
         except EmulatorFaultError:
             print("the emulator has failed (not the kernel in it): once more", file=sys.stderr, flush=True)
-    return _boot(machine, shared, timeout, on_line or (lambda line: None))
+    return booted()
+
+
+def _check(machine: Machine) -> None:
+    if lacking := missing(machine.kind):
+        raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
+    prepare(machine)
 
 
 def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[str], None]) -> Result:
-    if lacking := missing(machine.kind):
-        raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     architecture = ARCHITECTURES[machine.kind]
     kernel, made = prepare(machine)
-    with (
-        ending_on_signals(),
-        room_for_a_guest(cache_dir(), whole=machine.threads == "multi"),
-        tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary,
-    ):
+    with tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary:
         work = Path(temporary)
         _write_shared(work / "share", machine, shared)
         command = architecture.command(machine, kernel, made, work)
         started = time.monotonic()
-        code = _supervise(machine, command, work, started + timeout, on_line)
+        code = _supervise(machine, command, work, started + timeout, on_line, shared.cancelled)
         seconds = time.monotonic() - started
         files = {path.name: path.read_text() for path in sorted((work / "share/out").iterdir())}
         return Result(code, _text(work / "share/output"), seconds, _tail(work), files)
@@ -155,7 +213,12 @@ def _write_shared(share: Path, machine: Machine, shared: Shared) -> None:
 
 
 def _supervise(
-    machine: Machine, command: list[str], work: Path, deadline: float, on_line: Callable[[str], None]
+    machine: Machine,
+    command: list[str],
+    work: Path,
+    deadline: float,
+    on_line: Callable[[str], None],
+    cancelled: threading.Event,
 ) -> int:
     status = work / "share/status"
     (work / "home").mkdir()
@@ -180,6 +243,8 @@ def _supervise(
             lines.poll()
             if process.poll() is not None and not status.exists():
                 raise _ended_early(machine, work)
+            if cancelled.is_set():
+                raise GuestError(f"{machine.name}: ended, because what ran beside it has failed")
             if time.monotonic() > deadline:
                 message = f"{machine.name}: not done in time; last on the console:\n{_tail(work)}"
                 raise GuestTimeoutError(message, _text(work / "share/output"))

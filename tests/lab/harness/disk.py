@@ -17,7 +17,7 @@ from tests.lab.harness.cpio import Archive
 from tests.lab.harness.kernels import Kernel, modules
 from tests.lab.harness.model import SHARED, Machine, commands
 
-MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "9pnet_virtio", "9p")
+MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "9pnet_virtio", "9p", "virtio_net")
 # No "-no-reboot", and a panic does not reboot: a guest that has panicked is not done in time.
 # QEMU 7.2 gets AVX2 wrong: there NumPy's argsort of 64-bit integers is no order at all in one of four cases.
 CPU = "max,avx2=off"

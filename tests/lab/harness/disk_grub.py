@@ -20,7 +20,10 @@ from tests.lab.harness.kernels import Kernel
 from tests.lab.harness.model import Machine
 
 SERIES = "6.12"
-PACKAGES = (*disk_root.SYSTEM, "grub-pc-bin", "grub2-common", "kexec-tools", "irqbalance")
+PACKAGES = (
+    *(*disk_root.SYSTEM, "grub-pc-bin", "grub2-common", "kexec-tools", "irqbalance"),
+    *("openssh-server", "python3-venv"),  # started only by guest/fleet.py; a node installs into an environment
+)
 UNWANTED = ("debconf_*", "usrmerge_*", "media-types_*")  # update-grub compares versions with dpkg
 SECTOR, FIRST = 512, 2048  # the partition begins where every tool of today lets it begin: at 1 MiB
 SIZE_MIB = 800
@@ -66,6 +69,7 @@ def _build(made: Path, kernel: Kernel) -> None:
             root,
             {
                 **disk_root.FILES,
+                "etc/passwd": f"{disk_root.FILES['etc/passwd']}sshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n",
                 "etc/default/grub": DEFAULTS,
                 "boot/grub/grub.cfg": FIRST_MENU.format(version=kernel.version, root=ROOT, line=COMMAND_LINE),
             },

@@ -28,7 +28,7 @@ PACKAGES = (*SYSTEM, "memcached", "fio")
 UNWANTED = ("debconf_*", "dpkg_*", "usrmerge_*", "media-types_*")
 PRUNED = (
     *("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n", "usr/share/zoneinfo"),
-    *("usr/lib/python3.11/lib2to3", "usr/lib/python3.11/pydoc_data", "usr/lib/python3.11/ensurepip"),
+    *("usr/lib/python3.11/lib2to3", "usr/lib/python3.11/pydoc_data"),
 )
 PYTHON_MORE = ("numpy",)  # what the shipped studies need
 LINKS = {

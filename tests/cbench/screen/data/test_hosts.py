@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cbench.screen.config import treatments
+from cbench.screen.config.file import parse
 from cbench.screen.data import hosts
+from cbench.study import orders
+from cbench.study.store import StudyStore
 from quiet import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 
@@ -25,7 +30,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         folder = tmp_path_factory.mktemp(name)
         command = f"echo $(( {scale} * (1000 * S + $$ % 50) ))"
         written(folder, experiment(SIZE, WAY, command=command, head="iterations = 8\nseed = 5"))
-        done = screen("run", "e.toml", "-o", f"{name}.db", folder=folder)
+        done = screen("run", "e.toml", "-o", f"{name}.db", "--host", name, folder=folder)
         assert done.returncode == 0, done.stderr
         paths.append(folder / f"{name}.db")
     return paths
@@ -41,11 +46,25 @@ def test_each_host_has_batches_of_its_own_at_one_level(stores: list[Path]) -> No
     assert np.unique(series.sequence).size == 64
 
 
+def test_each_host_draws_orders_of_its_own_from_the_seed_and_its_name(stores: list[Path]) -> None:
+    drawn = []
+    for path in stores:
+        with StudyStore.open(path, kind="screen") as store:
+            header, runs = store.header(), store.runs()
+        own = replace(parse(header.source, "e.toml", header.folder), seed=orders.seed_on(path.stem, 5))
+        assert [run.order for run in runs] == [run.order for run in treatments.runs(own, treatments.treatments(own))]
+        assert (header.seed, header.host["hostname"]) == (5, path.stem)
+        drawn.append([run.order for run in runs])
+    assert drawn[0] != drawn[1]
+
+
 def test_blocks_of_both_hosts_decide(stores: list[Path]) -> None:
     done = screen("analyze", *stores, "--subsamples", "0", "--json", folder=stores[0].parent)
     assert done.returncode == 1, done.stderr
     (response,) = json.loads(done.stdout)["responses"].values()
     assert response["blocks_used"] == 16
+    assert [each["host"] for each in response["hosts"]["effects"][0]["hosts"]] == ["fast", "slow"]
+    assert response["hosts"]["levels"][1]["median"] > 5 * response["hosts"]["levels"][0]["median"]
 
 
 def test_a_store_twice_and_another_screen_are_refused(stores: list[Path], tmp_path: Path) -> None:

@@ -87,8 +87,12 @@ def fetch(module):
         module.fail_json(msg=f"{data}: {error}")
     target.close()
     source.close()
-    changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
-    os.replace(fresh, copy)
+    try:
+        changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
+        os.replace(fresh, copy)
+    except OSError as error:
+        os.unlink(fresh)
+        module.fail_json(msg=f"{copy}: {error.strerror}")
     module.exit_json(changed=changed, path=copy)
 
 

@@ -1,0 +1,100 @@
+"""Hosts of one study beside each other: whether an effect differs between them, and which host differs from the others.
+
+Whether hosts differ in an effect: B. L. Welch, "On the comparison of several mean values: an alternative approach",
+Biometrika 38 (1951) 330-336, whose variances may differ. One host against the others: Welch's t of its effect less the
+mean of the others' effects, and Student's t of its level (the logarithm of its median) as a further draw from the
+others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, isfinite, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.distributions import f_sf, student_p
+
+FEWEST_LEVELS = 4
+"""With fewer hosts, no level of a host can be called unlike the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostMean:
+    """A mean of independent values: its variance, and the degrees of freedom of that."""
+
+    mean: float
+    variance: float
+    freedom: float
+
+
+def mean_of(values: NDArray[np.float64]) -> HostMean:
+    """Of two or more independent values. Shape (n,)."""
+    return HostMean(float(values.mean()), float(values.var(ddof=1)) / values.size, values.size - 1)
+
+
+def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> HostMean:
+    """The second's mean less the first's, two or more values each; degrees of freedom are Welch's."""
+    one, two = mean_of(first), mean_of(second)
+    variance = one.variance + two.variance
+    spread = one.variance**2 / one.freedom + two.variance**2 / two.freedom
+    return HostMean(two.mean - one.mean, variance, variance**2 / spread if spread else 1.0)
+
+
+def interaction_p(means: Sequence[HostMean]) -> float | None:
+    """Welch's test of equal means; None of fewer than two with a variance."""
+    some = [each for each in means if each.variance > 0]
+    if len(some) < 2 or len(some) < len(means):
+        return None
+    k = len(some)
+    weights = [1 / each.variance for each in some]
+    total = sum(weights)
+    centre = sum(w * each.mean for w, each in zip(weights, some, strict=True)) / total
+    between = sum(w * (each.mean - centre) ** 2 for w, each in zip(weights, some, strict=True)) / (k - 1)
+    lost = sum((1 - w / total) ** 2 / each.freedom for w, each in zip(weights, some, strict=True))
+    return f_sf(between / (1 + 2 * (k - 2) / (k * k - 1) * lost), k - 1, (k * k - 1) / (3 * lost))
+
+
+def outlier_p(value: float, others: Sequence[float]) -> float | None:
+    """Student's two-sided p of one value as a further draw from where the others were drawn; None of fewer than 3."""
+    if len(others) < FEWEST_LEVELS - 1:
+        return None
+    deviation = float(np.std(others, ddof=1)) * sqrt(1 + 1 / len(others))
+    if deviation == 0:
+        return 1.0 if value == others[0] else 0.0
+    return student_p((value - float(np.mean(others))) / deviation, len(others) - 1)
+
+
+def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
+    """Of each host Welch's p of its effect less the mean of the others' effects."""
+    known = [each for each in means if each is not None and each.variance > 0]
+    if len(known) < 3:
+        return [None] * len(means)
+    count = len(known) - 1
+    total, spread = sum(each.mean for each in known), sum(each.variance for each in known)
+    terms = sum(each.variance**2 / each.freedom for each in known)
+    found: list[float | None] = []
+    for each in means:
+        if each is None or each.variance <= 0:
+            found.append(None)
+            continue
+        variance = each.variance + (spread - each.variance) / count**2
+        own = each.variance**2 / each.freedom
+        freedom = variance**2 / (own + (terms - own) / count**4)
+        found.append(student_p((each.mean - (total - each.mean) / count) / sqrt(variance), freedom))
+    return found
+
+
+def levels_against_others(levels: Sequence[float]) -> list[tuple[float, float] | None]:
+    """Of each host p of its level among the others', and by how many % it is above their mean."""
+    positive = all(level > 0 for level in levels if isfinite(level))
+    logs = [log(level) if positive and isfinite(level) else None for level in levels]
+    found: list[tuple[float, float] | None] = []
+    for number, own in enumerate(logs):
+        others = [each for at, each in enumerate(logs) if at != number and each is not None]
+        p = None if own is None else outlier_p(own, others)
+        away = None if own is None or p is None else 100 * (exp(min(own - float(np.mean(others)), 700.0)) - 1)
+        found.append(None if p is None or away is None else (p, away))
+    return found
