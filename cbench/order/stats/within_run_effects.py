@@ -125,7 +125,7 @@ def grouped(values: Ordered, labels: Codes) -> Grouped | None:
 def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
     """As grouped(), and a test of each label against all others, by number; None with fewer than two labels.
 
-    H of two samples is that of the rank sum of one. The others' median is read from the sorted values without this label.
+    H of two samples is that of the rank sum of one. The others' median is that of the values without this label.
     """
     split = _split(values, labels)
     if split is None:
