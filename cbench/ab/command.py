@@ -46,7 +46,7 @@ def ab_command(
         int, typer.Option(metavar="N", help="Build each arm N times, with another {seed} each; blocks take turns.")
     ] = 1,
     preset: Annotated[
-        str, typer.Option(metavar="NAME", help="What {layout} in --build stands for: alignment, lld, mold, go.")
+        str, typer.Option(metavar="NAME", help="Meaning of {layout} in --build: alignment, lld, mold, go.")
     ] = "free",
     seed: Annotated[int, typer.Option(help="Seed of the layouts and the random orders.")] = 1,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",

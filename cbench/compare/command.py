@@ -17,14 +17,14 @@ Headline = Annotated[
     str,
     typer.Option(
         metavar="auto|median|floor|min|mean",
-        help="What stands for a process; auto: the floor of cycle-exact data, else the median.",
+        help="Number of a process; auto: the floor of cycle-exact data, else the median.",
     ),
 ]
 
 
 def compare_command(
     old: Annotated[str, typer.Argument(metavar="OLD", help=Side)],
-    new: Annotated[list[str], typer.Argument(metavar="NEW...", help="The same; each is compared with OLD.")],
+    new: Annotated[list[str], typer.Argument(metavar="NEW...", help="Further results; each is compared with OLD.")],
     *,
     threshold: Annotated[
         str | None,

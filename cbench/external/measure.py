@@ -69,7 +69,7 @@ class CommandSession:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All commands on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: why there are none."""
+    """All commands on the same CPUs. `empty`: ns of an empty program; `interrupts`: the reason if they are missing."""
 
     series: tuple[CommandSeries, ...]
     counter: Counter

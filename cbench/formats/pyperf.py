@@ -23,7 +23,7 @@ NAME = "cbench_name"
 """The metadata of our own exports that has the name of a test that is not a single line, as JSON."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
 HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
-"""What the metadata of the hook `quiet` begin with; INTERRUPTS are JSON."""
+"""The prefix of the hook's metadata; INTERRUPTS are JSON."""
 
 
 class PyperfReader(ResultReader):
@@ -105,7 +105,7 @@ def _disturbed(metadata: Any) -> bool:
 
 
 def _interruptions(metadata: Any) -> Counter[str]:
-    """What that hook counted of a run."""
+    """The hook's counts of a run."""
     counts = {name.removeprefix(HOOK): value for name, value in metadata.items() if name.startswith(HOOK)}
     return plugin_interruptions(counts, json.loads(metadata.get(INTERRUPTS, "{}")))
 

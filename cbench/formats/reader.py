@@ -19,7 +19,7 @@ LARGEST = 1e200
 """Larger values are treated as damage: their sums and products would not be finite."""
 WAITED_NS, STOLEN_MS = "waited_ns", "stolen_ms"
 PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
-"""What the plugins of pytest and pyperf count of a process, beside the lines of /proc/interrupts."""
+"""Counts of a process by the plugins of pytest and pyperf, besides lines of /proc/interrupts."""
 
 
 @dataclass(frozen=True, slots=True)

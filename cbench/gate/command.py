@@ -13,7 +13,7 @@ from cbench.console import TrialBar, interruptible, show, tell
 
 
 def gate_command(
-    file: Annotated[Path, typer.Argument(metavar="gate.toml", help="What to compare (docs/gate.md).")] = Path(
+    file: Annotated[Path, typer.Argument(metavar="gate.toml", help="The comparison to make (docs/gate.md).")] = Path(
         "gate.toml"
     ),
     *,

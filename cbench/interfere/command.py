@@ -17,11 +17,11 @@ def add_to(app: typer.Typer) -> None:
 
 def interfere(
     workloads: Annotated[
-        list[str], typer.Argument(metavar="WORKLOAD...", help="As of `cbench run`: what is measured.")
+        list[str], typer.Argument(metavar="WORKLOAD...", help="Workload to measure, as for `cbench run`.")
     ],
     *,
     load: Annotated[
-        list[str] | None, typer.Option(metavar="WORKLOAD", help="What disturbs, several times (hash and memory).")
+        list[str] | None, typer.Option(metavar="WORKLOAD", help="Workload that disturbs; repeatable (hash and memory).")
     ] = None,
     cpu: Cpu = None,
     trials: Annotated[

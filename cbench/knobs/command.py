@@ -16,7 +16,7 @@ from quiet import UsageError
 def knobs_command(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORKLOAD | -- CMD...]", help="For median, spread and floor: what to measure."),
+        typer.Argument(metavar="[WORKLOAD | -- CMD...]", help="Workload to measure, for median, spread and floor."),
     ] = None,
     *,
     response: Annotated[
@@ -38,7 +38,7 @@ def knobs_command(
     ] = "5%",
     applications: Annotated[int, typer.Option(metavar="N", help="Apply and restore at most N times.")] = 40,
     budget: Annotated[float | None, typer.Option(metavar="S", help="Take at most S seconds.")] = None,
-    alpha: Annotated[float, typer.Option(metavar="A", help="Chance that any knob is named that does nothing.")] = 0.05,
+    alpha: Annotated[float, typer.Option(metavar="A", help="Chance of naming any knob that does nothing.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design and what it takes; change nothing.")] = False,
     write_profile: Annotated[

@@ -34,8 +34,8 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """The knobs to screen here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
-    `rest`: the housekeeping CPUs as the profile has them."""
+    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the
+    housekeeping CPUs as the profile has them."""
 
     profile: str
     isolated: str

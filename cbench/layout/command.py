@@ -23,7 +23,7 @@ def layout_command(
     ] = "",
     run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure ({program} alone).")] = "",
     objects: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Of preset link-order: a file to link; repeatable.")
+        list[str] | None, typer.Option(metavar="FILE", help="File to link, for preset link-order; repeatable.")
     ] = None,
     builds: Annotated[int, typer.Option(metavar="N", help="Layouts to build.")] = 10,
     effect: Annotated[str, typer.Option(metavar="SHARE", help="Report how many builds such a claim needs.")] = "1%",

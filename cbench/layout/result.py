@@ -20,7 +20,7 @@ from quiet import UsageError
 class BuildTime:
     """One build: its layout, the digest of its program, its median time in ns, and how far that is above the fastest.
 
-    Both are without the drift of the host: medians of what lies between the build and the other ones of its blocks.
+    Both are without the drift of the host: medians of differences from the other builds of its blocks.
     """
 
     layout: str

@@ -112,7 +112,7 @@ class Worker:
     def ended(self, patience: float) -> int:
         """The exit status; a child that has not ended after `patience` seconds is killed, its children always are.
 
-        Its number is still its own then, for it has not been waited for.
+        The signal is safe: the number is not reused before the child is reaped, which the last line does.
         """
         if self.process.returncode is None:
             select.select([self._end], [], [], patience)

@@ -30,7 +30,7 @@ Data = Annotated[
 ]
 Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole verdict (0.05).")]
 AsPublished = Annotated[
-    bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
+    bool, typer.Option("--as-published", help="Use the definitions of OrderSage's tool, as in the paper's tables.")
 ]
 Unpaired = Annotated[
     bool, typer.Option("--unpaired", help="Compare the orders as two samples also where the design pairs the runs.")

@@ -86,7 +86,7 @@ def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[Predecessor
 
 
 def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """Where so many of the largest are, ascending; of equal ones the first."""
+    """The places of the `count` largest, ascending; of equal ones the first."""
     least = np.partition(values, (values.size - count, values.size - 1))[values.size - count]
     above = np.flatnonzero(values > least)
     return np.sort(np.concatenate([above, np.flatnonzero(values == least)[: count - above.size]]))

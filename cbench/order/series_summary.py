@@ -21,12 +21,12 @@ from cbench.stats.trials import Trials
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
 MOST_GROUPS, NAMED_GROUPS = 200, 20
-"""Of more positions or predecessors of a test only so many, those with the most trials."""
+"""At most this many positions or predecessors of a test, those with the most trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricMeaning:
-    """What a study's file says of a metric: its unit, and whether lower or higher is better."""
+    """A metric in a study's file: its unit, and whether lower or higher is better."""
 
     unit: str
     better: str

@@ -62,21 +62,25 @@ OPTIONS = {
     "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave out these treatments; repeatable.")],
     "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
     "subsamples": Annotated[
-        int, _option("--subsamples", "N", "Of each size in the study of intervals (1000); 0: no such study.")
+        int, _option("--subsamples", "N", "Subsamples of each size in the study of intervals (1000); 0: no study.")
     ],
-    "factors": Annotated[list[str], _option("--factor", "COLUMN", "Of a table: these are the factors; repeatable.")],
-    "values": Annotated[list[str], _option("--value", "COLUMN", "Of a table: a response's column; repeatable.")],
+    "factors": Annotated[list[str], _option("--factor", "COLUMN", "Column of a table that is a factor; repeatable.")],
+    "values": Annotated[list[str], _option("--value", "COLUMN", "Column of a table that is a response; repeatable.")],
     "hard": Annotated[
-        list[str], _option("--hard", "COLUMN", "Of a table: this factor changes between batches only; repeatable.")
+        list[str], _option("--hard", "COLUMN", "Factor of a table that changes between batches only; repeatable.")
     ],
     "block": Annotated[
         str,
-        _option("--block", "COLUMN", "Of a table: rows with one value here are a block, or whole plots' replicate."),
+        _option("--block", "COLUMN", "Column of a table whose values name blocks, or replicates of whole plots."),
     ],
-    "batch": Annotated[str, _option("--batch", "COLUMN", "Of a table: batches, between two resets (batch or boot).")],
+    "batch": Annotated[
+        str, _option("--batch", "COLUMN", "Column of a table with the batches between resets (batch or boot).")
+    ],
     "by_order": Annotated[
         bool,
-        typer.Option("--iteration-by-order", help="Of a table without iteration: its n-th rows are the n-th one."),
+        typer.Option(
+            "--iteration-by-order", help="In a table without iteration, pair the n-th rows of all treatments."
+        ),
     ],
 }
 """The options of both commands, by the field of ScreenOptions."""

@@ -31,7 +31,7 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """A difference as a share: found with probability POWER by `processes` a side; `low` to `high`: how sure that is.
+    """A difference as a share: found with probability POWER by `processes` a side; `low` to `high`: its interval.
 
     `third_found`: the share of draws that find a third of it; more than 30 % where the processes fall into groups.
     `false_alarms`: the share of draws without any difference that a comparison would have called one.

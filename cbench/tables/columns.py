@@ -43,7 +43,7 @@ class Coded:
 
 
 Column = Coded | NDArray[Any] | Sequence[object]
-"""Of a file: names, or numbers, or texts as they are written."""
+"""A column of a file: names, or numbers, or texts as they are written."""
 Columns = Mapping[str, Column]
 
 
@@ -290,7 +290,7 @@ def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def first_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """Where each of so many codes, all of which are there, comes first."""
+    """The first place of each of `count` codes, which must all occur."""
     found = np.empty(count, dtype=np.intp)
     found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one written is the first of the rows
     return found

@@ -143,7 +143,7 @@ def lock(command: _Command, share: _Share = False, wait: _Wait = None, no_wait: 
 
 
 def run_helper() -> None:
-    """What `quiet run` starts as root: reads a fixed protocol from its standard input, a socket."""
+    """The root helper of `quiet run`: reads a fixed protocol from its standard input, a socket."""
     raise typer.Exit(run.helper())
 
 

@@ -1,8 +1,8 @@
 """Network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
-ABI/testing/sysfs-class-net-queues. That a queue's interrupt arrives
-on a housekeeping CPU is the knob `irq`'s work; here is what follows from it, and what cannot be had so.
+ABI/testing/sysfs-class-net-queues. The knob `irq` makes a queue's interrupt arrive on a housekeeping CPU; these knobs
+set what follows from it, and what it cannot reach.
 """
 
 from __future__ import annotations
@@ -180,9 +180,9 @@ CHANNELS = (
             95: "its driver cannot change that",
         },
         verdicts={
-            "indirection table": "a table made by hand (ethtool -X) uses queues that would go",
-            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would go",
-            "AF_XDP": "a program (AF_XDP) uses a queue that would go",
+            "indirection table": "a table made by hand (ethtool -X) uses queues that would be removed",
+            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would be removed",
+            "AF_XDP": "a program (AF_XDP) uses a queue that would be removed",
         },
         entangled=_with_channels,
         moves="the device's interrupts, its RSS table, its adaptive rates, and RPS and XPS of its queues",

@@ -85,7 +85,7 @@ def run(
 
 
 def _user(as_user: str | None) -> Identity | None:
-    """The user to become for the command; None: nobody else. Raises QuietError."""
+    """The user to become for the command; None: no change. Raises QuietError."""
     if as_user is None and os.geteuid() != 0:
         return None
     from quiet.run import identity

@@ -141,7 +141,7 @@ def _succeeds(host: Host, command: str) -> bool:
 
 def _check_systemd(host: Host) -> None:
     if host.live and not host.exists(_RUNNING):
-        raise Refused("this host was not booted by systemd; let what starts services here run `quiet apply` at boot")
+        raise Refused("this host was not booted by systemd; have your init system run `quiet apply` at boot")
     if not host.live and not any(host.is_entry(path) for path in _SYSTEMD):
         raise Refused(f"there is no systemd in {host.root}")
 

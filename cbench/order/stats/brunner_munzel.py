@@ -51,7 +51,7 @@ def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values
 
 
 def variance(values: Values) -> float:
-    """Of a sample; values.var(ddof=1) takes several times as long."""
+    """The variance of a sample; values.var(ddof=1) takes several times as long."""
     away = values - values.sum() / values.size
     return float((away * away).sum()) / (values.size - 1)
 

@@ -100,7 +100,7 @@ def signed_ranks(away: Values) -> SignedRanks | None:
 
 @lru_cache(maxsize=256)
 def _chances(ranks: tuple[int, ...]) -> Values:
-    """Of each sum that the ranks with a plus sign can have, by shifts."""
+    """The probability of each sum of the positive ranks, by shifts."""
     found = np.zeros(sum(ranks) + 1)
     found[0] = 1.0
     upto = 0

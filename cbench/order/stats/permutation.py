@@ -32,7 +32,7 @@ COARSE = 20_000_000
 """... where no approximation is good."""
 TABLES = 50_000
 MOST_KINDS = 17
-"""Of more different values there are certainly more tables: each value is in the sample or not."""
+"""With more different values the tables are too many: each value is in the sample or not."""
 SKEWED = 0.1
 """Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
 

@@ -123,9 +123,9 @@ def grouped(values: Ordered, labels: Codes) -> Grouped | None:
 
 
 def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
-    """The same, and each label against all others, by the labels' numbers; None with fewer than two labels.
+    """As grouped(), and a test of each label against all others, by number; None with fewer than two labels.
 
-    H of two samples is that of the rank sum of one. The others' median is looked up where it is without this label.
+    H of two samples is that of the rank sum of one. The others' median is that of the values without this label.
     """
     split = _split(values, labels)
     if split is None:

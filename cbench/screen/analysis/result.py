@@ -145,7 +145,7 @@ class LevelMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
-    """`effect`: the plain one; None where it is not known."""
+    """`effect`: not adjusted for a lack of balance; None if unknown."""
 
     effect: float | None
     signed: bool

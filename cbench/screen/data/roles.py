@@ -1,8 +1,8 @@
 """The role of each column of a table, and the words that announce it.
 
-A column with a name of its own meaning (`batch`, `seed`, `run` ...) is a factor all the same where its levels are
-crossed with the other factors': nothing else in a table is. A table with `iteration` speaks the language of `cbench
-export`, where `batch`, `boot`, `position` and `workload` mean what they mean there.
+A column with a name of its own meaning (`batch`, `seed`, `run` ...) is nevertheless a factor if its levels are
+crossed with the other factors'. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position`
+and `workload` keep their own meaning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Names of columns; "" for none. `words`: of each column what it is taken for."""
+    """Names of columns; "" for none. `words`: the role of each column."""
 
     factors: tuple[str, ...]
     batch: str

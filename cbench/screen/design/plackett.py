@@ -55,10 +55,10 @@ class PlackettBurman:
             return f"{self.names[main]}: clear of two-factor interactions"
         if len(ours) <= LISTED:
             parts = [f"{_share(share)} {effect_name(self.names, pair)}" for share, pair in ours]
-            return f"{self.names[main]}: what is seen includes {', '.join(parts)}"
+            return f"{self.names[main]}: its estimate includes {', '.join(parts)}"
         counts = Counter(abs(share) for share, _ in ours)
         parts = [f"{'' if size == 1 else f'{size} of '}{count}" for size, count in sorted(counts.items(), reverse=True)]
-        text = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
+        text = f"its estimate includes, added or subtracted, {' and '.join(parts)} interactions of others"
         return f"{self.names[main]}: {text}"
 
 

@@ -62,7 +62,7 @@ def figure(key: str, rows: int, columns: int, height: float, width: float = BROA
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
-    """Hybrid violin-scatter of each treatment. `rows`: of the analysis; `label`: what names axes."""
+    """Hybrid violin-scatter of each treatment. `rows`: results of the analysis; `label` gives an axis its name."""
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
     with figure(key, 1, 1, 3.3) as (svg, axes):

@@ -79,10 +79,9 @@ class Blocked:
 
 
 def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked:
-    """`levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one row an iteration, NaN where
-    there is no value. A block has treatments of one combination of the `hard` factors' levels, or it is dropped; where
-    a value is missing the differences that need it are. Iterations of several batches are blocks alike: what is found
-    holds for these batches.
+    """`levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one row an iteration, NaN if
+    missing. A block with several combinations of the `hard` factors' levels is dropped; a missing value drops the
+    differences that need it. Iterations of all batches are blocks, so results hold for these batches only.
     """
     some = ~np.isnan(values).all(axis=0)
     levels, values = levels[some], values[:, some]

@@ -25,7 +25,7 @@ UNTRACED = (
 )
 
 REMEDIES: Remedies = {
-    FAULT: (none(r".*", "the detector itself touched memory that was not there: raise RLIMIT_MEMLOCK"),),
+    FAULT: (none(r".*", "the detector itself touched memory that was not mapped: raise RLIMIT_MEMLOCK"),),
     HOST: (
         none(
             HYPERVISOR,

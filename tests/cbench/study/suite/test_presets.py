@@ -54,7 +54,7 @@ CATCH2_HEADS = {
 
 
 def ran(folder: Path, preset: str, program: list[str], tests: int) -> tuple[str, ...]:
-    """Run each of two orders as a suite of this preset; the names of its tests, each of which has a result."""
+    """Run each of two orders as a suite of this preset; returns the names of its tests, which all have results."""
     text = f"[study]\nrepetitions = 1\n[suite]\npreset = '{preset}'\nprogram = {program!r}\nisolated = 'both'\n"
     done = order("run", study_written(folder, text), folder=folder)
     assert done.returncode == 0, done.stderr
