@@ -278,7 +278,7 @@ def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def first_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """Where each of so many codes, all of which are there, comes first."""
+    """Where each of so many codes comes first; every code is in the rows."""
     found = np.empty(count, dtype=np.intp)
     found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one written is the first of the rows
     return found
