@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, count
-from typing import Any
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
@@ -115,7 +114,7 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
     )
 
 
-def plugin_interruptions(counts: Mapping[str, Any], interrupts: Mapping[str, Any]) -> Counter[str]:
+def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[str, int]) -> Counter[str]:
     """TestSample.interruptions of a process, from what a plugin counted; of what it could not know, nothing."""
     found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
     return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))

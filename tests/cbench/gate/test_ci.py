@@ -103,7 +103,7 @@ def test_the_action_compares_as_the_file_says_where_there_is_no_pull_request(tmp
     commits = merge_request(tmp_path)
     done, uploaded = action(tmp_path, {BASE: "", HEAD: ""}, results="elsewhere")
     assert done.returncode == 0, done.stderr
-    assert f"new: revision {commits['head'][:12]}" in done.stderr
+    assert f"old: revision {commits['head'][:12]}" in done.stderr
     assert uploaded == tmp_path / "elsewhere"
     assert regressions(uploaded / "gate.xml") == []
 

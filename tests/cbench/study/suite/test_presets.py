@@ -54,7 +54,11 @@ CATCH2_HEADS = {
 
 
 def ran(folder: Path, preset: str, program: list[str], tests: int) -> tuple[str, ...]:
+<<<<<<< HEAD
     """Run each of two orders as a suite of this preset; returns the names of its tests, which all have results."""
+=======
+    """Run each of two orders as a suite of this preset; the names of its tests."""
+>>>>>>> s28-20
     text = f"[study]\nrepetitions = 1\n[suite]\npreset = '{preset}'\nprogram = {program!r}\nisolated = 'both'\n"
     done = order("run", study_written(folder, text), folder=folder)
     assert done.returncode == 0, done.stderr
@@ -104,7 +108,7 @@ def test_google_benchmark_selects_names_with_any_character(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_go_shuffles_benchmarks_of_which_one_begins_as_another_does(tmp_path: Path) -> None:
+def test_go_selects_benchmarks_whose_names_begin_alike(tmp_path: Path) -> None:
     go = shutil.which("go")
     if go is None:
         pytest.skip("needs go (tests/lab/harness/needs.sh suites)")
