@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indi
 SCRIPT = "exec python3 -P -m tests.lab.guest.fleet"
 NAMES = ("n0", "n1")
 TIMEOUT_S = 3600
-OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60"
+OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
 WANTED = {"isolcpus=managed_irq,2-3", "nohz_full=2-3"}
 # Ansible's own, whatever it does on a host.
 ANSIBLES = ("/root/.ansible: was absent", "/root/.ansible/tmp: was absent")
@@ -56,6 +56,7 @@ def inventory(folder: Path, ports: dict[str, int]) -> Path:
     variables = {
         "ansible_host": "127.0.0.1",
         "ansible_user": "root",
+        "ansible_timeout": 60,
         "ansible_ssh_private_key_file": str(folder / "key"),
         "ansible_ssh_common_args": OPTIONS,
         "ansible_ssh_control_path_dir": str(folder / "c"),
@@ -124,7 +125,7 @@ def ran(machine: Machine, folder: Path) -> tuple[dict[str, Result], Fleet]:
         log = (out / "ansible.log").read_text() if (out / "ansible.log").exists() else ""
         assert controller.returncode == 0, log
         (folder / "own").mkdir(exist_ok=True)
-        given = json.dumps({"bin": f"{CHECKOUT}/.venv/bin", "report": str(folder / "own")})
+        given = json.dumps({"bin": "/srv/bin", "report": str(folder / "own")})
         playbook = [program("ansible-playbook"), "-i", str(hosts), "-e", given, "tests/lab/guest/own_playbook.yml"]
         with open(folder / "own.log", "w+") as log_file:
             own = subprocess.Popen(
