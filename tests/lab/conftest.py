@@ -15,31 +15,15 @@ from tests.lab.harness.machines import MACHINES
 # `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
 OTHER_KERNELS = ("isolated-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "own", "exact-6.12")
 LONG_CASES = frozenset(
-    {
-        "test_fleet",
-        "test_noise_remedies",
-        "test_own_kernel",
-        "test_package",
-        "test_screen_boots",
-        "test_services",
-        "test_step",
-    }
+    ("test_services", "test_screen_boots", "test_own_kernel", "test_step", "test_noise_remedies", "test_package")
+    + ("test_fleet",)
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
-    *(
-        "test_services",
-        "test_fleet",
-        "test_boot",
-        "test_exact",
-        "test_network",
-        "test_watch",
-        "test_host",
-        "test_noise_remedies",
-    ),
-    *("test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study", "test_own_kernel"),
-    *("test_systemd", "test_kmod", "test_main_job", "test_step", "test_thesis", "test_harness"),
+    *("test_services", "test_fleet", "test_boot", "test_exact", "test_network", "test_watch", "test_host"),
+    *("test_noise_remedies", "test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study"),
+    *("test_own_kernel", "test_systemd", "test_kmod", "test_main_job", "test_step", "test_thesis", "test_harness"),
 )
 
 

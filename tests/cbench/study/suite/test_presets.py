@@ -54,11 +54,7 @@ CATCH2_HEADS = {
 
 
 def ran(folder: Path, preset: str, program: list[str], tests: int) -> tuple[str, ...]:
-<<<<<<< HEAD
     """Run each of two orders as a suite of this preset; returns the names of its tests, which all have results."""
-=======
-    """Run each of two orders as a suite of this preset; the names of its tests."""
->>>>>>> s28-20
     text = f"[study]\nrepetitions = 1\n[suite]\npreset = '{preset}'\nprogram = {program!r}\nisolated = 'both'\n"
     done = order("run", study_written(folder, text), folder=folder)
     assert done.returncode == 0, done.stderr
