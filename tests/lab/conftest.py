@@ -15,8 +15,15 @@ from tests.lab.harness.machines import MACHINES
 # `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
 OTHER_KERNELS = ("isolated-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "own", "exact-6.12")
 LONG_CASES = frozenset(
-    ("test_services", "test_screen_boots", "test_own_kernel", "test_step", "test_noise_remedies", "test_package")
-    + ("test_fleet",)
+    (
+        "test_services",
+        "test_screen_boots",
+        "test_own_kernel",
+        "test_step",
+        "test_noise_remedies",
+        "test_package",
+        "test_fleet",
+    )
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
