@@ -80,7 +80,7 @@ def test_the_report_of_a_run_has_its_interruptions_with_causes_and_its_limits_co
     assert seen["interrupted"]["total_ns"] > 0
     assert seen["restored"] > 0
     assert f"not quiet: {seen['interrupted']['count']} interruptions, more than 0" in done["err"]
-    assert f"quiet: interrupted {seen['interrupted']['count']} times, " in done["err"]
+    assert f"quiet: interrupted {seen['interrupted']['count']:,} times, " in done["err"]
 
 
 @pytest.mark.long

@@ -1,0 +1,141 @@
+"""The front of `quiet run` with a helper that stays: what it sends, prints and ends with. The helper is a thread."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quiet.run.options import RunRequest
+from quiet.run.protocol import (
+    FROM_FRONT,
+    CommandDone,
+    HelperChannel,
+    Message,
+    Moved,
+    RunEnded,
+    RunFailure,
+    RunReady,
+    Start,
+    Waiting,
+)
+
+# a helper that stays is root's, which that of a test need not be
+FRONT = """
+import sys
+from quiet.run import protocol
+protocol.LINGER_SOCKET = sys.argv[1]
+protocol.HelperChannel.peer = lambda self: protocol.Peer(1, 0)
+sys.argv = ["quiet", *sys.argv[2:]]
+from quiet.cli.start import main
+main()
+"""
+READY = RunReady("bench", "2-3", False, 0, 31, ("a note",))
+
+
+def play(folder: Path, answer: Callable[[HelperChannel], None], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a front whose helper answers so."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{folder}/linger.{os.geteuid()}")
+    listening.listen()
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            answer(HelperChannel(connection, FROM_FRONT))
+
+    helper = threading.Thread(target=serve)
+    helper.start()
+    command = [sys.executable, "-c", FRONT, f"{folder}/linger.", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    helper.join()
+    listening.close()
+    return done
+
+
+def whole(received: list[Message | None], ended: RunEnded) -> Callable[[HelperChannel], None]:
+    """A helper that has the command run; what it received is in the list."""
+
+    def answer(channel: HelperChannel) -> None:
+        received.append(channel.receive(RunRequest))
+        channel.send(Waiting("waiting for PID 1"))
+        channel.send(READY)
+        received.append(channel.receive(Start))
+        channel.send(Moved())
+        received.append(channel.receive(CommandDone))
+        channel.send(ended)
+
+    return answer
+
+
+def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
+    received: list[Message | None] = []
+    ended = RunEnded(True, True, 0, (), ("interrupted once",))
+    done = play(tmp_path, whole(received, ended), "--linger", "5", "--", "sh", "-c", "echo out; exit 7")
+    assert (done.returncode, done.stdout) == (7, "out\n")
+    assert done.stderr.splitlines() == [
+        "quiet: waiting for PID 1",
+        "quiet: bench on CPUs 2-3: 0 changes, 31 left alone",
+        "quiet: a note",
+        "quiet: the profile stays applied for the next runs; it is restored when for 5 s there is none",
+        "quiet: interrupted once",
+    ]
+    request, _, usage = received
+    assert isinstance(request, RunRequest)
+    assert (request.linger_s, request.observe, request.trace) == (5.0, True, False)
+    assert isinstance(usage, CommandDone)
+    assert (usage.code, usage.cpu_ns > 0) == (7, True)
+
+
+@pytest.mark.parametrize(("complete", "code"), [(True, 0), (False, 4)])
+def test_an_incomplete_restore_is_the_exit_code(tmp_path: Path, complete: bool, code: int) -> None:
+    done = play(tmp_path, whole([], RunEnded(complete, False, 3, ())), "--quiet-report", "--", "true")
+    assert done.returncode == code
+
+
+def test_a_command_that_a_signal_ends_has_its_number(tmp_path: Path) -> None:
+    done = play(tmp_path, whole([], RunEnded(True, True, 0, ())), "--quiet-report", "--", "sh", "-c", "kill -9 $$")
+    assert done.returncode == 137
+
+
+def test_a_command_gets_fixed_addresses_where_the_profile_asks_for_them(tmp_path: Path) -> None:
+    def answer(channel: HelperChannel) -> None:
+        channel.receive(RunRequest)
+        channel.send(READY._replace(fixed=True))
+        channel.receive(Start)
+        channel.send(Moved())
+        channel.receive(CommandDone)
+        channel.send(RunEnded(True, True, 0, ()))
+
+    done = play(tmp_path, answer, "--quiet-report", "--", "cat", "/proc/self/personality")
+    if "personality(2) is forbidden here" in done.stderr:
+        pytest.skip("personality(2) is forbidden here")
+    assert done.stdout == "00040000\n"
+
+
+def test_a_refusal_is_one_line_and_runs_nothing(tmp_path: Path) -> None:
+    def refuse(channel: HelperChannel) -> None:
+        channel.receive(RunRequest)
+        channel.send(RunFailure("no; nothing was changed", 3))
+
+    done = play(tmp_path, refuse, "--", "touch", str(tmp_path / "ran"))
+    assert (done.returncode, done.stderr) == (3, "quiet: error: no; nothing was changed\n")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_helper_that_dies_after_the_command_began_is_incomplete(tmp_path: Path) -> None:
+    def die(channel: HelperChannel) -> None:
+        channel.receive(RunRequest)
+        channel.send(READY)
+        channel.receive(Start)
+        channel.send(Moved())
+
+    done = play(tmp_path, die, "--", "true")
+    assert done.returncode == 4
+    assert "quiet restore" in done.stderr
