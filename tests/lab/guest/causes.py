@@ -19,6 +19,15 @@ from tests.lab.guest.provoke import Loads
 CPU, HOUSEKEEPING = 3, "0-1"
 UNITS, PROGRAMS = Path("/usr/lib/systemd/system"), Path("/srv/causes")
 TRACING = Path("/sys/kernel/tracing")
+# An emulator translates the kernel's code again whenever it is rewritten: no more often than is needed.
+STAMPS = """
+import socket, time
+while True:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.setsockopt(socket.SOL_SOCKET, 29, 1)
+        time.sleep(0.2)
+    time.sleep(0.2)
+"""
 PINNED = "import time\nwhile True: time.sleep(0.05)"
 # A software event of the CPU (perf_event_open(2)): who reads or switches it from another CPU interrupts this one.
 EVENT = f"""
@@ -27,7 +36,7 @@ attr = struct.pack("IIQ", 1, 112, 9).ljust(112, b"\\0")
 fd = ctypes.CDLL(None).syscall(298, attr, -1, {CPU}, -1, 0)
 assert fd >= 0
 while True:
-    time.sleep(0.05)
+    time.sleep(0.1)
 """
 READS = EVENT + "    os.read(fd, 8)\n"
 SWITCHES = EVENT + "    fcntl.ioctl(fd, 0x2401); fcntl.ioctl(fd, 0x2400)\n"
@@ -38,12 +47,16 @@ os.makedirs(folder, exist_ok=True)
 while True:
     for size in ("64", "128"):
         with open(folder + "/per_cpu/cpu{CPU}/buffer_size_kb", "w") as file: file.write(size)
-        time.sleep(0.05)
+        time.sleep(0.1)
 """
 
 
 def pinned(loads: Loads) -> None:
     loads.loop(PINNED, {loads.cpu})
+
+
+def stamps(loads: Loads) -> None:
+    loads.loop(STAMPS)
 
 
 def daemon(name: str, code: str) -> Callable[[Loads], None]:
@@ -72,7 +85,7 @@ COMMON: Mapping[str, Callable[[Loads], None]] = {
     "irq": provoke.device,
     "tasks": pinned,
     "workqueue": provoke.works,
-    "static_keys.timestamps": provoke.timestamps,
+    "static_keys.timestamps": stamps,
     "watchdog.cpus": provoke.watchdogs,
     "thermald": daemon("thermald", READS),
     "rivals": daemon("tuned", SWITCHES),
