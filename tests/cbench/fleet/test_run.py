@@ -172,7 +172,7 @@ def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pyt
         state.existing(tmp_path)
     assert "no fleet here" in error_line(fleet(tmp_path, "status", "-i", "hosts.json", "s.toml", "-o", "out", code=2))
     study(tmp_path, more="wrong = 1\n")
-    with pytest.raises(UsageError, match=r"s\.toml:14: fleet.wrong: unknown"):
+    with pytest.raises(UsageError, match=r"s\.toml:12: fleet.wrong: unknown"):
         run.plan(None, file)
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
     with pytest.raises(UsageError, match="must be `cbench run"):
