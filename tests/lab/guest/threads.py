@@ -16,12 +16,18 @@ from tests.lab.guest.drive import cpus_of, forked
 from tests.lab.guest.observe import INSTANCE, busy_loops, is_kernel_thread
 
 FORK = re.compile(r"sched_process_fork: .* pid=(\d+) child_comm=.* child_pid=(\d+)$")
+EXEC = re.compile(r"sched_process_exec: filename=(\S+) pid=(\d+) ")
+EXIT = re.compile(r"sched_process_exit: .* pid=(\d+) ")
 SWITCH = re.compile(r"\[(\d+)\] \S+ +(\d+\.\d+): sched_switch: .* prev_pid=(\d+) .* next_comm=(.*) next_pid=(\d+) ")
 
 
-def judge(trace: str, root: int, cpus: list[int]) -> dict[str, object]:
-    """Seconds of the command's tasks on each of these CPUs, and of all others that are no kernel threads."""
+def judge(trace: str, root: int, program: str, cpus: list[int]) -> dict[str, object]:
+    """Seconds of the command's tasks on each of these CPUs, and of all others that are no kernel threads.
+
+    Counted from the program's exec to its exit: before and after, the CPUs are not isolated.
+    """
     own = {root}
+    first = 0  # the process that executes the program, while it runs
     since: dict[int, float] = {}
     names: dict[int, str] = {}
     used: dict[int, float] = dict.fromkeys(cpus, 0.0)
@@ -29,14 +35,18 @@ def judge(trace: str, root: int, cpus: list[int]) -> dict[str, object]:
     for line in trace.splitlines():
         if (fork := FORK.search(line)) and int(fork[1]) in own:
             own.add(int(fork[2]))
+        if not first and (begun := EXEC.search(line)) and int(begun[2]) in own and begun[1].endswith(f"/{program}"):
+            first = int(begun[2])
+        if first and (ended := EXIT.search(line)) and int(ended[1]) == first:
+            break
         if not (switch := SWITCH.search(line)) or int(switch[1]) not in used:
             continue
         cpu, now, previous = int(switch[1]), float(switch[2]), int(switch[3])
         names[int(switch[5])] = switch[4]
-        if previous and cpu in since:
+        if first and previous and cpu in since:
             if previous in own:
                 used[cpu] += now - since[cpu]
-            elif not is_kernel_thread(previous):
+            elif not is_kernel_thread(previous) and not names.get(previous, "").startswith("kworker/"):  # some are gone
                 foreign[f"{names.get(previous, '?')} ({previous}) on CPU {cpu}"] += now - since[cpu]
         since[cpu] = now
     return {"used": used, "foreign": foreign}
@@ -48,7 +58,7 @@ def main() -> int:
     INSTANCE.mkdir()
     try:
         (INSTANCE / "buffer_size_kb").write_text("16384\n")
-        for event in ("sched_switch", "sched_process_fork"):
+        for event in ("sched_switch", "sched_process_fork", "sched_process_exec", "sched_process_exit"):
             (INSTANCE / f"events/sched/{event}/enable").write_text("1\n")
         with busy_loops(os.cpu_count() or 1) as loops, open(out / f"{name}.txt", "wb") as file:
             for pid in loops:  # they would run on an idle CPU at once, and leave the others to quiet itself
@@ -62,7 +72,7 @@ def main() -> int:
         trace = (INSTANCE / "trace").read_text(errors="replace")
     finally:
         INSTANCE.rmdir()
-    found = judge(trace, root, cpus_of(cpus)) | {"code": code}
+    found = judge(trace, root, command[0].rpartition("/")[2], cpus_of(cpus)) | {"code": code}
     (out / f"{name}.json").write_text(json.dumps(found, indent=1))
     return 0
 
