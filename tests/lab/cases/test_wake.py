@@ -1,8 +1,7 @@
 """Wake-up latency on a real kernel: beside cyclictest, with its parts from the trace, and a planted cause found.
 
 An emulated CPU takes hundreds of microseconds for a wake-up and milliseconds now and then, so what is planted is far
-longer than on hardware, and the two programs are compared with each other in one guest, in turn. test_wake_exact.py
-plants 300 us, where time is counted in instructions.
+longer than on hardware, and the two programs are compared with each other in one guest, in turn.
 """
 
 from __future__ import annotations
