@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cbench.console import tell
 from cbench.results import to_json
 from quiet import QuietError, Refused, UsageError, save
 
@@ -18,6 +19,7 @@ VERSION = 1
 NEW, UNREACHABLE, RELEASED = "new", "unreachable", "released"
 NONE, ASKED, ALLOCATED, GIVEN_BACK = "", "asked", "allocated", "released"
 PATIENCE_S = 10.0
+LOCKS = ("lock", "ansible.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +91,29 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Be the only controller of this folder; the lock's descriptor, which Ansible inherits: it may outlive us."""
-    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Be the only controller of this folder. The descriptor is for Ansible to inherit: it may outlive this process.
+
+    Raises Refused while another controller works; what a killed one left running is waited for.
+    """
+    own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:
         limit = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > limit:
-                    raise Refused(f"{folder}: another cbench fleet (or the Ansible that it left) works here") from None
-                time.sleep(0.1)
-        yield fd
+        while not _taken(own):
+            if time.monotonic() > limit:
+                raise Refused(f"{folder}: another cbench fleet works here")
+            time.sleep(0.1)
+        if not _taken(left):
+            tell(f"{folder}: waiting for the Ansible that a killed cbench fleet left")
+            fcntl.flock(left, fcntl.LOCK_EX)
+        yield left
     finally:
-        os.close(fd)
+        os.close(own)
+        os.close(left)
+
+
+def _taken(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

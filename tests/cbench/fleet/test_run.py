@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -243,6 +244,20 @@ def test_a_store_that_had_all_its_trials_before_it_finished_is_fetched_again(tmp
     assert each._due("n", node, growing=True)
     assert not each._due("n", replace(node, complete=True), growing=True)
     assert not each._due("n", replace(node, state=RUNNING), growing=True)
+
+
+def test_the_ansible_that_a_killed_controller_left_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["flock", str(tmp_path / state.LOCKS[1]), "sh", "-c", "echo; read -r _"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as left:
+        assert left.stdin
+        assert left.stdout
+        assert left.stdout.readline() == b"\n"
+        threading.Timer(0.2, left.stdin.close).start()
+        with state.alone(tmp_path):
+            assert left.wait(60) == 1  # it had come to the end of its input
+    assert "waiting for the Ansible that a killed cbench fleet left" in capsys.readouterr().err
 
 
 @pytest.mark.slow
