@@ -84,8 +84,10 @@ def compiled(folder: Path, head: str, source: str, *libraries: str) -> str:
 
 
 @pytest.mark.slow
-def test_pytest_runs_ids_with_any_character_in_the_given_order(tmp_path: Path) -> None:
+def test_pytest_runs_ids_with_any_character_in_the_given_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pytest_benchmark")
+    for name in [each for each in os.environ if each.startswith("PYTEST_XDIST")]:  # pytest-benchmark would not measure
+        monkeypatch.delenv(name)
     (tmp_path / "test_a.py").write_text(PYTEST)
     names = ran(tmp_path, "pytest-benchmark", [sys.executable, "-m", "pytest"], 18)
     assert {"test_a.py::TestC::test_odd[x::y]", "test_a.py::TestC::test_odd[[z]]", "test_a.py::test_plain"} <= {*names}
