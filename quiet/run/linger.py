@@ -51,7 +51,7 @@ class Lingering:
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
     def profile(self, name: str) -> Profile | None:
-        """The profile as it was read, where it is bundled: nobody but root can change that, so it is not read again."""
+        """The profile as it was read, where it is bundled: only root can change that, so it is not read again."""
         return self._profile if name == self._profile.source and "/" not in name else None
 
     def listen(self, host: Host) -> bool:

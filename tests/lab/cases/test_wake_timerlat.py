@@ -1,6 +1,6 @@
 """Wake-up latency beside the kernel's own tracer: `rtla timerlat` and `quiet noise --wake` in one guest, in turn.
 
-Skipped where nobody has built the lab's own kernel: Debian's have no timerlat tracer. timerlat's thread ends in the
+Skipped unless the lab's own kernel is built: Debian's have no timerlat tracer. timerlat's thread ends in the
 kernel, quiet's in user space.
 """
 
