@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from cbench.results import JsonValue
 from quiet import QuietError, UsageError
@@ -146,9 +147,14 @@ def look(
 
 def _run(words: Sequence[str], lock: int, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     known = {**environment(), **(more or {})}
-    return subprocess.run(
-        words, env=known, stdin=subprocess.DEVNULL, capture_output=True, text=True, pass_fds=[lock], check=False
-    )
+    # Files, not pipes: Ansible may outlive this process, and without a reader of its messages it would never end.
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        done = subprocess.run(
+            words, env=known, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=[lock], check=False
+        )
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(done.args, done.returncode, out.read(), err.read())
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:
