@@ -14,7 +14,7 @@ struct Node {
 	char data[120];
 };
 
-static const size_t NODES = 1 << 16, WALKED = 1 << 13;
+static const size_t NODES = 1 << 16; /* 8 MiB: more than a core's own caches hold */
 static Node *free_nodes;
 
 static Node *take()
@@ -52,19 +52,19 @@ static void scatter(benchmark::State &state)
 		give(take());
 }
 
-/* Takes nodes, walks over them again and again, and returns them as they were. */
+/* Takes the nodes, walks over them again and again, and returns them as they were. */
 static void walk(benchmark::State &state)
 {
-	std::vector<Node *> nodes(WALKED);
+	std::vector<Node *> nodes(NODES);
 
 	for (auto &node : nodes)
 		node = take();
-	for (size_t i = 0; i < WALKED; i++)
-		nodes[i]->next = i + 1 < WALKED ? nodes[i + 1] : nullptr;
+	for (size_t i = 0; i < NODES; i++)
+		nodes[i]->next = i + 1 < NODES ? nodes[i + 1] : nullptr;
 	for (auto _ : state)
 		for (Node *node = nodes[0]; node; node = node->next)
 			benchmark::DoNotOptimize(node->data[0]);
-	for (size_t i = WALKED; i-- > 0;)
+	for (size_t i = NODES; i-- > 0;)
 		give(nodes[i]);
 }
 
