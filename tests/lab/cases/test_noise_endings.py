@@ -21,7 +21,7 @@ step() { echo "=== $1"; }
 left() { echo "exit $1"; echo "instances" $(ls $T/instances); }
 ended_by() {
     # a shell has its jobs in the background ignore SIGINT, and what is ignored stays so
-    env --default-signal=INT quiet noise --cpus 3 --duration 100 --threshold 5us & pid=$!
+    env --default-signal=INT quiet noise --cpus 3 --duration 100 --threshold 1ms & pid=$!
     until ls $T/instances | grep -q senders; do sleep 0.2; done
     sleep 1
     kill -$1 $pid
@@ -29,7 +29,7 @@ ended_by() {
     left $?
 }
 for signal in INT TERM HUP KILL; do step $signal; ended_by $signal; done
-step next; quiet noise --cpus 3 --duration 0.5 --threshold 5us; left $?
+step next; quiet noise --cpus 3 --duration 0.5 --threshold 1ms; left $?
 step full; python - <<'END'
 from quiet.host.host import Host
 from quiet.noise import budgets, measure, report, table, tracefs
@@ -41,8 +41,8 @@ left $?
 step offline; echo 0 > /sys/devices/system/cpu/cpu2/online; quiet noise --cpus 2-3 --duration 1; left $?
 step absent; quiet noise --cpus 7; left $?
 step everything; quiet noise --duration 1 --cpus 0-1,3; left $?
-step untraced; umount $T; umount -l /sys/kernel/debug; quiet noise --cpus 3 --duration 1 --threshold 5us; echo "exit $?"
-step nobody; setpriv --reuid 65534 --clear-groups quiet noise --cpus 3 --duration 1 --threshold 5us; echo "exit $?"
+step untraced; umount $T; umount -l /sys/kernel/debug; quiet noise --cpus 3 --duration 1 --threshold 1ms; echo "exit $?"
+step nobody; setpriv --reuid 65534 --clear-groups quiet noise --cpus 3 --duration 1 --threshold 1ms; echo "exit $?"
 """
 
 
