@@ -59,7 +59,7 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
 def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_path: Path) -> None:
     """With all that it has started, in whatever session; what an earlier, stored trial has left running is kept."""
     tests = {"server": "echo $$ >>servers; sleep 300 >/dev/null 2>&1 & echo $! >>servers; echo 1", **LONG}
-    process, found = running_trial(tmp_path, study(tests, "repetitions = 1\ntimeout = 0.5"))
+    process, found = running_trial(tmp_path, study(tests, "repetitions = 1\ntimeout = 3"))
     server = int((tmp_path / "servers").read_text().split()[-1])
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -71,7 +71,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_
     )
     assert not any(map(alive, pids(tmp_path, 4)))
     assert alive(server)
-    assert [row[3] for row in rows(tmp_path / "s.db")].count("not done in time (0.5 s)") == 2
+    assert [row[3] for row in rows(tmp_path / "s.db")].count("not done in time (3 s)") == 2
     for each in (tmp_path / "servers").read_text().split():
         if alive(int(each)):
             psutil.Process(int(each)).kill()
