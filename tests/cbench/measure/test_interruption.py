@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from tests.cbench.running import CBENCH
+from tests.cbench.running import CBENCH, alive, comes
 
 LONG = [*CBENCH, "run", "hash", "--trials", "1000000", "--json"]
 
@@ -29,12 +29,7 @@ def start() -> tuple[subprocess.Popen[str], psutil.Process]:
 
 
 def gone(process: psutil.Process) -> bool:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.05)
-    return False
+    return comes(lambda: not alive(process.pid))
 
 
 @pytest.mark.slow

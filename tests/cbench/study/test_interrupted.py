@@ -14,13 +14,10 @@ import psutil
 import pytest
 
 from cbench.study import lock
+from tests.cbench.running import alive
 from tests.cbench.study.running import ROOT, Command, order, rows, started, study, written
 
 LONG = {"quick": "echo 1", "long": "echo $$ >>pids; setsid sh -c 'echo $$ >>pids; exec sleep 300' & sleep 300; echo 2"}
-
-
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def running_trial(folder: Path, text: str) -> tuple[Command, list[int]]:

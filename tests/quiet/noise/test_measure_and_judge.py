@@ -235,7 +235,10 @@ def started(cpu: int, *, ignoring: bool = False, duration: str = "600") -> tuple
 def gone(process: psutil.Process) -> bool:
     limit = time.monotonic() + 30
     while time.monotonic() < limit:
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+        try:
+            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:  # it has gone between the two looks
             return True
         time.sleep(0.02)
     return False

@@ -21,6 +21,7 @@ from cbench.study.resets.processes import ProcessesReset
 from cbench.study.resets.reset import SYSTEMD_RUNNING, CommandReset, NoReset, Reset, ResetContext, ResetError
 from cbench.study.resets.service import ServiceReset
 from quiet.host.reader import Reader
+from tests.cbench.running import alive
 from tests.cbench.study.running import order, rows, study, written
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -46,10 +47,6 @@ def refused(wanted: Reset, folder: Path, environment: dict[str, str] | None = No
         done(wanted, folder, environment=environment)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_none_does_nothing(tmp_path: Path) -> None:
