@@ -27,7 +27,7 @@ def running_trial(folder: Path, text: str) -> tuple[Command, list[int]]:
 
 
 def pids(folder: Path, count: int) -> list[int]:
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while time.monotonic() < limit:
         found = (folder / "pids").read_text().split() if (folder / "pids").exists() else []
         if len(found) >= count:
@@ -43,7 +43,7 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
     text = study(LONG, "repetitions = 1\nteardown = 'echo down >>steps'")
     process, found = running_trial(tmp_path, text)
     process.send_signal(number)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=300)[1]
     assert process.returncode == code
     assert "what has ended is kept; resume with: cbench order resume " in said
     assert len(said.splitlines()) == 1
@@ -86,7 +86,7 @@ def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     assert "1 of 4 trials, 0 of 2 runs" in status.stdout
     assert "running: " in status.stdout
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     status = order("status", "s.db", folder=tmp_path)
     assert "not running: " in status.stdout
     assert "resume with: cbench order resume s.db" in status.stdout

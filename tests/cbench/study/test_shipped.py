@@ -211,13 +211,13 @@ def interrupted(file: Path, data: Path, environment: dict[str, str], trials: int
     """What a study says that gets a Ctrl-C after so many trials."""
     command = [*CBENCH, "order", "run", str(file), "-o", str(data)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while ended(data) < trials:
         assert time.monotonic() < limit
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=30)[1]
+    said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     return said
 
