@@ -80,7 +80,9 @@ def test_a_full_disk_keeps_the_earlier_trials_and_says_how_many(tmp_path: Path) 
     path = tmp_path / "run.db"
     shell = 'ulimit -f 4000; exec "$@"'
     command = [*CBENCH, "run", "hash", *QUICK, "--trials", "100000", "-o", str(path)]
-    done = subprocess.run(["bash", "-c", shell, "-", *command], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        ["bash", "-c", shell, "-", *command], capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode in (1, 2)
     line = error_line(done)
     with Store.open(path) as store:
