@@ -74,11 +74,11 @@ def test_a_folder_that_its_measurement_is_just_removing_is_passed_over(
     (cache / "ends").mkdir(parents=True)
     hold = _workspace._hold
 
-    def meanwhile(folder: Path) -> int | None:
+    def ending(folder: Path) -> int | None:
         shutil.rmtree(cache / "ends", ignore_errors=True)
         return hold(folder)
 
-    monkeypatch.setattr(_workspace, "_hold", meanwhile)
+    monkeypatch.setattr(_workspace, "_hold", ending)
     with workspace(None, resumed=False) as folder:
         assert folders(cache) == [folder]
 

@@ -55,8 +55,9 @@ def test_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
 
 
 def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
-    """What comes without it comes with it too, and no more than that: it looks each second, and a look that interrupts
-    one of them would add at least SECONDS to each round, of which chance adds a few to some."""
+    """What comes without it comes with it too, and no more than that. It looks each second: a look that interrupts one
+    of them would add at least SECONDS to each round, and chance adds a few to some.
+    """
     rounds = report(machine)["rounds"]
     without, with_monitor = ([total(each[name]) for each in rounds] for name in ("without", "with"))
     print(f"interrupts in {SECONDS} s: without the monitor {without}, with it {with_monitor}: {rounds[-1]['with']}")
