@@ -130,7 +130,7 @@ def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: s
 @pytest.mark.slow
 def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(tmp_path: Path) -> None:
     with load(tmp_path) as path:
-        command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=20"
+        command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=60"
         done = execute(command, str(tmp_path), dict(os.environ), 60, [Counting("task-clock")])
         made: dict[str, Any] = json.loads(done.output)
         assert made["load_s"] > 0.05
