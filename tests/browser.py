@@ -24,7 +24,7 @@ OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe"),
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def program() -> str | None:

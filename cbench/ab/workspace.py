@@ -88,7 +88,10 @@ def _remove_stale(base: Path, mine: Path) -> None:
     for folder in base.iterdir():
         if folder == mine or not folder.is_dir():
             continue
-        held = _hold(folder)
+        try:
+            held = _hold(folder)
+        except FileNotFoundError:  # its measurement has ended and removed it just now
+            continue
         if held is None:
             continue
         owner = folder / OWNER

@@ -15,13 +15,13 @@ from cbench.results import to_json
 from cbench.run import run
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
-PATIENCE_S = 60  # for something to happen that happens at once on an idle machine
+PATIENCE_S = 300  # for something to happen that happens at once on an idle machine
 
 
 def cbench(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **(env or {})}
     return subprocess.run(
-        [*CBENCH, *arguments], capture_output=True, text=True, env=environment, timeout=60, check=False
+        [*CBENCH, *arguments], capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False
     )
 
 

@@ -129,11 +129,14 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
     # Each third run is slow: it is always at the same position of its block, whatever came before the first block.
     script.write_text(f"#!/bin/sh\nprintf x >> {count}\n[ $(($(wc -c < {count}) % 3)) = 0 ] && sleep 0.4\nexit 0\n")
     script.chmod(0o755)
-    done = cbench("ab", "--json", "--blocks", "12", "--", str(script), str(script))
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    assert content["position"]["matters"] is True
-    assert content["position"]["ratio"] > 2
+    for seed in (1, 2):  # by chance equal arms are found to differ once in some hundred times
+        done = cbench("ab", "--json", "--blocks", "12", "--seed", str(seed), "--", str(script), str(script))
+        content = json.loads(done.stdout)
+        assert content["position"]["matters"] is True
+        assert content["position"]["ratio"] > 2
+        if done.returncode == 0:
+            return
+    raise AssertionError(done.stdout)
 
 
 @pytest.mark.slow
@@ -293,8 +296,8 @@ def test_another_program_under_the_same_name_is_not_resumed(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    assert cbench("ab", "--blocks", "8", "-o", str(path), "--", "true", "sleep 0.03").returncode in (0, 1)
-    done = cbench("compare", f"{path}:true", f"{path}:sleep 0.03", "--json")
+    assert cbench("ab", "--blocks", "8", "-o", str(path), "--", "true", "sleep 0.2").returncode in (0, 1)
+    done = cbench("compare", f"{path}:true", f"{path}:sleep 0.2", "--json")
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["comparisons"][0]["outcome"] == "higher"
     done = cbench("export", str(path), "--format", "csv")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from cbench.ab import workspace as _workspace
 from cbench.ab.workspace import workspace
 from quiet import QuietError, Refused
 
@@ -64,6 +66,21 @@ def test_the_folder_of_a_running_measurement_stays(cache: Path) -> None:
         with workspace(None, resumed=False) as second:
             assert set(folders(cache)) == {first, second}
         assert folders(cache) == [first]
+
+
+def test_a_folder_that_its_measurement_is_just_removing_is_passed_over(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cache / "ends").mkdir(parents=True)
+    hold = _workspace._hold
+
+    def ending(folder: Path) -> int | None:
+        shutil.rmtree(cache / "ends", ignore_errors=True)
+        return hold(folder)
+
+    monkeypatch.setattr(_workspace, "_hold", ending)
+    with workspace(None, resumed=False) as folder:
+        assert folders(cache) == [folder]
 
 
 def test_one_store_has_one_measurement_at_a_time(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_the_headline_is_the_median_with_its_interval_by_ranks() -> None:
 
 
 def test_slower_than_the_first_command_by_so_much_with_an_interval() -> None:
-    result = commands_result(measured(make(["true"], ["sleep 0.02"], trials=8, **FAST)))
+    result = commands_result(measured(make(["true"], ["sleep 0.2"], trials=8, **FAST)))
     first, second = result.results
     assert first.ratio is None
     assert second.ratio is not None

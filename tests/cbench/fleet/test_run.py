@@ -254,7 +254,7 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
         assert left.stdin
         assert left.stdout
         assert left.stdout.readline() == b"\n"
-        threading.Timer(0.2, left.stdin.close).start()
+        threading.Timer(1, left.stdin.close).start()
         with state.alone(tmp_path):
             assert left.wait(60) == 1  # it had come to the end of its input
     assert "waiting for the Ansible that a killed cbench fleet left" in capsys.readouterr().err

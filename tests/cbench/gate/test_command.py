@@ -121,7 +121,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             "no-such-program: no such program; for a shell's own words and operators set shell = true",
         ),
         ("old = 'false'\nnew = 'true'\n", "old: ended with 1 (ignore_failure = true measures it all the same)"),
-        ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 0.1\n", "sleep: not done after 0.1 s; ended it (raise timeout_s)"),
+        ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n", "sleep: not done after 1 s; ended it (raise timeout_s)"),
         ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
         (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
         ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old, warm-up: wrote no results"),

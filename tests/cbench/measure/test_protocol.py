@@ -126,9 +126,9 @@ def test_a_message_without_all_of_its_values_is_none() -> None:
 def test_code_that_writes_to_or_closes_the_pipes_is_one_line(body: str, why: str, tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(f"{HEAD}uint64_t run(uint64_t n) {{ {body} return n; }}\n")
-    begun = time.monotonic()
-    done = cbench("run", f"{source}:run", "--quick", "--trials", "3", "--warmup", "0", "--no-trace", "--timeout", "1")
-    assert time.monotonic() - begun < 30
+    begun, limit = time.monotonic(), "1" if "1 s" in why else "100"  # Python's start counts too
+    done = cbench("run", f"{source}:run", "--quick", "--trials", "3", "--warmup", "0", "--no-trace", "--timeout", limit)
+    assert time.monotonic() - begun < 60
     assert done.returncode == 2
     assert why in error_line(done)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from math import inf
 
 import pytest
 
@@ -57,10 +58,11 @@ def test_the_numbers_of_a_result_fit_together() -> None:
 
 @pytest.mark.slow
 def test_twice_the_rounds_take_about_twice_the_time() -> None:
-    short, long = (
-        min(measured("hash", trials=100, params=[f"n={n}"])["results"][0]["trials"]) for n in (5_000, 10_000)
-    )
-    assert 1.7 < long / short < 2.3
+    lowest = {5_000: inf, 10_000: inf}
+    for n in [*lowest] * 4:  # in turn: another program or another frequency may change the core's speed for a while
+        found = measured("hash", trials=100, params=[f"n={n}"])["results"][0]["trials"]
+        lowest[n] = min(lowest[n], *found)
+    assert 1.7 < lowest[10_000] / lowest[5_000] < 2.3
 
 
 @pytest.mark.slow

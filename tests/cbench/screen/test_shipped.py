@@ -143,9 +143,14 @@ def test_the_technical_notes_experiment_runs_here(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_planted_experiment_shows_what_was_planted_and_nothing_else(tmp_path: Path) -> None:
     # twice as often as in the file, so that one false alarm in a thousand runs is enough to find the effects
-    done = screen("run", str(shortened("planted", tmp_path, 40)), "-o", "p.db", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    said = screen("analyze", "p.db", "--alpha", "0.001", "--json", folder=tmp_path)
-    found = json.loads(said.stdout)["responses"]["duration"]
-    assert {name for name, each in found["effects"].items() if each["significant"]} == {"work", "step"}
-    assert [each["factors"] for each in found["interactions"] if each["significant"]] == [["work", "step"]]
+    file = str(shortened("planted", tmp_path, 40))
+    for data in ("p.db", "q.db"):  # two false alarms, one after the other, are one in a million
+        done = screen("run", file, "-o", data, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        said = screen("analyze", data, "--alpha", "0.001", "--json", folder=tmp_path)
+        found = json.loads(said.stdout)["responses"]["duration"]
+        effects = {name for name, each in found["effects"].items() if each["significant"]}
+        interactions = [each["factors"] for each in found["interactions"] if each["significant"]]
+        if (effects, interactions) == ({"work", "step"}, [["work", "step"]]):
+            return
+    raise AssertionError((effects, interactions))

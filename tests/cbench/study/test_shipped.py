@@ -29,6 +29,8 @@ FILES = sorted(STUDIES.glob("*/study.toml"))
 NAMES = [file.parent.name for file in FILES]
 SHIPPED = ["cbench-workloads", "file-system", "google-benchmark-suite", "memcached", "memcached-local", "numpy-kernels"]
 SHIPPED += ["planted", "pytest-suite"]
+SEED_ALONE = ("--host", "")
+"""The order is not another one on a host of another name, where a pair of tests may be too seldom in it to be found."""
 each_study = pytest.mark.parametrize("file", FILES, ids=NAMES)
 
 
@@ -92,7 +94,7 @@ def finished(tmp_path: Path, name: str, repetitions: int, **more: str) -> dict[s
     """The analysis of a study that was run to its end without a failure."""
     file = copied(tmp_path, name, repetitions)
     data = tmp_path / "study.db"
-    done = order("run", str(file), "-o", str(data), env=surroundings(tmp_path, **more))
+    done = order("run", str(file), "-o", str(data), *SEED_ALONE, env=surroundings(tmp_path, **more))
     assert done.returncode == 0, done.stderr
     status = json.loads(cbench("order", "status", str(data), "--json").stdout)
     assert status["finished"]
@@ -159,8 +161,7 @@ def test_hits_depend_on_who_has_filled_the_cache_and_no_server_is_left(tmp_path:
     file = copied(tmp_path, "memcached-local", 4)
     file.write_text(file.read_text().replace("127.0.0.1:21211", address))
     data = tmp_path / "study.db"
-    # An order of the seed's, not of this host's: with four repetitions some have no `set` right before `get-hits`.
-    done = order("run", str(file), "-o", str(data), "--host", "", env=surroundings(tmp_path))
+    done = order("run", str(file), "-o", str(data), *SEED_ALONE, env=surroundings(tmp_path))
     assert (done.returncode, done.stderr.count("failed")) == (0, 0), done.stderr
     made = json.loads(cbench("order", "analyze", str(data), "--json").stdout)
     hits = {each["label"]: each["median"] for each in made["tests"]["get-hits:hits"]["predecessor"]["groups"]}
@@ -210,13 +211,13 @@ def interrupted(file: Path, data: Path, environment: dict[str, str], trials: int
     """What a study says that gets a Ctrl-C after so many trials."""
     command = [*CBENCH, "order", "run", str(file), "-o", str(data)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while ended(data) < trials:
         assert time.monotonic() < limit
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=30)[1]
+    said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     return said
 
@@ -296,16 +297,19 @@ def test_the_pytest_suite_names_the_test_that_fills_the_cache(tmp_path: Path) ->
 
 
 def check_carry_over(file: Path, test: str, after: str) -> None:
-    """The shipped study finds the pair, and the same one with isolated tests alone does not."""
-    data = file.with_name("study.db")
-    done = order("run", str(file), "-o", str(data), env={})
-    assert done.returncode == 0, done.stderr
-    found = json.loads(order("analyze", str(data), "--json", env={}).stdout)
-    assert (test, after) in {(each["test"], each["after"]) for each in found["suite"]["earlier"] if each["significant"]}
+    """The shipped study finds the pair, and the same one with isolated tests alone does not. By chance it is found once
+    in some hundred studies of isolated tests: twice in a row counts.
+    """
+    assert (test, after) in earlier(file) or (test, after) in earlier(file)
     file.write_text(file.read_text().replace('isolated = "both"', "isolated = true"))
-    data.unlink()
-    done = order("run", str(file), "-o", str(data), env={})
+    assert (test, after) not in earlier(file) or (test, after) not in earlier(file)
+
+
+def earlier(file: Path) -> set[tuple[str, str]]:
+    """The pairs that a new run of this study finds: a test, and what changes it by having run earlier."""
+    data = file.with_name("study.db")
+    data.unlink(missing_ok=True)
+    done = order("run", str(file), "-o", str(data), *SEED_ALONE, env={})
     assert done.returncode == 0, done.stderr
     found = json.loads(order("analyze", str(data), "--json", env={}).stdout)
-    pairs = {(each["test"], each["after"]) for each in found["suite"]["earlier"] if each["significant"]}
-    assert (test, after) not in pairs
+    return {(each["test"], each["after"]) for each in found["suite"]["earlier"] if each["significant"]}

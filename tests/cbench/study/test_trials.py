@@ -60,7 +60,7 @@ def test_a_command_has_no_input_its_own_folder_and_the_studys_environment(tmp_pa
 FAILURES = [
     ("exit 4", "ended with 4"),
     ("kill -SEGV $$", "ended with 139"),
-    ("sleep 60", "not done in time (0.3 s)"),
+    ("sleep 60", "not done in time (2 s)"),
     ("echo none", "no number in its output"),
 ]
 
@@ -68,7 +68,7 @@ FAILURES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("line", "why"), FAILURES, ids=[why for _, why in FAILURES])
 def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path: Path) -> None:
-    made = one(f"echo 17 >&2; {line}", tmp_path, timeout_s=0.3)
+    made = one(f"echo 17 >&2; {line}", tmp_path, timeout_s=2 if "sleep" in line else 60)
     assert (made.failure, made.values) == (why, {})
     assert made.errors == b"17\n"
 
@@ -196,11 +196,13 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     parsed = parse(WORKLOADS.replace("5000", "20000").replace("f.c:twice", "hash"), "s.toml", "/")
     counter = choose("auto")
     measured = Workloads(parsed, counter.name, tmp_path, lambda _: None)
-    ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
     options = whole.RunOptions(workloads=["hash"], trials=1, warmup="0", params=["n=20000"], trace=False)
-    theirs = [whole.measure(options).results[0] for _ in range(6)]
+    ours, theirs = [], []
+    for _ in range(6):  # in turn: another program may slow the core down for some seconds
+        ours.append(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0])
+        theirs.append(whole.measure(options).results[0])
     assert {each.params["n"] for each in theirs} == {20_000}
-    assert ours == pytest.approx(min(each.trials[0] for each in theirs), rel=0.5)
+    assert min(ours) == pytest.approx(min(each.trials[0] for each in theirs), rel=0.5)
 
 
 def test_a_trial_that_cannot_have_the_studys_counter_fails_and_says_so(tmp_path: Path) -> None:

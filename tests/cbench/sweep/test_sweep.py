@@ -245,10 +245,10 @@ def test_wrong_options_are_one_line_before_anything_is_measured(arguments: list[
 def test_a_size_that_fails_is_kept_with_its_reason_and_the_others_are_measured() -> None:
     """No trial of so many accesses ends within the time that is allowed for one."""
     done = cbench(
-        *("sweep", "memory", "--sizes", "4K", "--accesses", "100,4e10", "--trials", "3", "--timeout", "3", "--json")
+        *("sweep", "memory", "--sizes", "4K", "--accesses", "100,4e10", "--trials", "3", "--timeout", "8", "--json")
     )
     if done.returncode == 2:  # timing two cells fails at once: one line
-        assert "no trial ended within 3 s" in error_line(done)
+        assert "no trial ended within 8 s" in error_line(done)
         return
     cells = json.loads(done.stdout)["cells"]
     assert done.returncode == 1
@@ -269,7 +269,7 @@ def test_ctrl_c_keeps_nothing_and_says_so(tmp_path: Path) -> None:
     time.sleep(0.5)
     command.send_signal(signal.SIGINT)
     try:
-        out, err = command.communicate(timeout=20)
+        out, err = command.communicate(timeout=120)
     finally:
         command.kill()
     assert command.returncode == 130

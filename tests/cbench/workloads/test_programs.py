@@ -68,11 +68,14 @@ def state(pid: int) -> str:
 def test_a_workload_does_its_work_and_says_how_long_it_took(
     which: str, arguments: list[str], said: dict[str, int]
 ) -> None:
-    made = program(which, arguments)
-    clocks = [made.pop(name) for name in programs.CLOCKS]
-    assert made.pop("ticks") > 0
-    assert made == said
-    assert clocks[1:] == pytest.approx([clocks[0]] * 3, rel=0.01, abs=1e-4)
+    for _ in range(10):  # another program may run between the reading of two clocks, but hardly each time
+        made = program(which, arguments)
+        clocks = [made.pop(name) for name in programs.CLOCKS]
+        assert made.pop("ticks") > 0
+        assert made == said
+        if clocks[1:] == pytest.approx([clocks[0]] * 3, rel=0.01, abs=1e-4):
+            return
+    raise AssertionError(clocks)
 
 
 def test_the_etalon_ends_when_its_time_is_over() -> None:
@@ -127,7 +130,7 @@ def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: s
 @pytest.mark.slow
 def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(tmp_path: Path) -> None:
     with load(tmp_path) as path:
-        command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=20"
+        command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=60"
         done = execute(command, str(tmp_path), dict(os.environ), 60, [Counting("task-clock")])
         made: dict[str, Any] = json.loads(done.output)
         assert made["load_s"] > 0.05
@@ -136,8 +139,7 @@ def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(
         dd = loads(path)[-1]
         assert Path(f"/proc/{dd}/comm").read_text() == "dd\n"
         assert os.sched_getaffinity(dd) == {made["cpu"]}
-        time.sleep(0.05)
-        assert state(dd) == "T"
+        wait_for(lambda: state(dd) == "T")  # a busy CPU has it stop when it is its turn
     assert not Path(path).exists()
     assert not Path(f"/proc/{dd}").exists()
 
@@ -163,7 +165,7 @@ def test_a_load_that_is_not_there_any_more_is_an_error(tmp_path: Path) -> None:
 
 
 def wait_for(what: Any) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 120
     while not what():
         assert time.monotonic() < limit
         time.sleep(0.01)

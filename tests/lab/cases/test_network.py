@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["net", "net-6
 
 ISOLATED, HOUSEKEEPING = ("2", "3"), ("0", "1")
 ROUNDS = 6
-TIMEOUT_S = 900
+TIMEOUT_S = 1800
 SCRIPT = f"python -m tests.lab.guest.network {ROUNDS}"
 
 

@@ -49,7 +49,7 @@ def stop_the_host(line: str) -> None:
 
 @once
 def rounds(machine: Machine) -> list[dict[str, Any]]:
-    result = boot(machine, f"python -m tests.lab.guest.noise {ROUNDS}", timeout=900, on_line=stop_the_host)
+    result = boot(machine, f"python -m tests.lab.guest.noise {ROUNDS}", timeout=1800, on_line=stop_the_host)
     report = json.loads(result.files.get("report.json", "{}"))
     assert "broke" not in report, report["broke"]
     assert len(report["rounds"]) == ROUNDS, result.output

@@ -48,7 +48,7 @@ step nobody; setpriv --reuid 65534 --clear-groups quiet noise --cpus 3 --duratio
 
 @once
 def steps(machine: Machine) -> dict[str, str]:
-    result = boot(machine, SCRIPT, timeout=600)
+    result = boot(machine, SCRIPT, timeout=1500)
     assert result.code == 0, result.output
     parts = re.split(r"^=== (\w+)\n", result.output, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -41,7 +41,7 @@ exit $code
 
 @once
 def booted(machine: Machine) -> Result:
-    return boot(machine, SCRIPT, timeout=300)
+    return boot(machine, SCRIPT, timeout=1200)
 
 
 def files(machine: Machine) -> dict[str, str]:

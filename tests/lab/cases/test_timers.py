@@ -34,7 +34,7 @@ ls /sys/kernel/tracing/events/timer_migration > $LAB_OUT/events
 
 @once
 def visit(machine: Machine) -> Result:
-    result = boot(machine, SCRIPT, timeout=600)
+    result = boot(machine, SCRIPT, timeout=1500)
     assert result.code == 0, result.output
     return result
 

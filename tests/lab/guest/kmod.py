@@ -164,7 +164,7 @@ def child(trials: int) -> tuple[int, int]:
         os.write(into, text.encode())
         os._exit(0)
     os.close(into)
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     while not busy().startswith("Refused") and time.monotonic() < limit:
         time.sleep(0.1)
     return pid, out

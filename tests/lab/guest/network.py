@@ -36,7 +36,7 @@ GUEST, PEER = os.environ.get("LAB_GUEST", ""), os.environ.get("LAB_PEER", "")  #
 ISOLATED, HOUSEKEEPING = (2, 3), (0, 1)
 PORTS = range(10000, 60000)
 MOVED, FEWEST = 100, 400  # connections: until each interrupt has moved, and then at least counted
-MOST_S = 120
+MOST_S = 300
 PROFILE = Path("/tmp/network.toml")
 KNOBS = (
     *("irq.default", "irq", "net.channels", "net.rss", "net.threaded", "net.adaptive", "net.defer"),

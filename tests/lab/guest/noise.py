@@ -24,7 +24,7 @@ from tests.lab.guest.threaded import threads
 
 CPU = 3
 THRESHOLD_NS = 1_000  # an emulated processor has many shorter gaps of its own
-LONGEST_S = 200
+LONGEST_S = 600
 TIMERS = 100
 STOP_ME = "stop me now"
 STOPS, STOP_S = 3, 0.5  # how often and how long the host then stops the machine, and rests as long in between

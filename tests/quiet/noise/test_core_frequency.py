@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from statistics import median
 
 import pytest
 
@@ -13,14 +14,18 @@ from quiet.noise.core_frequency import chain_facts, core_frequency, time_chains
 HERE = min(os.sched_getaffinity(0))
 
 
-def lowest(length: int) -> tuple[int, int]:
-    timed = time_chains(length, 300)
+def lowest(length: int, chains: int = 300) -> tuple[int, int]:
+    timed = time_chains(length, chains)
     return min(each.narrow for each in timed), min(each.wide for each in timed)
 
 
 def test_a_narrow_chain_takes_as_long_as_it_has_additions() -> None:
-    narrow, twice = lowest(16_000)[0], lowest(32_000)[0]
-    assert 1.9 < twice / narrow < 2.1
+    # Of each pair the ratio: within a fraction of a millisecond a core hardly ever changes its frequency.
+    ratios = []
+    for _ in range(101):
+        (narrow, _), (twice, _) = (lowest(length, 3) for length in (16_000, 32_000))
+        ratios.append(twice / narrow)
+    assert 1.9 < median(ratios) < 2.1
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="some Arm cores execute two additions in a cycle")

@@ -53,7 +53,7 @@ def play(folder: Path, answer: Callable[[HelperChannel], None], *arguments: str)
     helper = threading.Thread(target=serve)
     helper.start()
     command = [sys.executable, "-c", FRONT, f"{folder}/linger.", "run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     helper.join()
     listening.close()
     return done

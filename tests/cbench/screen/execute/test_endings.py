@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cbench.screen.data.load_store import read
+from tests.cbench.running import alive
 from tests.cbench.screen.running import experiment, factor, screen, started, written
 
 HOLD = factor(
@@ -24,7 +25,7 @@ HOLD = factor(
 ENV = factor("e", {"0": "environment = { V = '10' }", "1": "environment = { V = '20' }"})
 WAITS = "echo $$ >>pids; until test -e go || rm once 2>/dev/null; do sleep 0.02; done; test -e set && echo 1 || echo 0"
 """A trial that ends on request: this one alone (`once`), or all from now on (`go`)."""
-LONG_S = 30.0
+LONG_S = 120.0
 
 
 def until(path: Path, lines: int = 1) -> None:
@@ -32,14 +33,6 @@ def until(path: Path, lines: int = 1) -> None:
     while not path.exists() or len(path.read_text().splitlines()) < lines:
         assert time.monotonic() < limit, f"{path.name} does not come"
         time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    """Whether it runs; one that nobody has waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except FileNotFoundError:
-        return False
 
 
 def trials(folder: Path) -> list[tuple[int, int]]:

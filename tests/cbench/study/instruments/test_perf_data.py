@@ -54,7 +54,7 @@ def test_a_file_that_cannot_be_counted_says_why(made: object, why: str, tmp_path
 
 @pytest.mark.slow
 @NEEDS_PERF
-@pytest.mark.parametrize("graph", [[], ["--call-graph=fp"], ["--call-graph=dwarf"]])
+@pytest.mark.parametrize("graph", [[], ["--call-graph=fp"], ["--call-graph=dwarf,1024"]])
 def test_the_count_is_that_of_perf_itself(graph: list[str], tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     command = ["perf", "record", "-q", "-B", "-N", "-e", "cpu-clock", "-F", "1000", *graph, "-o", str(path), "--"]

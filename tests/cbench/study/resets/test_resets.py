@@ -21,6 +21,7 @@ from cbench.study.resets.processes import ProcessesReset
 from cbench.study.resets.reset import SYSTEMD_RUNNING, CommandReset, NoReset, Reset, ResetContext, ResetError
 from cbench.study.resets.service import ServiceReset
 from quiet.host.reader import Reader
+from tests.cbench.running import alive
 from tests.cbench.study.running import order, rows, study, written
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -46,10 +47,6 @@ def refused(wanted: Reset, folder: Path, environment: dict[str, str] | None = No
         done(wanted, folder, environment=environment)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_none_does_nothing(tmp_path: Path) -> None:
@@ -159,7 +156,7 @@ def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
     reader = tree(tmp_path, HOT)
     sensor = tmp_path / "sys/class/hwmon/hwmon2/temp1_input"
     begun = time.monotonic()
-    with subprocess.Popen(["/bin/sh", "-c", f"sleep 0.3; echo 30000 >{sensor}.new; mv {sensor}.new {sensor}"]):
+    with subprocess.Popen(["/bin/sh", "-c", f"sleep 1; echo 30000 >{sensor}.new; mv {sensor}.new {sensor}"]):
         facts = on(reader, CoolDownReset(celsius=45, timeout_s=60))
     assert facts["celsius"] == 41
     assert 0.3 <= facts["seconds"] <= time.monotonic() - begun
@@ -175,11 +172,11 @@ def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["sleep 300 >/dev/null 2>&1 &", "setsid -f sleep 300 >/dev/null 2>&1"])
 def test_processes_that_trials_left_behind_are_ended_and_those_of_setup_stay(how: str, tmp_path: Path) -> None:
     """Real daemons, found by their marks: nothing of the process that runs the tests is touched."""
-    mine = ours(f"{tmp_path}")
-    for environment in (mine.of_trial(3, 1, "a"), mine.of_step(process_tags.SETUP), ours("other").of_trial(3, 1, "a")):
+    mine, theirs = ours(f"{tmp_path}"), ours(f"{tmp_path} too")
+    for environment in (mine.of_trial(3, 1, "a"), mine.of_step(process_tags.SETUP), theirs.of_trial(3, 1, "a")):
         subprocess.run(["/bin/sh", "-c", how], env={**ENVIRONMENT, **environment}, check=True)
     found = {mark: pid for pid in psutil.pids() if (mark := mine.tag_of(pid))}
-    others = [pid for pid in psutil.pids() if ours("other").tag_of(pid)]
+    others = [pid for pid in psutil.pids() if theirs.tag_of(pid)]
     assert {(mark.run, mark.position, mark.step) for mark in found} == {(3, 1, ""), (None, None, process_tags.SETUP)}
     try:
         assert mine.end(lambda mark: mark.position is not None) == 1
