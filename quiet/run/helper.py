@@ -103,7 +103,9 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        kept = self._lingering is not None and self._lingering.fits(self._host, self._options)
+        if self._lingering and not self._lingering.fits(self._host, self._options):
+            self._lingering = None  # so this run applies and restores by itself
+        kept = self._lingering is not None
         if not kept:
             linger.end_others(self._host, profile, self._options.cpus)
         with use.in_use(self._host) as self._users:
@@ -120,6 +122,7 @@ class RunSession:
                 return
             self._guard.dismiss()
             if kept:  # the helper that stays waits for this process, and with it for the guard
+                use.leave(self._users)  # before the next one has its turn, and may want that helper to restore
                 self._leave_with(failure or ended)
             self._guard.wait()
         if not kept:
@@ -190,17 +193,28 @@ class RunSession:
         assert self._ready
         assert self._guard
         assert self._profile
-        lingering = Lingering(self._options, self._profile, self._ready, self._caller.uid)
+        lingering = Lingering(self._host, self._options, self._profile, self._ready, self._caller.uid)
         self._note(_LINGERS)
         listening = lingering.listen(self._host)
         if not listening:  # another helper of this user does it
             ended = _ended(use.end_use(self._host, self._users))
         self._leave_with(ended)
+
+        def session(channel: HelperChannel, peer: Peer) -> None:
+            self._drop()
+            RunSession(self._host, channel, peer, lingering).run()
+
         if listening:
-            lingering.serve(self._host, lambda channel, peer: RunSession(self._host, channel, peer, lingering).run())
+            lingering.serve(self._host, session)
             use.end_use(self._host, self._users)
         self._guard.dismiss()
         self._guard.wait()
+
+    def _drop(self) -> None:
+        """In a fork: keep nothing whose end others wait for once this helper restores."""
+        assert self._guard
+        os.close(self._users)
+        self._guard.drop()
 
     def _leave_with(self, message: RunEnded | RunFailure) -> None:
         if self._turn:
