@@ -17,7 +17,17 @@ from quiet.host.queue import Turn, make_queue, queue
 from quiet.run import protocol
 from quiet.run.helper import RunSession
 from quiet.run.options import RunRequest
-from quiet.run.protocol import FROM_FRONT, FROM_HELPER, CommandDone, HelperChannel, Moved, Peer, RunEnded, RunReady, Start
+from quiet.run.protocol import (
+    FROM_FRONT,
+    FROM_HELPER,
+    CommandDone,
+    HelperChannel,
+    Moved,
+    Peer,
+    RunEnded,
+    RunReady,
+    Start,
+)
 from tests.quiet.kernels import tree
 from tests.trees import machine, plant
 
