@@ -17,7 +17,7 @@ from quiet.host.host import Host
 from quiet.host.queue import Position, Turn
 from quiet.machine.affinity import forgo_huge_pages
 from quiet.noise.observe import TICK_S
-from quiet.run import linger, threads
+from quiet.run import linger, process, threads
 from quiet.run.group import RunGroup
 from quiet.run.guard import Guard
 from quiet.run.linger import Lingering
@@ -103,6 +103,7 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
+        process.leave_cgroups(self._host)  # not before: those who wait count for the limits of their user
         if self._lingering and not self._lingering.fits(self._host, self._options):
             self._lingering = None  # so this run applies and restores by itself
         kept = self._lingering is not None
@@ -150,8 +151,8 @@ class RunSession:
         if self._options.observe:
             applied = frozenset(name for name, choice in self._knobs.items() if choice != "leave")
             self._observer = RunObserver(self._host, cpus, begin.pid, self._group.path, applied, self._options.trace)
+        self._channel.send(Moved())  # first: the guard does not send it again
         self._note(_MOVED)
-        self._channel.send(Moved())
         self._until_done()
         self._note(_DONE)
 

@@ -15,6 +15,7 @@ import pytest
 from quiet.host.host import Host
 from quiet.host.queue import Turn, make_queue, queue
 from quiet.run import protocol
+from quiet.run.guard import Guard
 from quiet.run.helper import RunSession
 from quiet.run.options import RunRequest
 from quiet.run.protocol import (
@@ -172,4 +173,21 @@ def test_who_waits_at_a_helper_that_stays_does_not_keep_it_from_ending(root: Pat
     turn.close()
     assert not first.run(root).stays
     assert not second.run(root).stays
+    assert interval(root) == "1"
+
+
+def test_a_helper_that_is_killed_once_the_command_is_moved_leaves_neither_side_waiting(
+    root: Path, helpers: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = Guard.note
+
+    def killed(guard: Guard, letter: bytes) -> None:
+        note(guard, letter)
+        if letter == b"m" and os.getpgid(0) == os.getpid():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(Guard, "note", killed)
+    front = start(root, helpers)
+    front.ask(root, 77)
+    assert front.run(root).complete
     assert interval(root) == "1"
