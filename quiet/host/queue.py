@@ -16,7 +16,7 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from quiet.console import one_line
@@ -36,7 +36,11 @@ _ANCESTORS = 256
 
 
 class Ticket(NamedTuple):
-    """A run in the queue. `pid` is 0 where the owner of the ticket claims another user's process."""
+    """A run in the queue. `pid` is 0 where the owner of the ticket claims another user's process.
+
+    `locker` is the process that locks the turn for it: its helper, where root says so. A lock without a ticket counts
+    as a run, with name "" and since 0.
+    """
 
     name: str
     pid: int
@@ -45,6 +49,7 @@ class Ticket(NamedTuple):
     share: bool
     since: float  # of its arrival, in seconds since the epoch
     running: bool
+    locker: int = 0
 
 
 class Position(NamedTuple):
@@ -61,14 +66,19 @@ def queue(reader: Reader) -> list[Ticket]:
     """The valid tickets, in order: those on the CPUs first."""
     found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
     tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
+    tickets = [*_without_ticket(reader, tickets), *tickets]
     sharing = [t for n, t in enumerate(tickets) if t.share and all(before.share for before in tickets[:n])]
     first = sharing or tickets[:1]
     return [ticket._replace(running=ticket in first) for ticket in tickets]
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket on the CPUs of a process or its ancestors: its run may use them too."""
-    owners = {ticket.pid: ticket for ticket in queue(reader) if ticket.running and ticket.pid}
+    """The ticket on the CPUs of a process or its ancestors: its run may use them too.
+
+    Being first is not enough: a ticket that becomes valid again may stand before that of the run on the CPUs.
+    """
+    turn = _turn_lockers(reader)
+    owners = {each.pid: each for each in queue(reader) if each.running and each.pid and each.locker in turn}
     for _ in range(_ANCESTORS):
         if pid in owners or pid < 2:
             break
@@ -76,14 +86,35 @@ def holder_above(reader: Reader, pid: int) -> Ticket | None:
     return owners.get(pid)
 
 
+def _turn_lockers(reader: Reader) -> dict[int, bool]:
+    """The processes that have locked the turn, as the kernel recorded them (proc_locks(5)): whether they share it."""
+    try:
+        found = reader.stat(_TURN)
+    except OSError:
+        return {}
+    file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    lines = (line.split() for line in (Reader().text("/proc/locks") or "").splitlines())
+    return {int(line[4]): line[3] == "READ" for line in lines if line[1:2] == ["FLOCK"] and line[5] == file}
+
+
+def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticket]:
+    """Who has locked the turn by hand, which every user can."""
+    known = {ticket.locker for ticket in tickets}
+    for pid, share in _turn_lockers(reader).items():
+        owner = (status_field(Reader().text(f"/proc/{pid}/status"), "Uid") or "").split()
+        if owner and pid not in known:
+            yield Ticket("", pid, int(owner[0]), "", share, 0, True, pid)
+
+
 def make_queue(host: Files) -> None:
     """Make the folder and the file `turn`; root does it. Raises Refused."""
     try:
         make_folders(host, QUEUE)
+        # before others can make it: who owns it could remove it while a run has locked it
+        os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
         with host.place(QUEUE) as place:
             if os.stat(place).st_mode & 0o7777 != 0o1777:
                 os.chmod(place, 0o1777)  # noqa: S103 - every user may queue, and remove only what is theirs
-        os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
     except OSError as error:
         raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
 
@@ -94,7 +125,7 @@ class Turn:
     def __init__(self, host: Files, pid: int, command: str, share: bool = False, uid: int | None = None) -> None:
         self._host, self._share, self._turn = host, share, -1
         fields = {"pid": pid, "uid": os.geteuid() if uid is None else uid, "command": command[:_COMMAND]}
-        text = json.dumps({**fields, "share": share}).encode()[:_MOST]
+        text = json.dumps({**fields, "share": share, "locker": os.getpid()}).encode()[:_MOST]
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
@@ -111,11 +142,11 @@ class Turn:
 
     def close(self) -> None:
         """Leave the queue, for every process that shares this place."""
-        with contextlib.suppress(OSError):
-            self._host.unlink(f"{QUEUE}/{self.name}")
         if self._turn >= 0:
             fcntl.flock(self._turn, fcntl.LOCK_UN)
             os.close(self._turn)
+        with contextlib.suppress(OSError):
+            self._host.unlink(f"{QUEUE}/{self.name}")
         os.close(self._fd)
 
     def _position(self) -> Position:
@@ -146,11 +177,11 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
     new = f"{QUEUE}/.{name}-{os.getpid()}"
     try:
         _remove_dead(host)
-        fd = host.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        fd = host.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
-            os.fchmod(fd, 0o644)  # whatever the umask: others test its lock
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+            os.fchmod(fd, 0o644)  # only now, and whatever the umask: others test its lock, and could take one
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -184,7 +215,8 @@ def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return None
-        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+        # in the way of reading is only a lock for writing, which nobody but the owner can take
+        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
         if struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK:
             return None
         return found.st_ctime_ns, _parse(reader, name, found, os.read(fd, _MOST))
@@ -204,7 +236,7 @@ def _open(reader: Reader, path: str) -> int:
 
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
     """Parse a ticket as far as it is trustworthy: only root speaks for other users."""
-    pid, uid, command, share = 0, found.st_uid, "", False
+    pid, uid, command, share, locker = 0, found.st_uid, "", False, 0
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         data = json.loads(text)
         share = data["share"] is True
@@ -213,7 +245,8 @@ def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Tic
         claimed = int(data["pid"])
         owner = status_field(reader.text(f"/proc/{claimed}/status"), "Uid") or ""
         pid = claimed if found.st_uid == 0 or owner.split()[:1] == [str(uid)] else 0
-    return Ticket(name, pid, uid, command, share, found.st_ctime, False)
+        locker = int(data["locker"]) if found.st_uid == 0 else pid
+    return Ticket(name, pid, uid, command, share, found.st_ctime, False, locker)
 
 
 @contextlib.contextmanager
@@ -246,7 +279,8 @@ def described(ticket: Ticket) -> str:
     """A ticket in words: its process, user, command and age."""
     pid = f"PID {ticket.pid}" if ticket.pid else "another process"
     command = f": {ticket.command}" if ticket.command else ""
-    return f"{pid} (uid {ticket.uid}{command}, for {max(time.time() - ticket.since, 0):.0f} s)"
+    age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "which has no ticket"
+    return f"{pid} (uid {ticket.uid}{command}, {age})"
 
 
 def waiting(position: Position) -> str:

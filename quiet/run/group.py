@@ -18,6 +18,7 @@ from quiet.targets.cgroup import group, groups_below
 
 _PATIENCE_S = 10  # for processes that were killed
 _POLL_S = 0.01
+_ROUNDS = 5  # of moving processes, which may fork
 
 
 class RunGroup:
@@ -26,7 +27,7 @@ class RunGroup:
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
         self._version, self._mount = cpuset_mount(host)
-        self._name, self._pid = name, 0
+        self._name, self._pid, self._pidfd = name, 0, -1
         self._mask: CpuSet = frozenset()
         self._origin = ""
 
@@ -45,29 +46,36 @@ class RunGroup:
     def add(self, pid: int, parent: int, uid: int, cpus: CpuSet) -> None:
         """Move a process, which has to be a child of this parent and, for a user, to belong to them. Raises Refused."""
         try:
-            fd = os.pidfd_open(pid)
+            self._pidfd = os.pidfd_open(pid)
         except OSError:
             raise Refused("the command's process has ended before it could be moved") from None
         try:
-            self._check(pid, parent, uid)
-            if path := self.path:
+            path = self.path
+            if path:
                 with contextlib.suppress(FileExistsError):
                     self._host.mkdir(path)
                 self._inherit_pressure(path)
+            self._check(pid, parent, uid)
+            origin = self._cgroup(pid)
+            if self._has_ended():
+                raise ProcessLookupError  # it may have been another one that was looked at
+            self._pid, self._origin = pid, origin
+            if path:
                 self._write(f"{path}/cgroup.procs", pid)
                 with contextlib.suppress(OSError):
                     os.sched_setaffinity(pid, cpus)
             else:
                 join(cpus, pid)
-            if select.select([fd], [], [], 0)[0]:
+            if self._has_ended():
                 raise ProcessLookupError  # it may have been another one that was moved
         except ProcessLookupError:
-            pass  # it has just ended
+            self.release()
         except OSError as error:
             raise Refused(f"the command cannot be moved to CPUs {cpulist.format(cpus)}: {error.strerror}") from None
-        finally:
-            os.close(fd)
-        self._pid = pid
+
+    def _has_ended(self) -> bool:
+        """Whether the command has: its number may then be another process's."""
+        return bool(select.select([self._pidfd], [], [], 0)[0])
 
     def _inherit_pressure(self, path: str) -> None:
         """Switch a group's pressure accounting off where the partition's is (the knob accounting.pressure)."""
@@ -92,16 +100,22 @@ class RunGroup:
             time.sleep(_POLL_S)
 
     def release(self) -> None:
-        """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours."""
+        """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours.
+
+        Those that cannot go back are ended, because the restore would move them out of their user's limits: their
+        cgroup is gone, or they fork faster than they are moved.
+        """
         path = self.path
         if not path or not self._host.exists(path):
             return
-        for pid in self._members(path):
-            with contextlib.suppress(OSError):
-                self._write(f"{self._origin or self._mount}/cgroup.procs", pid)
-            for thread in self._host.numbered(f"/proc/{pid}/task"):
+        for _ in range(_ROUNDS):
+            for pid in self._members(path):
                 with contextlib.suppress(OSError):
-                    os.sched_setaffinity(thread, self._mask)
+                    self._write(f"{self._origin or self._mount}/cgroup.procs", pid)
+                for thread in self._host.numbered(f"/proc/{pid}/task"):
+                    with contextlib.suppress(OSError):
+                        os.sched_setaffinity(thread, self._mask)
+        self.kill()
         self._remove()
 
     def remove(self) -> None:
@@ -142,7 +156,7 @@ class RunGroup:
             status = self._host.text(f"/proc/{pid}/status")
             if status_field(status, "State") not in (None, "Z (zombie)"):
                 parents[pid] = int(status_field(status, "PPid") or 0)
-        found = [self._pid] if self._pid in parents else []
+        found = [self._pid] if self._pid in parents and not self._has_ended() else []
         for pid in found:
             found += [child for child, parent in parents.items() if parent == pid]
         return found

@@ -36,6 +36,10 @@ class Guard:
         os.write(self._pipe, _DISMISSED)
         os.close(self._pipe)
 
+    def drop(self) -> None:
+        """In a fork of the helper: the second process is not to wait for this one."""
+        os.close(self._pipe)
+
     def wait(self) -> None:
         """Wait until the second process is gone, and with it what it has open."""
         os.waitpid(self._pid, 0)

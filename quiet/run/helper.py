@@ -17,7 +17,7 @@ from quiet.host.host import Host
 from quiet.host.queue import Position, Turn
 from quiet.machine.affinity import forgo_huge_pages
 from quiet.noise.observe import TICK_S
-from quiet.run import linger, threads
+from quiet.run import linger, process, threads
 from quiet.run.group import RunGroup
 from quiet.run.guard import Guard
 from quiet.run.linger import Lingering
@@ -103,7 +103,10 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        kept = self._lingering is not None and self._lingering.fits(self._host, self._options)
+        process.leave_cgroups(self._host)  # not before: those who wait count for the limits of their user
+        if self._lingering and not self._lingering.fits(self._host, self._options):
+            self._lingering = None  # so this run applies and restores by itself
+        kept = self._lingering is not None
         if not kept:
             linger.end_others(self._host, profile, self._options.cpus)
         with use.in_use(self._host) as self._users:
@@ -120,6 +123,7 @@ class RunSession:
                 return
             self._guard.dismiss()
             if kept:  # the helper that stays waits for this process, and with it for the guard
+                use.leave(self._users)  # before the next one has its turn, and may want that helper to restore
                 self._leave_with(failure or ended)
             self._guard.wait()
         if not kept:
@@ -147,8 +151,8 @@ class RunSession:
         if self._options.observe:
             applied = frozenset(name for name, choice in self._knobs.items() if choice != "leave")
             self._observer = RunObserver(self._host, cpus, begin.pid, self._group.path, applied, self._options.trace)
+        self._channel.send(Moved())  # first: the guard does not send it again
         self._note(_MOVED)
-        self._channel.send(Moved())
         self._until_done()
         self._note(_DONE)
 
@@ -190,17 +194,28 @@ class RunSession:
         assert self._ready
         assert self._guard
         assert self._profile
-        lingering = Lingering(self._options, self._profile, self._ready, self._caller.uid)
+        lingering = Lingering(self._host, self._options, self._profile, self._ready, self._caller.uid)
         self._note(_LINGERS)
         listening = lingering.listen(self._host)
         if not listening:  # another helper of this user does it
             ended = _ended(use.end_use(self._host, self._users))
         self._leave_with(ended)
+
+        def session(channel: HelperChannel, peer: Peer) -> None:
+            self._drop()
+            RunSession(self._host, channel, peer, lingering).run()
+
         if listening:
-            lingering.serve(self._host, lambda channel, peer: RunSession(self._host, channel, peer, lingering).run())
+            lingering.serve(self._host, session)
             use.end_use(self._host, self._users)
         self._guard.dismiss()
         self._guard.wait()
+
+    def _drop(self) -> None:
+        """In a fork: keep nothing whose end others wait for once this helper restores."""
+        assert self._guard
+        os.close(self._users)
+        self._guard.drop()
 
     def _leave_with(self, message: RunEnded | RunFailure) -> None:
         if self._turn:

@@ -34,11 +34,11 @@ class _Stop(Exception):
 class Lingering:
     """The profile that stays applied between runs, and its user. Every run restarts the timer."""
 
-    def __init__(self, options: RunRequest, profile: Profile, ready: RunReady, uid: int) -> None:
+    def __init__(self, host: Host, options: RunRequest, profile: Profile, ready: RunReady, uid: int) -> None:
         self._asked, self._profile, self._uid = options.profile, profile, uid
         self._seconds = min(options.linger_s, LONGEST_S)
         self.ready = ready._replace(changes=0)
-        self._journal = _journal_state(Host())
+        self._journal = _journal_state(host)
         self._placement = _placement(options)
 
     def fits(self, reader: Reader, options: RunRequest) -> bool:
@@ -56,20 +56,20 @@ class Lingering:
 
     def listen(self, host: Host) -> bool:
         """Start accepting runs. False if another helper of the user already does, or on failure."""
-        path = f"{LINGER_SOCKET}{self._uid}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            if peer := connect(path):
-                peer.close()
-                return False
-            remove(host, self._uid)
-            before = os.umask(0o177)
-            try:
-                self._listener.bind(path)
-            finally:
-                os.umask(before)
-            os.chown(path, self._uid, -1)
-            self._listener.listen(64)
+            with host.place(f"{LINGER_SOCKET}{self._uid}", follow=False) as path:
+                if peer := connect(path):
+                    peer.close()
+                    return False
+                remove(host, self._uid)
+                before = os.umask(0o177)
+                try:
+                    self._listener.bind(path)
+                finally:
+                    os.umask(before)
+                os.chown(path, self._uid, -1)
+                self._listener.listen(64)
         except OSError:
             self._listener.close()
             return False
@@ -77,13 +77,20 @@ class Lingering:
 
     def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
         """Run sessions, each in a fork, until idle for the linger time, or SIGTERM."""
-        signal.signal(signal.SIGTERM, _stop)
         sessions: set[int] = set()
+        ending = False
+
+        def stop(number: int, frame: object) -> None:
+            nonlocal ending
+            ending = True  # Python drops an exception that is raised in a __del__, or in what it calls after a fork
+            raise _Stop
+
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         end = time.monotonic() + self._seconds
         with contextlib.suppress(_Stop):
-            while sessions or time.monotonic() < end:
+            signal.signal(signal.SIGTERM, stop)
+            while not ending and (sessions or time.monotonic() < end):
                 wait_s = _POLL_S if sessions else max(end - time.monotonic(), 0)
                 if poll.poll(wait_s * 1000):
                     sessions.add(self._accept(session))
@@ -121,11 +128,11 @@ def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
         same = cpus is None or parse_requested(cpus, "--cpus") == state.cpus.isolated
         if same and (state.profile, state.source) == (profile.name, profile.source):
             return
-    for name in host.names(FOLDER):
-        path = f"{FOLDER}/{name}"
-        if path.startswith(LINGER_SOCKET) and (connection := connect(path)):
-            _end(HelperChannel(connection, 0).peer())
-            connection.close()
+    for path in (f"{FOLDER}/{name}" for name in host.names(FOLDER)):
+        with host.place(path, follow=False) as place:
+            if path.startswith(LINGER_SOCKET) and (connection := connect(place)):
+                _end(HelperChannel(connection, 0).peer())
+                connection.close()
 
 
 def remove(host: Host, uid: int) -> None:
@@ -143,10 +150,6 @@ def _end(peer: Peer) -> None:
                 select.select([fd], [], [], _PATIENCE_S)
         finally:
             os.close(fd)
-
-
-def _stop(number: int, frame: object) -> None:
-    raise _Stop
 
 
 def _journal_state(reader: Reader) -> tuple[int, int, int] | None:

@@ -15,8 +15,8 @@ _IGNORED = (
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
 )
-_FILES = 4096  # that may be open
-_LIMITS = ("FSIZE", "CPU", "AS", "DATA", "NOFILE", "NPROC", "MEMLOCK", "RSS")
+_LIMITS = dict.fromkeys(("FSIZE", "CPU", "AS", "DATA", "NPROC", "MEMLOCK", "RSS"), resource.RLIM_INFINITY)
+_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # of the programs that it starts, too
 
 
 def detach(keep: int) -> int:
@@ -49,15 +49,18 @@ def cleanse(host: Host) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.setitimer(signal.ITIMER_REAL, 0)
-    for name in _LIMITS:
+    for name, limit in _LIMITS.items():
         with contextlib.suppress(OSError, ValueError):
-            limit = resource.RLIM_INFINITY if name != "NOFILE" else _FILES
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         os.setpriority(os.PRIO_PROCESS, 0, 0)
     with contextlib.suppress(OSError):
         host.write("/proc/self/oom_score_adj", "0")
+
+
+def leave_cgroups(host: Host) -> None:
+    """Move this process to the root of each hierarchy: what its caller does with their own cgroup cannot stop it."""
     for mount in mounts(host):
         if mount.type in ("cgroup", "cgroup2"):
             with contextlib.suppress(OSError):  # not permitted in a container, nor needed there

@@ -34,7 +34,7 @@ class Outcome:
 
     profile: str | None  # None: nothing was applied
     restored: int
-    gone: tuple[str, ...]  # tasks that ended, interrupts that now belong to another device
+    gone: tuple[str, ...]  # tasks that ended or changed their own CPUs, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
     damage: tuple[Skipped, ...] = ()  # of the journal: what it recorded there may not be restored
@@ -141,11 +141,14 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     }
     # an interrupt that its driver has requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
+    # what a process has set for itself is not the host's: it stays, or every user could keep a restore from ending
+    chosen = set() if force else {t for t in conflicts if registry.ends(t)}
+    gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
     if log is not None and not record.restoring:
         log.restore(conflicts, foreign)
     leave = gone | theirs | (set() if force else conflicts | foreign)
-    masks = _others_masks(host, record, leave - gone)
+    masks = _others_masks(host, record, leave - gone | chosen)
     todo = [entry for entry in _in_order(entries.values()) if entry.target not in leave]
     differing = {e.target for e in todo if not value_types.same(e.kind, found[e.target], e.before)}
     failures: list[Failure] = []

@@ -50,6 +50,11 @@ def apply_for_use(host: Host, users: int, profile: Profile, requested: str | Non
         raise Refused(f"the profile cannot be applied: {stopped.reason}; what was changed is restored") from None
 
 
+def leave(users: int) -> None:
+    """Use the applied profile no longer, while forks of this process still have the file open."""
+    fcntl.flock(users, fcntl.LOCK_UN)
+
+
 def end_use(host: Host, users: int) -> Outcome | None:
     """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
     record = journal.read(host)

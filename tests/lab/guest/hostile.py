@@ -279,6 +279,7 @@ SURROUNDINGS: dict[str, Callable[[], None]] = {
     "files": limited("RLIMIT_NOFILE", 64),
     "core": limited("RLIMIT_CORE", 0),
     "cpu time": limited("RLIMIT_CPU", 600),
+    "stack": limited("RLIMIT_STACK", 1 << 18),
 }
 
 

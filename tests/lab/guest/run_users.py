@@ -22,7 +22,7 @@ from tests.lab.guest import snapshot
 KILLS = int(os.environ.get("KILLS", "1"))  # of each kind
 SECONDS = 120
 SLEEP = "sleep 0.731"
-SMALL = "/etc/quiet/small.toml"
+SMALL, OTHER = "/etc/quiet/small.toml", "/etc/quiet/other.toml"
 FEW = '[knobs]\ncpuset = "quiet"\ntasks = "quiet"\n"vm.stat_interval" = 99\n'
 LINGERING = ("--quiet-report", "--profile", SMALL, "--linger")
 EVIL = '[knobs]\n"vm.stat_interval" = 77\n'
@@ -185,6 +185,7 @@ def main() -> int:
     Path("/home/u").chmod(0o755)
     Path(SMALL).parent.mkdir(exist_ok=True)
     Path(SMALL).write_text(FEW)
+    Path(OTHER).write_text(FEW.replace("99", "98"))
     report: dict[str, Any] = {}
     step(["quiet", "run", "--quiet-report", "--profile", SMALL, "--", "true"])  # the folders are made
     before = snapshot.take()
@@ -192,6 +193,10 @@ def main() -> int:
     if not wanted or "basics" in wanted:
         timed("basics")
         report["as_caller"] = step(run("sh", "-c", shell))
+        # a chain of processes, each of which lives too short to be moved
+        stray = "import os, time\nend = time.monotonic() + 5\nwhile time.monotonic() < end:\n if os.fork(): os._exit(0)"
+        report["stray"] = step(run(sys.executable, "-S", "-c", stray))
+        report["left_by_stray"] = settled(before)
         report["owner"] = os.stat("/home/u/f").st_uid
         report["without_rule"] = step(as_user("v", "quiet", "run", "--", "true"))
         sudo = {**os.environ, "SUDO_UID": "1000", "SUDO_GID": "1000", "SUDO_USER": "u"}
@@ -204,10 +209,18 @@ def main() -> int:
         limits = ("--report", "/home/u/report.json", "--max-interrupts", "0", "--profile", SMALL)
         report["reported"] = step(run(sys.executable, "-S", "-c", burn, options=limits))
         report["report"] = json.loads(Path("/home/u/report.json").read_text())
+        moving = "import os\nwhile True: os.sched_setaffinity(0, {0}); os.sched_setaffinity(0, {0, 1})"
+        mover = subprocess.Popen(as_user("v", sys.executable, "-S", "-c", moving))
+        report["beside_a_mover"] = [step(run("sleep", "0.5"))["code"] for _ in range(2)]
+        mover.kill()
+        mover.wait()
+        report["left_beside_a_mover"] = settled(before)
         lingering = (*LINGERING, "60")
         report["seconds"] = {"alone": [step(run("true"))["seconds"] for _ in range(3)]}
         step(run("true", options=lingering))
         again = [step(run("true", options=lingering)) for _ in range(3)]
+        report["another_profile"] = step(run("true", options=("--quiet-report", "--profile", OTHER)))
+        step(run("true", options=lingering))
         report["seconds"]["lingering"] = [each["seconds"] for each in again]
         report["seconds"]["sudo true"] = [step(["sudo", "-n", "true"])["seconds"] for _ in range(3)]
         report["lingers"] = {"applied_again": sum(" 0 changes" not in each["err"] for each in again)}

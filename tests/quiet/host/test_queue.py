@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,8 @@ import pytest
 
 from quiet.errors import Refused
 from quiet.host.host import Host
-from quiet.host.queue import QUEUE, Position, Turn, described, make_queue, queue, waiting
+from quiet.host.queue import QUEUE, Position, Turn, described, holder_above, make_queue, queue, waiting
+from quiet.host.reader import FLOCK
 
 
 @pytest.fixture
@@ -34,13 +37,14 @@ def now(turn: Turn) -> bool:
 
 @contextmanager
 def another_process(host: Host, share: bool = False) -> Iterator[int]:
-    """A process that has its turn, until it is killed."""
+    """A process that has its turn, or waits for it, until it is killed."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         turn = take(host, "another", share)
         now(turn)
         os.write(write_end, b"x")
+        turn.wait(lambda position, seconds: not time.sleep(0.01))
         time.sleep(600)
     os.close(write_end)
     os.read(read_end, 1)
@@ -126,6 +130,82 @@ def test_two_runs_never_go_on_at_once_whatever_is_in_the_folder(host: Host) -> N
     assert now(first)
     host.unlink(f"{QUEUE}/{first.name}")  # as an attacker of the same user could
     assert not now(take(host, "second"))
+
+
+def set_lock(turn: Turn, kind: int) -> None:
+    """Lock or unlock a ticket, as its owner can."""
+    fcntl.fcntl(turn._fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, kind, 0, 0, 0, 0))
+
+
+def test_a_ticket_that_becomes_valid_again_does_not_let_its_owner_in_beside_the_run_on_the_cpus(host: Host) -> None:
+    early = take(host, "early")
+    time.sleep(0.01)
+    with another_process(host) as pid:
+        set_lock(early, fcntl.F_UNLCK)  # the other one is first, and takes its turn
+        end = time.monotonic() + 60
+        while f"FLOCK ADVISORY WRITE {pid} " not in " ".join(Path("/proc/locks").read_text().split()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        set_lock(early, fcntl.F_WRLCK)
+        assert [ticket.command for ticket in queue(host)] == ["early", "another"]
+        assert holder_above(host, os.getpid()) is None
+
+
+def test_a_process_below_the_run_on_the_cpus_is_part_of_it(host: Host) -> None:
+    turn = take(host)
+    assert holder_above(host, os.getpid()) is None
+    assert now(turn)
+    found = holder_above(host, os.getpid())
+    assert found
+    assert found.name == turn.name
+
+
+def test_another_process_cannot_keep_a_ticket_valid_after_its_owner(host: Host) -> None:
+    turn = take(host)
+    with host.place(f"{QUEUE}/{turn.name}", follow=False) as place:
+        reader = os.open(place, os.O_RDONLY)
+        set_lock(turn, fcntl.F_UNLCK)
+        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
+    assert queue(host) == []
+    os.close(reader)
+
+
+def test_nobody_else_can_open_a_ticket_before_it_is_locked(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    lock = fcntl.fcntl
+
+    def locking(fd: int, command: int, argument: bytes) -> object:
+        if command == fcntl.F_OFD_SETLK:
+            modes.append(os.fstat(fd).st_mode & 0o777)
+        return lock(fd, command, argument)
+
+    monkeypatch.setattr(fcntl, "fcntl", locking)
+    take(host)
+    assert modes == [0o600]
+
+
+def test_who_locks_the_turn_without_a_ticket_is_shown_and_waited_for(host: Host) -> None:
+    with another_process(host) as pid:
+        for ticket in queue(host):
+            host.unlink(f"{QUEUE}/{ticket.name}")
+        seen: list[Position] = []
+        assert not take(host).wait(lambda position, seconds: bool(seen.append(position)))
+        assert waiting(seen[0]) == f"waiting for PID {pid} (uid {os.geteuid()}, which has no ticket), 1 ahead"
+        assert [ticket.running for ticket in queue(host)] == [True, False]
+
+
+def test_when_others_can_write_to_the_queue_its_turn_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[bool] = []
+    change = os.chmod
+
+    def opening(path: str, mode: int) -> None:
+        if mode & 0o002:
+            there.append(Path(path, "turn").exists())
+        change(path, mode)
+
+    monkeypatch.setattr(os, "chmod", opening)
+    make_queue(Host(str(tmp_path)))
+    assert there == [True]
 
 
 STRANGE = {"nothing": "", "half": "{", "list": "[]", "null": "null", "types": '{"pid": "x"}', "deep": "[" * 2000}

@@ -1,0 +1,94 @@
+"""docs/ci/quiet-job with the files of another folder: what a runner's user could do with its rule for sudo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+HOOK = Path(__file__).parents[3] / "docs/ci/quiet-job"
+QUIET = """#!/bin/sh
+echo "$1" >>"$(dirname "$0")/../calls"
+[ "$1" != status ] || echo '{"applied": null}'
+[ "$1" != apply ] || { [ ! -e "$(dirname "$0")/../reuse" ] || . "$(dirname "$0")/../reuse"; }
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The hook, whose paths lead into this folder, a cgroup of the isolated CPUs, and a `quiet` that does nothing."""
+    text = HOOK.read_text().replace("/sys/fs/cgroup", f"{tmp_path}/cgroup").replace("/proc/", f"{tmp_path}/proc/")
+    text = (
+        text.replace("STATE=/run/", f"STATE={tmp_path}/")
+        .replace("PATH=", f"PATH={tmp_path}/bin:")
+        .replace("/etc/quiet", f"{tmp_path}/etc")
+    )
+    for name, content in (("hook", text), ("bin/quiet", QUIET)):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        path.chmod(0o755)
+    (tmp_path / "cgroup/quiet").mkdir(parents=True)
+    return tmp_path
+
+
+def process(root: Path, pid: int, cgroup: str) -> Path:
+    folder = root / f"proc/{pid}"
+    folder.mkdir(parents=True)
+    (folder / "cgroup").write_text(f"0::{cgroup}\n")
+    (folder / "stat").write_text("")
+    return folder
+
+
+def job(root: Path, *arguments: str, uid: int | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SUDO_UID": str(os.geteuid() if uid is None else uid)}
+    command = [root / "hook", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=60)
+
+
+def calls(root: Path) -> list[str]:
+    return (root / "calls").read_text().split()
+
+
+def test_a_job_goes_to_the_isolated_cpus_and_back(root: Path) -> None:
+    process(root, 77, "/user")
+    (root / "cgroup/user").mkdir()
+    assert job(root, "start", "77").returncode == 0
+    assert (root / "cgroup/quiet/job/cgroup.procs").read_text() == "77\n"
+    assert job(root, "end").returncode == 0
+    assert (root / "cgroup/user/cgroup.procs").read_text() == "77\n"
+
+
+def test_the_name_of_a_cgroup_leads_nowhere_else(root: Path) -> None:
+    process(root, 77, r"/user\0057..\0057..\0057outside")
+    for name in ("cgroup/user", "outside"):
+        (root / name).mkdir()
+    assert job(root, "start", "77").returncode == 0
+    job(root, "end")
+    assert list((root / "outside").iterdir()) == []
+
+
+def test_a_process_of_another_user_is_not_moved(root: Path) -> None:
+    process(root, 77, "/user")
+    assert job(root, "start", "77", uid=os.geteuid() + 1).returncode == 3
+    assert not (root / "calls").exists()
+
+
+def test_a_number_that_another_process_has_by_the_time_of_the_move_is_not_moved(root: Path) -> None:
+    process(root, 77, "/user")
+    (root / "reuse").write_text(f"rm -r {root}/proc/77")  # one that is gone has no owner either
+    assert job(root, "start", "77").returncode == 3
+    assert not (root / "cgroup/quiet/job").exists()
+    assert calls(root)[-1] == "restore"
+
+
+def test_a_shell_that_is_gone_at_once_still_has_the_host_restored(root: Path) -> None:
+    assert job(root, "start").returncode == 0
+    assert job(root, "wait", "77").returncode == 0
+    end = time.monotonic() + 60
+    while calls(root)[-1] != "restore":
+        assert time.monotonic() < end
+        time.sleep(0.01)
