@@ -186,7 +186,7 @@ def restored(outcome: Outcome) -> None:
         return
     out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
     if outcome.gone:
-        out(f"  {counted(len(outcome.gone), 'target')} no longer exist (tasks, devices): nothing to restore")
+        out(f"  {counted(len(outcome.gone), 'target')} left alone: ended, or a task that set its own CPUs")
     skips(outcome.conflicts, "changed by another program since, left alone")
     skips(outcome.failures, "could not be restored")
     skips(outcome.damage, "the journal is damaged")

@@ -23,6 +23,7 @@ from quiet.settings.journal_file import FILE
 from quiet.settings.profile import Profile
 
 LONGEST_S = 3600.0
+_SESSIONS = 64  # at once: they are processes of root, which no limit of the user counts; more go through sudo
 _POLL_S = 0.2
 _PATIENCE_S = 120  # for a helper that restores
 
@@ -93,7 +94,10 @@ class Lingering:
             while not ending and (sessions or time.monotonic() < end):
                 wait_s = _POLL_S if sessions else max(end - time.monotonic(), 0)
                 if poll.poll(wait_s * 1000):
-                    sessions.add(self._accept(session))
+                    connection, _ = self._listener.accept()
+                    if len(sessions) < _SESSIONS:
+                        sessions.add(self._begin(connection, session))
+                    connection.close()
                 ended = {pid for pid in sessions if os.waitpid(pid, os.WNOHANG)[0]}
                 if ended or sessions:
                     end = time.monotonic() + self._seconds
@@ -102,11 +106,9 @@ class Lingering:
         remove(host, self._uid)
         self._listener.close()
 
-    def _accept(self, session: Callable[[HelperChannel, Peer], None]) -> int:
-        connection, _ = self._listener.accept()
+    def _begin(self, connection: socket.socket, session: Callable[[HelperChannel, Peer], None]) -> int:
         pid = os.fork()
         if pid:
-            connection.close()
             return pid
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

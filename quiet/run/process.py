@@ -24,6 +24,7 @@ def detach(keep: int) -> int:
 
     Returns the file's number there.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before there is a new session
     if os.fork():
         os._exit(0)
     with contextlib.suppress(PermissionError):  # it leads a session already

@@ -193,7 +193,7 @@ def main() -> int:
     if not wanted or "basics" in wanted:
         timed("basics")
         report["as_caller"] = step(run("sh", "-c", shell))
-        # a chain of processes, each of which lives too short to be moved
+        # a chain of processes, all too short-lived to be moved
         stray = "import os, time\nend = time.monotonic() + 5\nwhile time.monotonic() < end:\n if os.fork(): os._exit(0)"
         report["stray"] = step(run(sys.executable, "-S", "-c", stray))
         report["left_by_stray"] = settled(before)

@@ -176,6 +176,19 @@ def test_who_waits_at_a_helper_that_stays_does_not_keep_it_from_ending(root: Pat
     assert interval(root) == "1"
 
 
+def test_connections_to_a_helper_that_stays_do_not_become_any_number_of_processes(
+    root: Path, helpers: list[int]
+) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77, linger_s=60)
+    assert front.run(root).stays
+    idle = [through_the_socket(root) for _ in range(64)]
+    more = through_the_socket(root)
+    assert more.channel.receive(RunReady, within_s=10) is None
+    assert more.channel.closed
+    assert not idle[0].channel.closed
+
+
 def test_a_helper_that_is_killed_once_the_command_is_moved_leaves_neither_side_waiting(
     root: Path, helpers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

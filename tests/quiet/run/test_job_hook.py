@@ -45,7 +45,7 @@ def process(root: Path, pid: int, cgroup: str) -> Path:
 
 def job(root: Path, *arguments: str, uid: int | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SUDO_UID": str(os.geteuid() if uid is None else uid)}
-    command = [root / "hook", *arguments]
+    command = [str(root / "hook"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=60)
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import pty
 import resource
+import signal
+import time
 from pathlib import Path
 
+import pytest
+
 from quiet.host.host import Host
-from quiet.run.process import cleanse
+from quiet.run.process import cleanse, detach
 
 
 def test_a_small_stack_is_not_inherited(tmp_path: Path) -> None:
@@ -21,3 +26,25 @@ def test_a_small_stack_is_not_inherited(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_terminal_that_sudo_closes_at_its_end_does_not_end_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sudo's monitor leads the session of a terminal of its own (use_pty), and ends with its command."""
+    new_session = os.setsid
+    monkeypatch.setattr(os, "setsid", lambda: (time.sleep(0.5), new_session()))  # late, as on a busy host
+    read_end, write_end = os.pipe()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        command = os.fork()
+        if command == 0:
+            os.setpgid(0, 0)
+            os.tcsetpgrp(0, os.getpid())
+            os.write(detach(write_end), b"alive")
+            os._exit(0)
+        os.waitpid(command, 0)
+        os._exit(0)
+    os.close(write_end)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert os.read(read_end, 100) == b"alive"
+    os.close(terminal)
