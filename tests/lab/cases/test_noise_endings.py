@@ -40,7 +40,7 @@ END
 left $?
 step offline; echo 0 > /sys/devices/system/cpu/cpu2/online; quiet noise --cpus 2-3 --duration 1; left $?
 step absent; quiet noise --cpus 7; left $?
-step everything; quiet noise --duration 1 --cpus 0-1,3; left $?
+step everything; quiet noise --duration 0.5 --cpus 0-1,3 --threshold 1ms; left $?
 step untraced; umount $T; umount -l /sys/kernel/debug; quiet noise --cpus 3 --duration 1 --threshold 1ms; echo "exit $?"
 step nobody; setpriv --reuid 65534 --clear-groups quiet noise --cpus 3 --duration 1 --threshold 1ms; echo "exit $?"
 """

@@ -31,6 +31,7 @@ Report = dict[str, Any]
 SPIN = """
 import os
 os.sched_setaffinity(0, {cpu})
+open({begun!r}, "w").close()
 def spin():
     while not os.path.exists({stop!r}):
         for _ in range(20000): pass
@@ -43,15 +44,16 @@ class Disturbed:
 
     def __init__(self, disturb: Callable[[], Report]) -> None:
         self._folder = tempfile.mkdtemp()
-        self._stop = f"{self._folder}/stop"
-        self.code = SPIN.format(cpu={CPU}, stop=self._stop)
+        self._begun, self._stop = f"{self._folder}/begun", f"{self._folder}/stop"
+        self.code = SPIN.format(cpu={CPU}, begun=self._begun, stop=self._stop)
         self._disturb = disturb
         self.done: Report = {}
 
     def observe(self, trace: bool) -> Report:
         def work() -> None:
             try:
-                time.sleep(2)  # the command has begun
+                while not Path(self._begun).exists():
+                    time.sleep(0.05)
                 self.done.update(self._disturb())
             except Exception:
                 self.done["broke"] = traceback.format_exc()
