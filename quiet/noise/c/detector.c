@@ -180,6 +180,20 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 }
 
 /*
+ * Back in the loop: to return from keep is blind too. An emulator takes longer
+ * for it than the threshold, and each gap would make the next one.
+ */
+static inline uint64_t returned(qn_watch *watch, uint64_t since)
+{
+	uint64_t t = now(), took = t - since;
+
+	if (took >= QN_INTERRUPTED * watch->keeping)
+		return since;
+	watch->looking += took;
+	return t;
+}
+
+/*
  * The loop: read, compare, keep. Even counting the short differences by length
  * would take it over the next step of the clock on the machines where that is
  * 10 ns, so they are only counted, and what they look like is found beforehand
@@ -199,7 +213,7 @@ static void watch_loop(qn_watch *watch, struct rusage *usage)
 			int64_t away = (int64_t)(t - last);
 
 			if (__builtin_expect(away >= threshold, 0))
-				t = keep(watch, last, (uint64_t)away, usage);
+				t = returned(watch, keep(watch, last, (uint64_t)away, usage));
 			last = t;
 		}
 		readings += QN_TURN;

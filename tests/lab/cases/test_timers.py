@@ -20,13 +20,13 @@ pytestmark = [
 SCRIPT = r"""
 python -m tests.lab.guest.timers & timers=$!
 sleep 1
-quiet noise --cpus 3 --duration 6 --threshold 2us --json > $LAB_OUT/before.json
+quiet noise --cpus 3 --duration 6 --threshold 20us --json > $LAB_OUT/before.json
 quiet apply --profile bench --cpus 3 > $LAB_OUT/apply
 cat /sys/fs/cgroup/quiet/cpuset.cpus.partition > $LAB_OUT/partition
-quiet noise --cpus 3 --duration 6 --threshold 2us --json > $LAB_OUT/after.json
+quiet noise --cpus 3 --duration 6 --threshold 20us --json > $LAB_OUT/after.json
 quiet restore
 kill $timers
-quiet noise --cpus 3 --duration 0.5 --prove 2 --json > $LAB_OUT/prove.json
+quiet noise --cpus 3 --duration 0.5 --threshold 20us --prove 2 --json > $LAB_OUT/prove.json
 cat /sys/kernel/tracing/available_tracers > $LAB_OUT/tracers
 ls /sys/kernel/tracing/events/timer_migration > $LAB_OUT/events
 """
