@@ -22,7 +22,7 @@ class Parameter:
     minimum: int = 1
     maximum: int = 2**40
     multiple: int = 1
-    """Only whole multiples of it will do."""
+    """Only whole multiples of it are accepted."""
 
 
 @dataclass(frozen=True, slots=True)

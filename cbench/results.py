@@ -21,7 +21,7 @@ MANY_ENTRIES = 1000
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
-"""Metadata of a field: its key where a Python name cannot be it ("class"), and when it is left out.
+"""Metadata of a field: its key where this cannot be a Python name ("class"), and when it is left out.
 
 `field(metadata={KEY: "class"})`; `field(metadata={LEFT_OUT: None})` leaves the key out when the value is None.
 """
@@ -96,5 +96,5 @@ def json_object(value: object) -> dict[str, JsonValue]:
     """to_json() of a dataclass or a mapping."""
     content = to_json(value)
     if not isinstance(content, dict):
-        raise TypeError(f"{type(value).__name__} is no object in JSON")
+        raise TypeError(f"{type(value).__name__} is not an object in JSON")
     return content

@@ -179,7 +179,7 @@ def _internal(error: Exception, name: str) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
-        say(f"{name}: error: this needs the compiled parts, which are missing here: pip install .")
+        say(f"{name}: error: this needs the compiled modules, which are missing here: pip install .")
         return _USAGE
     what = f"{type(error).__name__}: {error}"[:200] + f" at {raised_at(error)}"
     say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows more)")
@@ -191,7 +191,7 @@ def raised_at(error: BaseException) -> str:
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else "an unknown place"
+    return f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else "an unknown location"
 
 
 def say(line: str) -> None:

@@ -9,7 +9,7 @@ typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 enum {
 	CB_RESCHEDULED = 1, /* the counter was descheduled and scheduled again */
-	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is no measurement */
+	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is not a measurement */
 	CB_IRQ_UNKNOWN = 4, /* the interrupt lines changed, or could not be read */
 };
 

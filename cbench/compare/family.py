@@ -57,7 +57,7 @@ def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | 
 
 
 def needed(alpha: float, comparisons: int) -> int:
-    """The fewest processes a side with which each of these comparisons can show a difference."""
+    """The fewest processes per side with which each of these comparisons can show a difference."""
     return fewest(alpha / comparisons)
 
 

@@ -21,7 +21,7 @@ from cbench.stats.headline import resolution_of
 FEW = 16
 """With fewer processes, a rare process that is far off may be missing from the measured ones."""
 FINE = 0.001
-"""The difference whose price in processes is named."""
+"""The difference for which the number of processes is reported."""
 
 
 @dataclass(frozen=True, slots=True)

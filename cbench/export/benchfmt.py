@@ -12,7 +12,7 @@ PREFIX = "Benchmark"
 
 
 class BenchfmtExporter(Exporter):
-    """A line a process, with the median of its trials, also of a single process.
+    """A line per process, with the median of its trials, also of a single process.
 
     `benchstat` takes the lines of a benchmark for independent measurements, which processes are and their trials are
     not. Times become ns/op.

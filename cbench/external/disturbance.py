@@ -18,7 +18,7 @@ from cbench.model import FAULT, MIGRATION, SWITCH, Trial, TrialCause
 
 STOLEN, WAITED = "stolen by the host", "waited for a CPU"
 WAITED_SHARE = 0.01
-"""A shorter wait than this share of the trial is no cause: each start waits some microseconds."""
+"""A shorter wait than this share of the trial is not a cause: each start waits some microseconds."""
 KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
 """The text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16

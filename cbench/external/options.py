@@ -54,7 +54,7 @@ class ExternalOptions:
     cpus: tuple[str, ...] = ()
     setup: str = ""
     ignore_failure: bool = False
-    on_failure: str = "--ignore-failure measures it all the same"
+    on_failure: str = "--ignore-failure measures it anyway"
     timeout: float | None = None
     on_timeout: str = "allow more: --timeout"
     seed: int = 1
@@ -139,5 +139,5 @@ def program(name: str, path: str | None) -> str:
         return found
     if "/" in name and Path(name).is_file():
         raise UsageError(f"{name}: not executable (chmod +x, or name its interpreter)")
-    shell = "; for a shell's own words and operators add --shell" if "/" not in name else ""
+    shell = "; for shell built-ins and operators add --shell" if "/" not in name else ""
     raise UsageError(f"{name}: no such program{shell}")

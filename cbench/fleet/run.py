@@ -296,7 +296,7 @@ def check_same(before: FleetState, folder: Path, inventory: str | None, study: s
         raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
     if inventory and before.inventory != _inventory(inventory):
         known = before.inventory or "allocated nodes"
-        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or leave -i out")
+        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or omit -i")
 
 
 def _inventory(given: str | None) -> str:

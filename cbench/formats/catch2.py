@@ -14,7 +14,7 @@ WHY = "only means are in it: Catch2 writes no samples"
 
 
 class Catch2Reader(ResultReader):
-    """A file is one process with one value a benchmark, its mean in ns: Catch2 does not write the samples.
+    """A file is one process with one value per benchmark, its mean in ns: Catch2 does not write the samples.
 
     A benchmark that a test case repeats, once for each of its sections, has a value each time.
     """

@@ -80,5 +80,5 @@ def _time(entry: JsonValue) -> Number:
     unit = entry.get("time_unit")
     name = "ns" if unit is None else unit.text()
     if name not in NANOSECONDS:
-        raise DamagedError(f"{entry.place}.time_unit", f"{name[:20]!r} is none of {', '.join(NANOSECONDS)}")
+        raise DamagedError(f"{entry.place}.time_unit", f"{name[:20]!r} is not one of {', '.join(NANOSECONDS)}")
     return entry["real_time"].number() * NANOSECONDS[name]

@@ -8,7 +8,7 @@ from cbench.formats.reader import ResultReader, TestSample
 
 
 class PytestBenchmarkReader(ResultReader):
-    """A file is one process, the run of pytest; its rounds are that process's values, in seconds a call."""
+    """A file is one process, the run of pytest; its rounds are that process's values, in seconds per call."""
 
     name = "pytest-benchmark JSON"
     more = "run pytest {n} times, each with its own --benchmark-json, and give the folder of these files"

@@ -23,7 +23,7 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 
 @dataclass(frozen=True, slots=True)
 class TestSample:
-    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
+    """One test's values, a tuple per process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
 
     `counter`: what was counted, `method`: how it was read; "" where that is not known. `cannot_tell`: why its values
     allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
@@ -57,7 +57,7 @@ class TestSample:
         return sum(len(values) for values in self.processes)
 
     def like(self, other: TestSample) -> bool:
-        """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
+        """Whether both are numbers of one kind: cycles in user mode alone are not cycles of all modes."""
         alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 

@@ -9,7 +9,7 @@ import typer
 from cbench.command import STUDY, Json
 from cbench.console import show, tell
 
-Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files that something measures into (-o).")]
+Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files into which a measurement writes (-o).")]
 
 
 def status_command(stores: Stores, *, as_json: Json = False) -> None:

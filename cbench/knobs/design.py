@@ -19,7 +19,7 @@ FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
     "the full profile",
     "no knob",
     "without a group",
-    "again without a group",
+    "once more without a group",
     "the written profile",
     "without all knobs that matter",
     "without one knob",
@@ -49,7 +49,7 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: the share of the full profile's level that is no difference; `adds`: whether causes add up in the
+    """`within`: the share of the full profile's level that is not a difference; `adds`: whether causes add up in the
     response, as lost time does, or the largest one counts, as in the longest gap."""
 
     within: float = 0.05

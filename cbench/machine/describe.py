@@ -14,8 +14,8 @@ from cbench.results import LEFT_OUT, JsonValue, json_object
 from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
-LATER = {"noise": "not measured here", "counter": "not of the host: stored with each series"}
-"""Facts of the passport that the measurement adds."""
+LATER = {"noise": "not measured here", "counter": "not a property of the host: stored with each series"}
+"""Passport facts that the measurement adds."""
 
 
 def _text(path: str) -> str:

@@ -79,4 +79,4 @@ def _verified() -> NoiseVerdict:
         "drift": drift,
         "cpus": {cpu: {name: each[name] for name in kept if name in each} for cpu, each in cpus.items()},
     }
-    return NoiseVerdict(result.get("quiet"), "quiet verify gave no verdict", details)
+    return NoiseVerdict(result.get("quiet"), "quiet verify returned no verdict", details)

@@ -49,7 +49,7 @@ class Passport:
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
-            raise ValueError("the passport of its host is no object")
+            raise ValueError("the passport of its host is not an object")
         known = {name: " ".join(str(stored[name]).split()) for name in FACTS if stored.get(name) is not None}
         if counter:
             known["counter"] = counter
@@ -148,7 +148,7 @@ def _firmware(reader: Reader) -> tuple[str, str]:
 
 def _command_line(reader: Reader) -> tuple[str, str]:
     text = reader.text("/proc/cmdline")
-    return redacted_command_line(text or "") or ("nothing of note" if text else ""), "/proc/cmdline is not readable"
+    return redacted_command_line(text or "") or ("nothing notable" if text else ""), "/proc/cmdline is not readable"
 
 
 def _profile(reader: Reader) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
 the trace shows the timed region itself. So where both know of an interruption the trace has its name, and
-an interrupt that was counted, but that the trace has before or after the trial, is no cause.
+an interrupt that was counted, but that the trace has before or after the trial, is not a cause.
 
 Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not
 interrupted, whatever was counted around it, and one with some was.

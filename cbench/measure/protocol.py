@@ -36,7 +36,7 @@ Take = Callable[[int], bytes]
 
 
 class ProtocolError(Exception):
-    """The bytes are no message of this protocol."""
+    """The bytes are not a message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)

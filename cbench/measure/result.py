@@ -23,7 +23,7 @@ from quiet import table_html
 SHOWN = 5
 MOSTLY = 0.5
 INTERRUPTED = (
-    "most of these trials were interrupted: what the kernel did is in these cycles; shorter trials have less of it"
+    "most of these trials were interrupted: these cycles include the kernel's work; shorter trials include less of it"
 )
 OWN_CACHES = 256 * 1024
 """Bytes that fit into the caches which follow the core's clock, on every core: its own first and second one."""

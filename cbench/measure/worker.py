@@ -101,7 +101,7 @@ def opened(job: Job) -> tuple[Counter, Any]:
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
     if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
-        why = "opens, but counted none of the interrupts that came"
+        why = "opens, but counted none of the interrupts that occurred"
         if job.events is not None:
             raise counters.unavailable(events.INTERRUPTS, counter, why)
         others = counter.others[:-1]  # it is the last of those that are counted automatically

@@ -20,9 +20,9 @@ from cbench.report.text import mark
 from cbench.stats.trials import Trials
 
 MOST_NAMED = 30
-"""Tests that have a line and their name each."""
+"""Tests that get a line and a name of their own."""
 MOST_POINTS = 1200
-"""Points of a curve: more of them lie on top of each other at this size."""
+"""Points of a curve: at this size, more would lie on top of each other."""
 LOWEST_P = 1e-300
 MOST_PANELS = 6
 MOST_CELLS = 30
@@ -106,7 +106,7 @@ def intervals(result: OrderResult) -> str:
 
 
 def hosts(result: OrderResult) -> str:
-    """The difference between the orders on each host and on all hosts combined, with intervals; a panel a test."""
+    """The difference between the orders on each host and on all hosts combined, with intervals; a panel per test."""
     shown = with_hosts(result)[:MOST_PANELS]
 
     def panel(axes: Any, name: str) -> None:
@@ -268,7 +268,7 @@ def matrix(result: OrderResult) -> str:
                 color = "white" if abs(value) > 0.6 * most else DARK
                 axes.text(column, row, words.strip(), ha="center", va="center", color=color, fontsize=8)
         named = iter(labels([name for name in before if name is not None], 22))
-        names = ["(begin of a run)" if name is None else next(named) for name in before]
+        names = ["(start of a run)" if name is None else next(named) for name in before]
         axes.set_xticks(range(len(before)), names, rotation=40, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(len(tests)), labels(tests))
         axes.set(xlabel="ran right before", ylabel="is measured")

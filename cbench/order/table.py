@@ -228,16 +228,16 @@ def _legend(result: OrderResult) -> list[str]:
     if any(test.case for test in tests):
         lines.append(
             f"{fixed}, {random}: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "
-            f"these are apart; 2: they overlap with {inside} inside of the other's; 3: they overlap otherwise."
+            f"these are apart; 2: they overlap with {inside} inside the other's; 3: they overlap otherwise."
         )
     if needs:
         lines.append(f"no interval (-) at {100 * rule.level:.4g} % with fewer than {max(needs):,} results in an order.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
-        lines.append(f"p position, predecessor: inside of the {random} runs; p drift: over all runs.")
+        lines.append(f"p position, predecessor: within the {random} runs; p drift: over all runs.")
     if result.hosts:
         lines.append(
-            "medians and intervals of the first table: of values with all hosts at one level. Second table, not "
-            "corrected: p of the host alone; p effect: its effect of the order against the other hosts' (all hosts: "
-            "whether the effects differ); p level: its median against theirs."
+            "medians and intervals of the first table: values are scaled so that all hosts have one level. Second "
+            "table, not corrected: p of the host alone; p effect: its effect of the order against the other hosts' "
+            "(all hosts: whether the effects differ); p level: its median against theirs."
         )
     return lines

@@ -50,7 +50,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
         return (
             f"order and time cannot be told apart: {design.runs_fixed:,} fixed and "
             f"{counted(design.runs_random or 0, 'random run')} lie apart in time, in {design.stretches:,} stretches, "
-            "and what changed with time looks like an effect of the order; mix the runs, as `cbench order run` does",
+            "and a change over time looks like an effect of the order; mix the runs, as `cbench order run` does",
             set(),
         )
     if "orders" in sentences:
@@ -85,7 +85,7 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
     if family == "unlike":
         return f"unlike the other hosts: {some(list(names))}"
     if family == "drift":
-        return f"over the study drift: {some(list(names))}"
+        return f"drift over the study: {some(list(names))}"
     if family == "within":
         places = [name for name in names if (tests[name].position_p or 1.0) <= (tests[name].predecessor_p or 1.0)]
         after = result.claim("predecessor")
@@ -111,10 +111,12 @@ def _hosts(result: OrderResult) -> list[str]:
         return []
     tested = sum(test.p is not None for test in result.tests.values())
     how = "van Elteren's test of signed ranks" if result.design.pairs else "van Elteren's test"
-    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    lines = [
+        f"{counted(len(hosts.names), 'host')}: values are compared after each host's values are scaled to one level"
+    ]
     if tested:
         lines[0] = (
-            f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which "
+            f"{counted(len(hosts.names), 'host')}, each a separate stratum: {how} decides; pooled ranks, which "
             f"mix hosts and orders, would call {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
         )
     return lines + [f"beware: the hosts differ: {each}" for each in hosts.passports]
@@ -144,7 +146,7 @@ def _across(result: OrderResult) -> list[str]:
     many = f"{across.changed:,} of {counted(across.pairs, 'comparison')} between tests change with the order"
     expected = "" if across.expected is None else f"about {across.expected:.3g} are expected by chance"
     if across.p is not None and across.p >= result.alpha:
-        return [f"{many}, no more than chance makes: {expected} (p = {across.p:.2g})"]
+        return [f"{many}, no more than expected by chance: {expected} (p = {across.p:.2g})"]
     by_chance = [expected] if expected else []
     by_chance += [] if across.p is None else [f"p = {across.p:.2g} by itself"]
     named = [f"{pair.a} against {pair.b} ({pair.fixed} / {pair.random})" for pair in across.named]
@@ -238,13 +240,13 @@ def _blind(result: OrderResult) -> str:
     compared = [test for test in result.tests.values() if test.p is not None]
     shifts = [test.detectable_pct for test in compared if not test.alike or test.n_fixed + test.n_random < 4]
     if not shifts:
-        return "; all values of a test are alike"
+        return "; all values of a test are equal"
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; so few runs would show hardly any difference with a chance of {share}: take more"
+        return f"; so few runs would hardly show any difference with a chance of {share}: take more"
     least = max(known)
     if not least:
-        return "; most values of a test are alike"
+        return "; most values of a test are equal"
     shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
     return f"; differences of {shown} % or more would have been seen with a chance of {share}"

@@ -36,7 +36,7 @@ class OwnInterruptions:
         if self.waited_ns and self.waited_ns >= 1000:
             parts.append(f"waited for a CPU for {self.waited_ns / 1e6:.3g} ms")
         if self.stolen_ms:
-            parts.append(f"the hypervisor took {self.stolen_ms} ms of its CPUs")
+            parts.append(f"the hypervisor stole {self.stolen_ms} ms from its CPUs")
         if self.major_faults:
             parts.append(f"{self.major_faults} page faults from disk")
         if self.interrupts:

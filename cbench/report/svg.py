@@ -14,7 +14,7 @@ from cbench.report.figures import pyplot
 
 WIDTH, BROAD = 5.6, 9.6  # inches; of figures in two columns and over the whole page
 DARK, GREY, FAINT = "#1d232b", "#6b7280", "#c9ced6"
-FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ as well
+FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ too
 LONGEST_NAME = 28
 STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be searched and read aloud

@@ -48,9 +48,9 @@ def analysis(result: ScreenResult) -> None:
         console.print()
         console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
-        f"p: {tested_by(result)}. %: of the mean of all treatments. "
-        "adj.: by least squares with all main effects, where treatments are not balanced.",
+        f"● significant: p after Holm's correction over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
+        f"p: {tested_by(result)}. %: relative to the mean of all treatments. adj.: by least squares with all main "
+        "effects, if treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from cbench.stats.interval import Values
 
 CHUNK = 120_000
-"""So many values are drawn at a time: what is made of them stays in the CPU's caches, and larger products of matrices
-take four times as long a value in OpenBLAS."""
+"""So many values are drawn at a time: the results stay in the CPU's caches, and larger products of matrices
+take four times as long per value in OpenBLAS."""
 
 COUNTED = 256
 """From this many values on, counts per value are drawn instead of indices."""
@@ -34,16 +34,16 @@ COUNTED = 256
 FOUR = 4
 CELLS = 1 << 16
 MOST_COUNTS = 19
-"""A Poisson count with a mean below 1 is larger in fewer than one of 1e18 cases."""
+"""A Poisson count with a mean below 1 is larger in fewer than one in 1e18 cases."""
 
 BELOW = 1.75
-"""So many standard deviations below n the counts' sum is on average: 1 of 25 samples is thrown away."""
+"""So many standard deviations below n the counts' sum is on average: 1 in 25 samples is discarded."""
 
 BLOCKS = 8
-"""So many times a chunk of counts is drawn together."""
+"""So many counts are drawn together as one chunk."""
 
 Packed = NDArray[np.uint32]
-"""Four counts, a byte each."""
+"""Four counts of one byte each."""
 
 Places = NDArray[np.intp]
 

@@ -1,4 +1,4 @@
-"""Chains of additions around trials: how many cycles a trial took, and whether they can tell that at all.
+"""Chains of additions around trials: how many cycles per trial took, and whether they can tell that at all.
 
 A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
 is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
@@ -17,10 +17,10 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER = 0.02
-"""As in quiet's chains: by how many steps of the clock and by which share readings may differ."""
+"""As in quiet's chains: how far readings may differ, in steps of the clock and as a share."""
 SLOWEST = 1.02
-"""Chains that disagree count as at most so many times as long as the fastest before: both may have been interrupted. A
-trial that is left out then rather has too many cycles than too few."""
+"""If chains disagree, they count as at most this many times as long as the fastest before: both may have been
+interrupted. A trial that is left out then has too many cycles rather than too few."""
 
 
 def cycles(times: ChainTimes, calibration: Calibration) -> float:

@@ -45,7 +45,7 @@ class Kruskal:
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty ones are left out. None with fewer than two, or with values that are no numbers."""
+    """The test over samples; empty ones are left out. None with fewer than two, or with values that are not numbers."""
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
         return None

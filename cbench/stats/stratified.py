@@ -23,7 +23,7 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 from cbench.stats.trials import Codes, Flags, Values
 
 WORK = 4_000_000
-"""Additions that counting may take for one test."""
+"""The most additions for the exact distribution of one test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ WAIT_S = 10.0
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY_ROLLBACK": "a write to it was cut short, and putting that right needs the right to write",
+    "SQLITE_READONLY_ROLLBACK": "a write to it was cut short, and repairing it needs write permission",
     "SQLITE_READONLY": "not writable",
     "SQLITE_CANTOPEN": "cannot be opened or created",
-    "SQLITE_BUSY": f"another process has held it for {WAIT_S:.0f} s",
+    "SQLITE_BUSY": f"another process has locked it for {WAIT_S:.0f} s",
     "SQLITE_CORRUPT": "damaged",
     "SQLITE_NOTADB": "damaged",
     "SQLITE_IOERR": "cannot be written to (disk, quota or file size limit?)",
@@ -55,7 +55,8 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
 _DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
 """The errors raised when SQLite, JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
-"""Further errors of code that trusts a store: for a missing row or another type, but also for its own faults."""
+"""Further errors of code that trusts a store: because of a missing row or a wrong type, but also because of its own
+defects."""
 
 
 @contextlib.contextmanager
@@ -230,7 +231,9 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
     if version < 1:
         raise QuietError(f"{path}: damaged: format {version}")
     if version > VERSION:
-        raise UsageError(f"{path}: made by a newer cbench (format {version}, this one knows {VERSION})")
+        raise UsageError(
+            f"{path}: written by a newer cbench (format {version}; this version reads up to {VERSION}); upgrade cbench"
+        )
     return version
 
 

@@ -32,9 +32,9 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
     kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
     return "\n".join(
         [
-            f"# Made by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
+            f"# Written by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
             "[Unit]",
-            f"Description=cbench goes on with the {CALLED[kind]} {_escaped(str(data.absolute()))}",
+            f"Description=cbench resumes the {CALLED[kind]} {_escaped(str(data.absolute()))}",
             "[Service]",
             "Type=exec",
             f"WorkingDirectory={_escaped(str(data.absolute().parent))}",
@@ -51,7 +51,7 @@ def obstacle() -> str:
     """The reason why a study cannot resume by itself here; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
-    return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
+    return "" if os.geteuid() == 0 else "that needs a systemd unit, which only root may create"
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:

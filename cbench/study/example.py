@@ -42,7 +42,7 @@ timeout = 600
 # discover = ["{program}", "--list"]  # prints the names, or writes {results}
 # names = "(.+)"                      # the name in a line of it
 # run = ["{program}", "--json={results}", "{tests}"]   # or {order}, a file of names, {filter}, an expression, {seed}
-# isolated = "both"                   # a process a test and a process a run in turn; true, false: one of them only
+# isolated = "both"                   # a process per test and a process per run in turn; true, false: one of them only
 # timeout = 600                       # seconds that a process may take
 # directory = "."
 # better = "lower"

@@ -28,7 +28,7 @@ ISOLATED = "isolated"
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """`kind`: "fixed", "random" or "williams"; "isolated": a process a test, to compare with runs in one process.
+    """`kind`: "fixed", "random" or "williams"; "isolated": a process per test, to compare with runs in one process.
     `order`: numbers of the tests."""
 
     kind: str

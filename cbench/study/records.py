@@ -20,7 +20,7 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return found
 
 
@@ -33,7 +33,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
     """A whole number within facts, 0 where there is none. Raises ValueError."""
     found = facts.get(name, 0)
     if not isinstance(found, int):
-        raise ValueError(f"{name} is no whole number")
+        raise ValueError(f"{name} is not a whole number")
     return found
 
 

@@ -59,11 +59,11 @@ class StudyStore(Database):
         store = cls(path, for_writing(path), True)
         with store._closed_on_error():  # what was killed while it made a store has left one without content
             if has_study(store._connection):
-                advice = "to start over remove it, or name another (-o)"
+                advice = "to start over, remove it or name another file (-o)"
                 kind = store.header().kind
-                raise UsageError(f"{path}: exists already; `cbench {kind} resume {path}` continues it; {advice}")
+                raise UsageError(f"{path}: already exists; `cbench {kind} resume {path}` continues it; {advice}")
             if store._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
-                raise UsageError(f"{path}: has measurements in it; choose another name for the study")
+                raise UsageError(f"{path}: contains measurements; choose another name for the study")
             store._write(write)
         return store
 
@@ -76,7 +76,7 @@ class StudyStore(Database):
         with store._closed_on_error():
             if not has_study(store._connection):
                 begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
-                raise UsageError(f"{path}: there is no study in it; {begins}")
+                raise UsageError(f"{path}: it contains no study; {begins}")
             if kind is not None and (found := store.header().kind) != kind:
                 raise UsageError(
                     f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "

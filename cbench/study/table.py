@@ -74,7 +74,7 @@ def _wrong(status: StudyStatus) -> str:
     if lost := status.runs_left_out:
         parts.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
     if resumed := status.runs_resumed:
-        parts.append(f"{resumed:,} run{'s' if resumed > 1 else ''} went on after an interruption")
+        parts.append(f"{resumed:,} run{'s' if resumed > 1 else ''} resumed after an interruption")
     return ", ".join(parts)
 
 

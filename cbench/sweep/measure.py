@@ -48,7 +48,7 @@ def find(name: str) -> Workload:
     """A workload whose rounds are accesses to a working set; UsageError for others."""
     workload = registry.find(name)
     if name not in ABLE:
-        raise UsageError(f"--workload {name}: its rounds are no memory accesses; use {', '.join(ABLE)}")
+        raise UsageError(f"--workload {name}: its rounds are not memory accesses; use {', '.join(ABLE)}")
     return workload
 
 

@@ -54,12 +54,13 @@ from cbench.validate.series import ValidationData, ValidationSeries
 from cbench.workloads.programs import CLOCKS
 
 CLOCK_SHARE = 1e-3
-"""A clock by which the etalon is off by a larger share is wrong, or the etalon's is: crystals keep time to 1e-4.
-Whatever else runs makes an etalon end late and never early, so by a host's clocks its shortest trial counts."""
+"""If a clock and the etalon differ by a larger share, one of them is wrong: crystals keep time to 1e-4. Other load
+makes an etalon end late and never early, so its shortest trial counts by the host's clocks."""
 AGREE = 0.05
-"""CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
+"""CPU times disagree if their ratio is further from 1 than this; if the trials are not the same, with its whole
+interval."""
 START_S = 0.01
-"""The most time that starting a command may take: `wall` has it, `perf-elapsed` has not."""
+"""The most time that starting a command may take: `wall` includes it, `perf-elapsed` does not."""
 BOTH = "user + sys"
 CPU = (TASK_CLOCK, CPU_CLOCK)
 COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))

@@ -155,7 +155,9 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
             try:
                 ran, not_run = _run(host, (loader.regenerate(files),))
             except OSError as error:
-                raise Incomplete(f"{_reason(error)}; our words are out of {', '.join(ours)}: run it again") from None
+                raise Incomplete(
+                    f"{_reason(error)}; our words were removed from {', '.join(ours)}: run it again"
+                ) from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
 

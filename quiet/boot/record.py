@@ -151,7 +151,7 @@ def load(disk: Disk) -> BootRecord | None:
         data = json.loads(saved.data)
         if data["format"] != _FORMAT:
             raise UsageError(
-                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that one"
+                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that version"
             )
         fields: dict[str, Any] = {name: data[name] for name in _PLAIN}
         fields |= {name: tuple(data[name]) for name in _WORDS}

@@ -122,9 +122,9 @@ def _ready(message: RunReady) -> None:
 
 def _ended(message: RunEnded, lingers: float) -> None:
     if message.stays and lingers:
-        note(f"the profile stays applied for the next runs; it is restored when for {lingers:g} s there is none")
+        note(f"the profile stays applied for the next runs; it is restored {lingers:g} s after the last one")
     elif message.stays:
-        note("the profile stays applied: it was before, or another quiet run still uses it")
+        note("the profile stays applied: it was applied before, or another quiet run still uses it")
     elif message.complete:
         note(f"restored {message.restored} setting{'' if message.restored == 1 else 's'}, nothing left changed")
     for text in message.notes:

@@ -157,7 +157,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
             os.close(fd)
             raise
     except FileNotFoundError:
-        hint = "root makes it: `sudo quiet lock -- true`, or any `quiet run`"
+        hint = "create it as root: `sudo quiet lock -- true`, or any `quiet run`"
         raise Refused(f"there is no queue on this host yet, {QUEUE}; {hint}") from None
     except OSError as error:
         raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None

@@ -112,7 +112,7 @@ KNOBS = (
         "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         **one_file(f"{_KERNEL}rcu_normal", "1"),
-        risk="network devices, cgroups and modules take longer to remove while it lasts",
+        risk="network devices, cgroups and modules take longer to remove until the restore",
     ),
     Knob(
         name="rcu.tasks_ipi",

@@ -78,13 +78,15 @@ KNOBS = (
         gain="no other tasks",
         noticed="sibling threads of the isolated cores are offline",
         title="sibling threads of the isolated cores",
-        why="two threads of one core share its pipelines and caches, so one measures the other's work",
+        why="two threads of one core share its pipelines and caches, so one thread's work slows down the other's "
+        "measurement",
         doc="ABI/testing/sysfs-devices-system-cpu (smt/control), core-api/cpu_hotplug.rst",
         rule=_smt,
         choices=("siblings", "off", "leave"),
         targets="file:/sys/devices/system/cpu/cpuN/online, or smt/control for the whole machine",
         entangled=_disturbed,
-        moves="the idle states and the policy of a CPU that goes, and interrupts and tasks that may only be there",
-        refusals={16: "the CPU keeps the time or is otherwise needed", 1: "forced off until the next boot"},
+        moves="the idle states and the policy of a CPU that goes offline, and interrupts and tasks that are bound "
+        "to it",
+        refusals={16: "the CPU does the timekeeping or is otherwise needed", 1: "forced off until the next boot"},
     ),
 )

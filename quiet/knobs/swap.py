@@ -38,7 +38,7 @@ def _devices(context: RuleContext) -> RuleResult:
         return
     used = sum(area.used for area in swapping)
     if used > meminfo(context.facts.reader, "MemAvailable") // 2:
-        yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
+        yield Skip("swap:", f"{used} KiB are swapped out, and memory would not suffice if they were swapped in")
         return
     for area in reversed(_as_they_come_back(swapping)):
         target = f"swap:{area.path}"
@@ -76,7 +76,7 @@ KNOBS = (
         name="swap.swappiness",
         gain="repeatable memory behavior",
         title="how readily the host swaps",
-        why="lower, the kernel gives up cached files before it swaps out programs",
+        why="with a lower value, the kernel drops cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
         **bounded(_SWAPPINESS, 1, NOT_HERE, lambda now: now <= 1),
     ),
@@ -85,7 +85,7 @@ KNOBS = (
         gain="repeatable memory behavior",
         noticed="nothing is swapped out; a process that does not fit is killed",
         title="swap of the whole host",
-        why="without swap, no process takes the disk, the memory bus or a lock from the benchmark by swapping",
+        why="without swap, no other process occupies the disk, the memory bus or a lock by swapping",
         doc="swapon(2), swapoff(8)",
         rule=_devices,
         choices=("off", "leave"),

@@ -37,7 +37,7 @@ KNOBS = (
     ),
     Knob(
         name="workqueue.scope",
-        title="how near to its caller unbound work runs",
+        title="how close to its caller unbound work runs",
         why="'cpu' or 'smt' keeps it on the core that queued it, 'system' lets it run on any housekeeping CPU",
         doc="core-api/workqueue.rst (affinity scopes)",
         kernels="6.6 on",

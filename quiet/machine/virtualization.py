@@ -63,7 +63,7 @@ def hypervisor(facts: Facts) -> str:
     """The hypervisor that this kernel runs under, as `quiet status` reports it; "" on bare metal.
 
     The only source of this answer, for `quiet` and for `cbench`. Containers do not count: `container` reports them.
-    Raises nothing: a file that is absent or cannot be read is no sign of a hypervisor.
+    Raises nothing: a file that is absent or cannot be read is not a sign of a hypervisor.
 
     - x86: the CPU flag `hypervisor` (CPUID leaf 1, ECX bit 31). Clouds put their name into the firmware of bare-metal
       instances too, so next to such a name the flag decides. A name that only virtual machines have also counts
@@ -171,7 +171,7 @@ def kernel_can(facts: Facts) -> dict[str, str]:
         if reader.exists(f"{CPU}/nohz_full")
         else "no (kernel without CONFIG_NO_HZ_FULL)",
         "SMT control": reader.text(f"{CPU}/smt/control") or "absent",
-        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the frequency is not ours to set)",
+        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the guest cannot set the frequency)",
         "performance counters": ", ".join(performance_counters(facts)) or "absent",
     }
 
@@ -181,31 +181,31 @@ def disturbances(facts: Facts) -> list[str]:
     effects = []
     if container(facts):
         effects.append(
-            "the container's host and its other containers run on the same kernel and are not seen from here"
+            "the container's host and its other containers run on the same kernel and cannot be seen from here"
         )
     kind = hypervisor(facts)
     if not kind:
         return effects
     if kind == "WSL":
-        effects.append("Windows schedules these CPUs and owns their power plan; close what runs there")
+        effects.append("Windows schedules these CPUs and owns their power plan; close the programs that run there")
     elif kind.endswith("dom0"):
         effects.append(
             "Xen schedules this dom0's CPUs; dom0_max_vcpus= and dom0_vcpus_pin on Xen's command line pin them"
         )
     share = stolen_share(facts)
     stolen = f"{share:.2%} of the time since boot was stolen (/proc/stat)" if share else "it reports no stolen time"
-    effects.append(f"the hypervisor may take a CPU away at any time; {stolen}")
+    effects.append(f"the hypervisor may preempt a CPU at any time; {stolen}")
     clock = facts.reader.text(_CLOCK)
     if clock and not clock.startswith(_CHEAP):
-        effects.append(f"the time comes from {clock}: each look at it may be a way out to the hypervisor")
+        effects.append(f"the time comes from {clock}: each read of it may exit to the hypervisor")
     if not performance_counters(facts):
-        effects.append("the hypervisor shows no performance counters: cycles and hardware causes cannot be counted")
+        effects.append("the hypervisor exposes no performance counters: cycles and hardware causes cannot be counted")
     if not facts.policies:
         effects.append("frequency, turbo and C-states are the host's, and change without notice")
     if all(len(core) == 1 for core in facts.cores):
         effects.append("whether a CPU shares its core with another CPU, of this guest or another, is unknown")
     if any(set(facts.reader.names(path)) - _NO_DEVICE for path in _BALLOONS):
-        effects.append("a memory balloon may take pages away and give them back")
+        effects.append("a memory balloon may take pages from the guest and return them")
     return effects
 
 

@@ -38,7 +38,7 @@ OTHER = Cause(COUNTED, "other interrupt")
 TASK = Cause(THREAD, "another task")
 OWN = Cause(FAULT, "page fault")
 SHORT = Cause(UNKNOWN, "short")
-PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
+PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 
 @dataclass(frozen=True, slots=True)

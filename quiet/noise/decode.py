@@ -13,7 +13,7 @@ from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES,
 from quiet.noise.tracefs import Instance
 
 SINGLE = "generic_smp_call_function_single_interrupt"  # stands for whatever was queued
-FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
+FOREIGN = "the trace numbers tasks differently from this process, which has its own PID namespace"
 SENDING = (
     EventType("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     EventType("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),

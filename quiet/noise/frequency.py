@@ -69,7 +69,7 @@ class FrequencyCounter:
         """Count from now on, where that is possible."""
         self._first = clock.moment()
         if clock.name() != "tsc":
-            self._why = "no time stamp counter to compare cycles with"
+            self._why = "no time stamp counter with which to compare cycles"
             return
         for source, kind, first, second, user_only in self._choices():
             with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ class FrequencyCounter:
                 self._source = source
                 self._begin = self._read()
                 return
-        self._why = "no counter of cycles here, or none that may be read"
+        self._why = "no cycle counter here, or no permission to read it"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
         """(source, type, the cycles' number, the ticks' number, user space only) in order of preference."""

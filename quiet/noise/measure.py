@@ -145,7 +145,7 @@ def measure(
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
         else:
-            result.source = "the gaps' times, the detector's own counters and the kernel's counts"
+            result.source = "the times of the gaps, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
             for cpu, on in result.cpus.items():
                 on.tasks = [task for task in tasks_since if task.cpu == cpu and task.tid != on.watched.pid]
@@ -253,7 +253,7 @@ def _ticks_per_second() -> float:
 def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
     """Whether the kernel's tracing is usable; otherwise adds the reason to `limits` and the remedy to `naming`."""
     if not wanted.trace:
-        limits.append("kernel tracing was not asked for")
+        limits.append("kernel tracing was not requested")
         return False
     with _counting_instead(limits, naming):
         tracefs.check(host)
@@ -324,7 +324,7 @@ def _attribute(
     symbol = decode.Symbols(host, mine.mount)
     convert = result.clock.converter(mine.clock)
     if gone := sum(theirs.lost(cpu) for cpu in theirs.cpus):
-        result.limits.append(f"{gone:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
+        result.limits.append(f"{gone:,} events of sending IPIs did not fit into the trace: some IPIs have no sender")
     senders = decode.sent(theirs, frozenset(watched), convert, decode.titles(comm), symbol)
     for cpu, seen in watched.items():
         traced = decode.events(mine, cpu, symbol, convert, result.clock.ticks)

@@ -82,7 +82,7 @@ class Observer:
             if self._tracer:
                 self._tracer.start()
             else:
-                self._limits.append("kernel tracing was not asked for")
+                self._limits.append("kernel tracing was not requested")
         except tracefs.NoTraceError as error:
             self._without_trace(f"no kernel tracing, so causes are found by counting: {error}")
             self._naming = error.naming

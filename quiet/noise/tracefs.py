@@ -134,7 +134,7 @@ class Instance:
         offered = (self.host.text(f"{self.path}/trace_clock") or "").replace("[", "").replace("]", "").split()
         clock = next((name for name in CLOCKS if name in offered), "")
         if not clock:
-            raise NoTraceError("this kernel's tracing has no clock that the detector can read too")
+            raise NoTraceError("this kernel's tracing has no clock that the detector can also read")
         self._write("trace_clock", clock)
         return clock
 

@@ -121,10 +121,10 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
 
     The same host gives the same bytes. `redacted`: without the data that redact.LEFT_OUT lists. Raises UsageError
-    when the file exists already or cannot be written; then no partial file remains.
+    when the file already exists or cannot be written; then no partial file remains.
     """
     if not file:
-        raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
+        raise UsageError("record: no file name; give the archive to write, such as myhost.tar.gz")
     facts = Facts(reader)
     status.status(facts, None)
     _ask_every_knob(facts)
@@ -138,7 +138,7 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             _write(reader, archive, file, redacted)
     except FileExistsError:
-        raise UsageError(f"{file}: exists already; give another name") from None
+        raise UsageError(f"{file}: already exists; give another name") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     return RecordReceipt(file, len(reader.files), LEFT_OUT if redacted else (), tuple(sorted(reader.closed)))

@@ -18,14 +18,14 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 def run_helper() -> int:
     """`quiet run-helper`, which has no arguments. Returns at once; the helper goes on in the background."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
-        raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing alone")
+        raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
     if os.geteuid() != 0:
         raise Refused("run-helper needs root; `quiet run` starts it with sudo")
     channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)
     try:
         peer = channel.peer()
     except OSError as error:
-        raise UsageError(f"run-helper: standard input is no local socket: {error.strerror}") from None
+        raise UsageError(f"run-helper: standard input is not a local socket: {error.strerror}") from None
     if any(uid != peer.uid for uid in _callers()):
         text = "run-helper: the socket is not of the user who started it"
         channel.send(RunFailure(text, Refused.exit_code))

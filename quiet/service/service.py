@@ -36,7 +36,7 @@ _STOP = (
     f"stop {systemd_unit.AFTER}",
 )  # at once, the target's stop would wait for what restoring starts
 _FOR_ALL = 0o755
-_TAKES_ROOT = "a service takes root; run it with sudo"
+_TAKES_ROOT = "a service needs root; run it with sudo"
 
 
 class Installed(NamedTuple):
@@ -153,10 +153,10 @@ def _check_name(host: Reader) -> None:
         if not host.is_entry(path) or (path == UNIT and installed(host)):
             continue
         if host.link(path) == "/dev/null":
-            raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
-        raise Refused(f"{path} exists already and was not created by quiet; it was left alone")
+            raise Refused(f"{path} masks {NAME}; run `systemctl unmask {NAME}`")
+        raise Refused(f"{path} already exists and was not created by quiet; it was left alone")
     if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
-        raise Refused(f"{AFTER} exists already and was not created by quiet; it was left alone")
+        raise Refused(f"{AFTER} already exists and was not created by quiet; it was left alone")
 
 
 def _check_program(host: Reader) -> None:
@@ -202,7 +202,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} exists already and was not created by quiet; give that file, or rename yours")
+        raise Refused(f"{path} already exists and was not created by quiet; give that file, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:

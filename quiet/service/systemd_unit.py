@@ -22,7 +22,7 @@ FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
 )
-"""The folders in which systemd looks for units, as far as packages and administrators use them."""
+"""The folders in which systemd looks for units that packages or administrators install."""
 
 _FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
@@ -52,7 +52,7 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
         "[Service]",
         "Type=oneshot",
         "RemainAfterExit=yes",
-        "# 1: some settings could not be applied. The others are, and `quiet verify` says which.",
+        "# 1: some settings could not be applied. The others are applied; `quiet verify` lists the failures.",
         "SuccessExitStatus=1",
         f"ExecStart={_command([*_program(), 'apply', '--profile', profile, *chosen])}",
         f"ExecStop={_command([*_program(), 'restore'])}",
@@ -79,11 +79,11 @@ def watch_text(options: dict[str, str]) -> str:
         f"RequiresMountsFor={_mounts()}",
         "[Service]",
         f"ExecStart={_command([*_program(), 'watch', *words])}",
-        "# 1: settings have drifted. The journal says which.",
+        "# 1: settings have drifted. The journal lists them.",
         "SuccessExitStatus=1",
         "Restart=on-failure",
         "RestartSec=60",
-        "# 2, 3: options that make no sense here, or nothing is applied. Again would be the same.",
+        "# 2, 3: invalid options, or nothing is applied. A restart would fail again.",
         "RestartPreventExitStatus=2 3",
         "CPUSchedulingPolicy=batch",
         "StateDirectory=quiet",
@@ -124,7 +124,7 @@ def after(reader: Reader) -> str:
     start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
-    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would change settings again"]
+    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would overwrite its settings"]
     return "\n".join([*head, f"After={' '.join(names)}", ""])
 
 

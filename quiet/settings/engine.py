@@ -79,7 +79,7 @@ def _holds(write: Write, found: str | None) -> bool:
 
 
 def _different(write: Write, found: str | None) -> Failure:
-    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
+    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it does not exist afterwards")
 
 
 def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:

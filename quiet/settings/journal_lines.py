@@ -3,7 +3,7 @@
 Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
 precedes it in the line. The first line is `begin`; it has the number of the format, and ends with `lines`: how many
 lines are written, renewed in place after each write, so that it is noticed when the last ones are lost. Only an
-unterminated last line is no damage: its writer was killed.
+unterminated last line is not damage: its writer was killed.
 
 Format 1 had none of the three. A line of either format is read by the reader of the other.
 """
@@ -112,7 +112,7 @@ def read(data: bytes) -> Lines:
     if written > number:
         damage.append(Damage(number + 1, f"missing: {written} lines were written"))
     if 1 not in items and not damage:
-        damage.append(Damage(0, "no whole line is in it" if data else "it is empty"))
+        damage.append(Damage(0, "it has no complete line" if data else "it is empty"))
     return Lines(tuple(sorted(items.items())), tuple(damage))
 
 

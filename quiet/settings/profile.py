@@ -95,7 +95,7 @@ def load(name: str) -> Profile:
 
 
 def _check_is_profile(text: str, name: str) -> None:
-    """Raises UsageError, which names the format, for a known file that is no profile."""
+    """Raises UsageError, which names the format, for a known file that is not a profile."""
     heads = set(re.findall(r"^\s*\[+\s*([\w-]+)", text, re.MULTILINE))
     foreign = next((what for head, what in _FOREIGN.items() if head in heads), "")
     if text.lstrip()[:1] == "{":

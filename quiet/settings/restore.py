@@ -44,7 +44,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         rows = ((each.knob, each.target, each.reason) for each in self.left)
-        return table_html(f"restored {self.restored} settings; left:", ("knob", "target", "why"), rows)
+        return table_html(f"restored {self.restored} settings; not restored:", ("knob", "target", "why"), rows)
 
     @property
     def left(self) -> tuple[Skipped, ...]:

@@ -7,7 +7,7 @@
     net:eth0/rules       the queues that rules send flows to, by their numbers: "1023 3"; only read
     net:eth0/interrupts  the device's interrupts; only read
 
-The last five are no files; a recorded tree has them as such. Sources: networking/scaling.rst,
+The last five are not files; a recorded tree has them as such. Sources: networking/scaling.rst,
 networking/ethtool-netlink.rst, ABI/testing/sysfs-class-net-queues.
 """
 

@@ -140,7 +140,7 @@ class Monitor:
         try:
             self._history.add(unexpected, expected)
         except OSError as error:
-            self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written when it can be")
+            self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written once possible")
         else:
             self._over("history", "history: writing works again")
 
@@ -233,7 +233,7 @@ def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: C
         finally:
             monitor.end()
         passed, cpu_s = time.monotonic() - began, spent() - cpu_began
-    why, share = signals.signal or "the time is over", 100 * cpu_s / passed if passed else 0.0
+    why, share = signals.signal or "the time is up", 100 * cpu_s / passed if passed else 0.0
     text = f"{why} after {passed:.0f} s: {monitor.total} interruptions; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
     summary = WatchSummary(
         seconds=round(passed, 1),

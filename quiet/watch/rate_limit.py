@@ -58,7 +58,7 @@ class RateLimit:
     @property
     def reason(self) -> str:
         """The reason why everything is checked now."""
-        return f"a look at everything after {self._hurry}" if self._hurry else "a look at everything"
+        return f"a full check after {self._hurry}" if self._hurry else "a full check"
 
     def whole_at(self) -> float:
         """When everything is checked again."""

@@ -23,7 +23,7 @@ from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
-_WAITING = "another quiet is at work, or was killed in the middle; waiting until it has ended"
+_WAITING = "another quiet is running, or was killed midway; waiting until it ends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Watcher:
             if self._halted:
                 self._report(WatchEvent(events.NOTE, text=_WAITING))
             else:
-                self._check(None, "the first look", renew=True)
+                self._check(None, "the first check", renew=True)
             began, cpu_began = time.monotonic(), spent()
             if self.monitor:
                 self.monitor.start(self._cpus.isolated)
@@ -105,7 +105,7 @@ class Watcher:
             if signals.signal:
                 return signals.signal
             if until is not None and now >= until:
-                return "the time is over"
+                return "the time is up"
             if why := self._due(now):
                 return why
             self._sources.register(poll, resting=bool(self._pending.tids))
@@ -169,7 +169,7 @@ class Watcher:
         try:
             changes = drift.check(self._host, self._profile, self._state, facts, names)
         except QuietError as error:
-            self._report(WatchEvent(events.NOTE, text=f"could not look: {error}"))
+            self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
                 self._pending.add(names, by, time.monotonic())  # it may be another quiet's work, half done
@@ -219,7 +219,7 @@ class Watcher:
                 self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
-            self._report(WatchEvent(events.DRIFT, change, "the look after a repair"))
+            self._report(WatchEvent(events.DRIFT, change, "the check after a repair"))
         self._watch_files(facts)
         self._rate.checked(began, time.monotonic(), True)
 
@@ -240,7 +240,7 @@ class Watcher:
             if self.monitor:
                 self.monitor.start(state.cpus.isolated)
         if self._halted and not halted:
-            self._pending.add(None, "the end of another quiet", time.monotonic())
+            self._pending.add(None, "another quiet ended", time.monotonic())
             self._pending.renew = True
         if halted and not self._halted:
             self._report(WatchEvent(events.NOTE, text=_WAITING))

@@ -80,7 +80,7 @@ WALK = Simulated(walk=0.3, fixed=100, random=100)
 SITUATIONS: tuple[Situation, ...] = (
     *(order(name, NOTHING, each) for name, each in NULLS.items()),
     *(order(name, SPREAD, each) for name, each in SPREADS.items()),
-    order("random walk of 0.3 sd a run, 100 + 100 runs", "no effect; the host drifts", WALK),
+    order("random walk of 0.3 sd per run, 100 + 100 runs", "no effect; the host drifts", WALK),
     order("blocked, random walk", "no effect; the host drifts", Simulated(walk=0.3, design="blocked")),
     order(
         "random walk, 100 + 100 runs, shift of 0.5 sd",

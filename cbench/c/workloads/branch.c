@@ -4,8 +4,8 @@
  * The table says for each of the n branches whether it is taken; the code and
  * what it reads are the same for every pattern, so two patterns differ by what
  * the branch predictor makes of them. Always taken, alternating and short
- * periods should cost 1 to 2 cycles a branch; random outcomes a misprediction
- * every second time, which made it 10 cycles a branch on Zen 3. A predictor
+ * periods should cost 1 to 2 cycles per branch; random outcomes a misprediction
+ * every second time, which made it 10 cycles per branch on Zen 3. A predictor
  * may learn a short random table by heart when trials repeat it: take a large
  * n against that.
  */

@@ -3,7 +3,7 @@
  *
  * Stresses the integer pipeline alone: each round needs the one before, there
  * is no memory access and one well predicted branch. Should cost the latency
- * of xor, add and a multiplication by the reciprocal: 8 to 12 cycles a round,
+ * of xor, add and a multiplication by the reciprocal: 8 to 12 cycles per round,
  * and the very same number in every undisturbed trial.
  */
 #include "workloads.h"

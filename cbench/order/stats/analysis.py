@@ -24,7 +24,7 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
 SHARED = 300_000
-"""So many values are analyzed by several processes."""
+"""From this many values on, several processes analyze them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from cbench.stats.kruskal import placements, tied
 Values = NDArray[np.float64]
 MANY = 100
 FEWEST = 3
-"""The fewest values for a sample's own spread."""
+"""The fewest values that give a sample's own spread."""
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:

@@ -24,7 +24,7 @@ FEWEST_PAIRS = 6
 
 
 LOST = 0.1
-"""At most this share of the runs may have lost its partner."""
+"""At most this share of the runs may lack a partner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,10 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 WORK = 4_000_000
 """The most additions for counting one test: a few milliseconds."""
 COARSE = 20_000_000
-"""... where no approximation is good."""
+"""... if no approximation is good."""
 TABLES = 50_000
 MOST_KINDS = 17
-"""With more different values the tables are too many: each value is in the sample or not."""
+"""With more distinct values there are too many tables: each value is either in the sample or not."""
 SKEWED = 0.1
 """Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
 

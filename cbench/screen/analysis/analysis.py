@@ -72,7 +72,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     responses = hosts.decided(data, _decide(responses, alpha), alpha)
     most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
-        progress(f"{name}: samples of other sizes")
+        progress(f"{name}: samples of different sizes")
         row, numbers = responses[name], part.numbers.tolist()
         studies = samples.studies(data, part.series, numbers, confidence, seed, options.subsamples, most)
         material = samples.material(_material_effects(row), row.treatments, studies)

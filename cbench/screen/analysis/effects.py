@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""The share of the values' magnitude that least squares may leave of zero."""
+"""The share of the values' magnitude below which a least-squares result counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)

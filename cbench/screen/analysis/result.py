@@ -245,7 +245,7 @@ class InteractionResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """Intervals from samples of other sizes of one treatment, its `population`."""
+    """Intervals from samples of different sizes of one treatment, its `population`."""
 
     treatment: int
     name: str

@@ -247,7 +247,9 @@ def _hosts(result: ScreenResult) -> list[str]:
     hosts = result.hosts
     if hosts is None:
         return []
-    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    lines = [
+        f"{counted(len(hosts.names), 'host')}: values are compared after each host's values are scaled to one level"
+    ]
     own = f"tested by themselves, error rate {result.alpha:g}"
     differ = [
         f"{name} {each.factor}: {each.levels[1]} against {each.levels[0]} (p {each.p_holm:.2g})"

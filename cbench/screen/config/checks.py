@@ -267,12 +267,12 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
 def _contradiction(response: Response, how: Sampling | None) -> str:
     """The contradiction between a treatment and the response; "" for none."""
     if how is None:
-        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
+        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} requests: omit its call graph'
     said = perf_record.named(response.metric.detail)
     wanted = perf_record.parse(response.metric.detail)
     event = "event" in said and wanted.event != how.event
     rate = "rate" in said and (wanted.hz, wanted.period) != (how.hz, how.period)
-    return f"samples {_counts(how)} and {response.name} asks for {_counts(wanted)}" if event or rate else ""
+    return f"samples {_counts(how)} and {response.name} requests {_counts(wanted)}" if event or rate else ""
 
 
 def _counts(how: Sampling) -> str:

@@ -29,10 +29,10 @@ COLUMNS = (
 )
 """The columns of an exported experiment beside its factors and responses, which may not have these names."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
-"""The names that a reader of the table would take for something else."""
+"""The names that readers of the table would interpret differently."""
 
 Where = Mapping[str, tuple[str, ...]]
-"""Some treatments: for each factor named the levels that are meant; a factor that is not named may have any."""
+"""A set of treatments: for each named factor the levels; a factor that is not named may have any level."""
 
 
 def matches(where: Where, levels: Mapping[str, str]) -> bool:
@@ -198,7 +198,7 @@ class Screen:
     controlled: tuple[Controlled, ...]
     reset: Reset  # before each batch
     build: str
-    counter: str  # of workloads of cbench's
+    counter: str  # of workloads of cbench
     profile: str
     cpus: str
     setup: tuple[str, ...]

@@ -299,7 +299,9 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
         shown.append(f"abridgment {abridgment.name}: {abridgment.treatments} treatments, {balance}")
         shown += [f"  {words}" for words in abridgment.words]
     if plan.left_s is not None:
-        shown.append(f"will take about {timedelta(seconds=round(plan.left_s))}, by the trials of an earlier run")
+        shown.append(
+            f"will take about {timedelta(seconds=round(plan.left_s))}, estimated from the trials of an earlier run"
+        )
     return shown
 
 

@@ -89,7 +89,7 @@ class Data:
     about: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     excluded: int = 0
-    """Treatments of the full factorial that were never planned."""
+    """Treatments of the full factorial design that were never planned."""
     randomised: bool = False
     """Nothing pairs the values of several treatments: rows are in any order, and no iteration is known."""
     plot_blocks: tuple[int, ...] = ()

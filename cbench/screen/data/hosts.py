@@ -40,7 +40,7 @@ def read(paths: Sequence[Path]) -> Data:
     parts = [read_store.read(path) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if (part.factors, part.treatments) != (parts[0].factors, parts[0].treatments):
-            raise UsageError(f"{path}: has other factors or treatments than {paths[0]}; give stores of one screen")
+            raise UsageError(f"{path}: has different factors or treatments than {paths[0]}; give stores of one screen")
     names = host_names(paths, headers)
     passports = {
         name: passport
@@ -53,7 +53,7 @@ def read(paths: Sequence[Path]) -> Data:
         combined(parts, names),
         passports=differing,
         warnings=(*warnings, *(f"the hosts differ: {each}" for each in differing)),
-        about=(*parts[0].about, ("hosts", f"{len(names):,}, each with batches of its own: {some(names)}")),
+        about=(*parts[0].about, ("hosts", f"{len(names):,}, each with its own batches: {some(names)}")),
     )
 
 

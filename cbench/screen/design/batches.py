@@ -54,7 +54,7 @@ def batches(
     else:
         ours = [factors[each] for each in hard]
         if unknown := [levels for levels in sequence if levels not in members]:
-            raise ValueError(f"no treatment has {named(ours, unknown[0])}, which the sequence of batches has")
+            raise ValueError(f"no treatment has {named(ours, unknown[0])}, which is in the sequence of batches")
         if missing := sorted(set(members) - set(sequence)):
             raise ValueError(f"the sequence of batches never has {named(ours, missing[0])}")
     return tuple(Batch(number, levels, tuple(members[levels])) for number, levels in enumerate(sequence))

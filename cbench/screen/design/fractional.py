@@ -91,11 +91,11 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     for text in generators:
         left, right = _generator(names, text)
         if left in generated:
-            raise ValueError(f"{text}: {names[left]} has a generator already")
+            raise ValueError(f"{text}: {names[left]} already has a generator")
         generated[left] = right, f"{names[left]}={_signed(names, right)}"
     for left, (right, text) in generated.items():
         if circular := [each for each in right.factors if each in generated]:
-            raise ValueError(f"{text}: {names[circular[0]]} has a generator itself; use the factors without one")
+            raise ValueError(f"{text}: {names[circular[0]]} has a generator of its own; use factors without one")
         if len(right.factors) < 2:
             raise ValueError(f"{text}: {names[left]} would be the same as {names[right.factors[0]]}")
     base = [each for each in range(len(names)) if each not in generated]
@@ -169,7 +169,7 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""The most words generated in the search for the best generators: seconds."""
+"""The most words generated in the search for the best generators: it then takes seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
@@ -180,7 +180,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
-        raise ValueError(f"{runs} runs: a fraction has a power of two of them")
+        raise ValueError(f"{runs} runs: the number of runs in a fraction is a power of two")
     if m > k:
         raise ValueError(f"{runs} runs are more than the {1 << k} treatments of {k} factors")
     if k > runs - 1 and k > m:

@@ -149,7 +149,10 @@ def _judged(
     aliases = tuple(effect_name(names, each) for each in others)
     words = alias_words(name, df, full, aliases)
     if why == EMPTY:
-        words = f"{name} cannot be tested: cells without treatments leave no two levels of each factor to compare"
+        words = (
+            f"{name} cannot be tested: because of cells without treatments, no two levels of each factor are "
+            "left to compare"
+        )
     return Judged(effect, name, why, df, full, aliases, words)
 
 
@@ -188,10 +191,10 @@ class Judged:
     """Whether an effect (numbers of its factors: one or two) can be tested.
 
     `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: inseparable from `aliases` (names of
-    effects); EMPTY: cells without treatments leave no two levels of each factor to compare; NO_PLOTS: a hard factor is
-    in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of freedom;
-    below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well. An effect
-    that is OK may have `aliases` too: interactions that would be seen as it.
+    effects); EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: a
+    hard factor is in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees
+    of freedom; below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well.
+    An effect that is OK may have `aliases` too: interactions that would be seen as it.
     """
 
     factors: Effect
@@ -243,9 +246,9 @@ def orthogonality_words(
             f"{factors[one].name}={factors[one].levels[a]} {factors[two].name}={factors[two].levels[b]}"
             for a, b in empty.get((one, two), ())
         ]
-        why = f": no treatment has {listed(cells)}" if cells else ": their levels do not come together equally often"
+        why = f": no treatment has {listed(cells)}" if cells else ": their levels are not combined equally often"
         both = f"{factors[one].name} and {factors[two].name}"
-        words.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
+        words.append(f"{both} are not orthogonal, so the plain effect of one includes some of the other's{why}")
     return words
 
 
@@ -263,7 +266,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
         return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
     if df < full:
         return f"{name} can be tested in part only: {df} of {full} degrees of freedom"
-    return f"{name} is aliased with {listed(aliases)}, which the test of {name} takes for none" if aliases else ""
+    return f"{name} is aliased with {listed(aliases)}, which the test of {name} assumes to be inert" if aliases else ""
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
@@ -310,6 +313,7 @@ def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -
         return []
     many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
     return [
-        f"few iterations: signed ranks, which take nothing for normal, need {fewest:,} for {many}, {some(few)}; fewer "
-        "are analyzed value by value, by the analysis of variance, or by Lenth's method where treatments have one value"
+        f"few iterations: signed ranks, which do not assume normality, need {fewest:,} for {many}, {some(few)}; "
+        "with fewer, single values are analyzed by the analysis of variance, or by Lenth's method if treatments "
+        "have one value"
     ]

@@ -87,7 +87,7 @@ class Builds:
     def _remove(self) -> None:
         """Builds of an earlier experiment. Raises Refused if the folder has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
-            raise Refused(f"{self._root}: is in the way of what is built")
+            raise Refused(f"{self._root}: is in the way of a build")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
             raise Refused(f"{others[0]}: not created by a build; move it away")
         shutil.rmtree(self._root)

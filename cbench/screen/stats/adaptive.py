@@ -23,7 +23,7 @@ LEAST_BLOCK = 10_000
 
 
 def block(level: float) -> int:
-    """M: how many replicates a block has."""
+    """M: how many replicates per block has."""
     return max(LEAST_BLOCK, ceil(round(100 / (1 - level), 6)))
 
 
@@ -75,6 +75,6 @@ def adaptive_bca(
             if stable:
                 return interval
             within = (
-                f"stable within {worst:.2g}, not within {delta:.2g}" if len(rows) > 1 else "which is one block only"
+                f"stable within {worst:.2g}, not within {delta:.2g}" if len(rows) > 1 else "which is only one block"
             )
             return replace(interval, why=f"after {every.size:,} replicates {within}")

@@ -23,7 +23,7 @@ from cbench.stats.interval import scaled
 WHOLE, WITHIN = "whole plots", "within plots"
 WHOLE_ERROR, WITHIN_ERROR, TOTAL = "whole-plot error", "within-plot error", "total"
 REPLICATES = "blocks"
-"""Differences between blocks, or between replicates of whole plots: no error, and nothing that is tested."""
+"""Differences between blocks, or between replicates of whole plots: neither an error term nor an effect to test."""
 HIGHER = "higher orders"
 """The effects of more than two factors, of the stratum in its row."""
 
@@ -156,7 +156,7 @@ class AnovaTable:
     def _keep(self, source: str, effect: Effect, stratum: str, part: Values, df: int | None = None) -> None:
         df = part.size if df is None else df
         ss = float(part @ part)
-        least = 1e-24 * float(self._y @ self._y)  # rounding is no variance
+        least = 1e-24 * float(self._y @ self._y)  # rounding is not a variance
         self._parts.append((source, effect, stratum, ss if df and ss > least else 0.0, df))
 
 

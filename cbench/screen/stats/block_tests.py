@@ -104,11 +104,11 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
     untested: dict[Effect, str] = {}
     for effect in [*((each,) for each in varied), *combinations(varied, 2)]:
         if set(effect) & set(hard):
-            untested[effect] = "it does not vary within blocks; the batches test it, where there are several"
+            untested[effect] = "it does not vary within blocks; the batches test it, if there are several"
             continue
         matched = differences(levels, effect, batch)
         if matched is None:
-            untested[effect] = "no differences of treatments show it and nothing else"
+            untested[effect] = "no differences between treatments show it alone"
             continue
         test = _tested(effect, matched, values, groups, _size(levels, means, effect), levels)
         if test is None:

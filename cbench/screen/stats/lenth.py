@@ -28,7 +28,7 @@ DRAWN = 2_000_000
 """Simulated contrasts at most."""
 MOST_SETS = 20_000
 LARGEST_ORDER = 4
-"""Factors of an interaction with a name, where there are many."""
+"""The most factors of an interaction that gets a name if there are many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from cbench.stats.interval import BCA, MID, T, Values
 
 SUBSAMPLES = 15_000
 REPLICATES = 50_000
-"""Both are TN 1855's."""
+"""Both are from TN 1855."""
 
 DRAWN = 1 << 21
-"""So many values of subsamples are there at a time: 16 MB."""
+"""So many values of subsamples are in memory at a time: 16 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def materiality(
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
-    that are no finite numbers are left out, and that is said.
+    that are not finite numbers are left out, and that is said.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

@@ -26,7 +26,7 @@ from cbench.stats.distributions import beta_sf
 from cbench.stats.interval import exponent
 
 COUNTED = 12
-"""With at most this many blocks all signs are counted out."""
+"""With at most this many blocks, all sign combinations are enumerated."""
 ROUNDING = 1e-12
 """Scores below this share of the largest one are 0."""
 

@@ -25,7 +25,7 @@ class NoNumber(Exception):
 @dataclass(frozen=True, slots=True)
 class HostInstrument:
     """An instrument on this host. `read`: its name in a file. `resolution_s`: its least step, None where that is no
-    time; `why`: how that is known. `missing`: why this host does not have it, "" where it has."""
+    time; `why`: basis. `missing`: why this host does not have it, "" where it has."""
 
     read: str
     unit: str

@@ -117,11 +117,11 @@ def counted(sampling: Sampling, file: Path) -> Samples | str:
     except NoSamples as error:
         return str(error)
     if found.event in SOFTWARE_CLOCKS and not sampling.event.startswith(CLOCKS):
-        return f"{sampling.event} cannot be sampled here; perf has taken a clock in its place: write event=cpu-clock"
+        return f"{sampling.event} cannot be sampled here; perf used a clock instead: write event=cpu-clock"
     modes = sampling.event.partition(":")[2]
     if found.user_only and ("u" not in modes or "k" in modes):
         name = sampling.event.partition(":")[0]
-        return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples user mode alone"
+        return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples only user mode"
     return found
 
 

@@ -75,7 +75,7 @@ class Counting:
         if running and running >= enabled:
             return Reading(value, facts={"counts": {self.name: value}})
         share = 100 * running / enabled if enabled else 0.0
-        why = f"the counter was counting for {share:.0f} % of the time only: others use the PMU too"
+        why = f"the counter counted for only {share:.0f} % of the time: other programs use the PMU too"
         return Reading(None, why, {"counts": {self.name: why}})
 
 
@@ -108,7 +108,7 @@ class EventCount(Instrument):
 EVENT_COUNTS = (
     EventCount(CYCLES, "cycles", "CPU cycles"),
     EventCount(CYCLES_USER, "cycles", "CPU cycles in user mode"),
-    *(EventCount(name, "s", "CPU time, from the command's execution on") for name in CLOCKS),
+    *(EventCount(name, "s", "CPU time, from the command's execve() on") for name in CLOCKS),
 )
 
 

@@ -74,7 +74,7 @@ class ProcessTags:
                 self._kill(pid, which, limit)
             ended |= set(left)
             if time.monotonic() > limit:
-                raise QuietError(f"process {left[0]} of a trial that was cut short cannot be ended; end it first")
+                raise QuietError(f"process {left[0]} of an interrupted trial cannot be ended; end it yourself first")
         return len(ended)
 
     def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:

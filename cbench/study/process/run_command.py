@@ -24,7 +24,7 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""Longer output keeps its end, where results are, and how much is missing."""
+"""Of longer output the end is kept, which has the results, with the number of missing bytes."""
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
 """The lines shown of a failed command's output, if none has the word error."""

@@ -14,7 +14,7 @@ from cbench.study.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
-"""There where systemd is the first process (sd_booted(3))."""
+"""Exists if systemd is the first process (sd_booted(3))."""
 
 
 class ResetError(QuietError):

@@ -43,7 +43,7 @@ def assigned(samples: Sequence[TestSample], tests: Container[str]) -> dict[str, 
     """For each test that has some its results, by metric, in the order of the results.
 
     A result is that of the test with its name, or else of the one with the longest name that its own begins with, up to
-    a character that is no part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
+    a character that is not part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
     `case`. One such result has the metric "", several the rest of their names.
     """
     of_test: dict[str, dict[str, TestSample]] = {}

@@ -137,7 +137,10 @@ def _systemd_steps(context: LoaderContext) -> Steps:
     every = [each for _, each in (*changes, whole) if each]
     commands = _rebuilt(files) if edits else ()
     if edits and not commands and not _ordinary(files) and _images(files):
-        reason = f"EFI/Linux/{_images(files)[0]} contains a sealed command line, and quiet does not know its tool"
+        reason = (
+            f"EFI/Linux/{_images(files)[0]} contains a sealed command line, and quiet does not support the "
+            "tool that changes it"
+        )
         raise by_hand(reason, context.merged(str(_systemd_line(context))))
     return Steps(
         tuple(edits),

@@ -154,7 +154,7 @@ def rewritten(text: str, merged: Merged) -> str:
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
     """Raises Refused where a tool that can only append would give init the words."""
     if line.init and merged.add:
-        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they are init's", merged)
+        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 
 
 def edit(

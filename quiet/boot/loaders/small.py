@@ -105,7 +105,7 @@ def _extlinux_steps(context: LoaderContext) -> Steps:
         return _one(context, path, _APPEND, skip=_repairs)
     merged = context.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
-        raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
+        raise by_hand(f"`{odd}` in u-boot-menu's files is not understood", merged)
     if merged.unchanged:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"

@@ -81,7 +81,9 @@ def parse(line: str) -> CommandLine:
 def check(word: str, source: str) -> str:
     """Check a word that is to be added. Raises UsageError when a boot loader could not take it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
-        raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
+        raise UsageError(
+            f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"
+        )
     return word
 
 
@@ -102,6 +104,6 @@ def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source:
         for placeholder, value in values.items():
             word = word.replace(placeholder, value)
         if "{" in word:
-            raise UsageError(f"{source}: '{parameter}': the known places are {', '.join(values)}")
+            raise UsageError(f"{source}: '{parameter}': the known placeholders are {', '.join(values)}")
         words.append(check(word, source))
     return words

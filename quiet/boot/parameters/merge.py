@@ -133,7 +133,7 @@ class _Merger:
     def _in_order(self, series: list[str]) -> None:
         names = {name(word) for word in series} | ({*_HUGE} if name(series[0]) in _HUGE else set())
         there = [word for word in self.line.words if name(word) in names]
-        why = item.why if (item := known(series[0])) else "the profile asks for it"
+        why = item.why if (item := known(series[0])) else "the profile requests it"
         if [(name(w), value(w)) for w in there] == [(name(w), value(w)) for w in series]:
             for word in there:
                 self._row(KEEP, word, word, why)
@@ -153,10 +153,10 @@ class _Merger:
 
     def _plain(self, word: str) -> None:
         item = known(word)
-        why = item.why if item else "the profile asks for it"
+        why = item.why if item else "the profile requests it"
         for there in self.line.words:
             if any(same(there, other) for other in (item.covered if item else ())):
-                self._row(KEEP, there, word, "does it already")
+                self._row(KEEP, there, word, "already does it")
                 return
         self._contradicted(item, word)
         there_already = self.line.of(name(word))

@@ -29,9 +29,9 @@ def remedy(
 ) -> Remedy:
     """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
 
-    What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
-    Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
-    CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
+    What is in place already is not a remedy (NONE): then the text says what it means that the cause is there all the
+    same. Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default:
+    this CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
     """
     lacking = absent or {}
     for item in REMEDIES:
@@ -45,7 +45,7 @@ def remedy(
         if name not in in_place:
             return filled
         what = f"knob {filled.what}" if filled.how == KNOB else filled.what
-        named = f"{what} is in place already, and this came all the same: {filled.text}"
+        named = f"{what} is already in place, and this occurred anyway: {filled.text}"
         return filled._replace(how=NONE, what="", text=filled.still.format(**names) or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 

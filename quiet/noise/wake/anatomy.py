@@ -36,7 +36,7 @@ from quiet.noise.names import label
 TIMER_PHASE, WAKE_PHASE, SWITCH_PHASE, RETURN_PHASE = PHASES = ("timer", "wake", "switch", "return")
 IDLE_NOTE, WAKING_NOTE = "cpu_idle", "waking"  # kinds of TraceEvent with the action NOTE
 IDLE_TASK = "the idle task"
-UNKNOWN_DEPTH = Cause(IDLE, "of an unknown depth")
+UNKNOWN_DEPTH = Cause(IDLE, "of unknown depth")
 OWN_TIMER = (HRTIMER, "hrtimer_wakeup")  # the function of a sleeping thread's timer
 NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the number of the state that it enters
 

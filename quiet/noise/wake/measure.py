@@ -125,7 +125,7 @@ def _tracer(
 ) -> WakeTracer | None:
     """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
     if not wanted.trace:
-        limits.append("kernel tracing was not asked for, so no wake-up has a cause")
+        limits.append("kernel tracing was not requested, so no wake-up has a cause")
         return None
     try:
         tracefs.check(host)

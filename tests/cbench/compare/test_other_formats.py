@@ -105,7 +105,9 @@ def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
         ({"processes": EACH_TRIAL, "comparison": "c"}, "(cbench ab --blocks 4)"),
     ],
 )
-def test_a_store_names_the_option_of_what_wrote_it(more: dict[str, Any], advice: str, tmp_path: Path) -> None:
+def test_a_store_names_the_option_of_the_program_that_wrote_it(
+    more: dict[str, Any], advice: str, tmp_path: Path
+) -> None:
     with Store.create(tmp_path / "a.db", HOST, []) as store:
         series = store.begin(facts(**more))
         store.add(series, trials([1000]))
@@ -113,7 +115,7 @@ def test_a_store_names_the_option_of_what_wrote_it(more: dict[str, Any], advice:
     assert advice in compare(tmp_path / "a.db", tmp_path / "a.db").comparisons[0].verdict
 
 
-def test_summaries_are_compared_as_one_value_a_process_with_a_note() -> None:
+def test_summaries_are_compared_as_one_value_per_process_with_a_note() -> None:
     data = DATA / "google-1.7.1-aggregates.json"
     (first, *_) = compare(data, data).comparisons
     assert "A: only summaries are in it: run without --benchmark_report_aggregates_only" in first.notes
@@ -232,7 +234,7 @@ def test_a_counter_that_is_known_has_no_reason_for_being_unknown(tmp_path: Path)
     passport = host["passport"]
     assert isinstance(passport, dict)
     assert passport["counter"] is None
-    assert passport["unknown"]["counter"] == "not of the host: stored with each series"  # type: ignore[index,call-overload]
+    assert passport["unknown"]["counter"] == "not a property of the host: stored with each series"  # type: ignore[index,call-overload]
     (sample,) = registry.read(stored(tmp_path / "a.db", [[5, 6]], host=host))
     assert sample.passport is not None
     assert sample.passport.counter == "tsc"

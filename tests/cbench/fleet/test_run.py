@@ -79,7 +79,7 @@ def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_rele
 
 
 @pytest.mark.slow
-def test_a_node_with_an_error_that_stays_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
+def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
     study(tmp_path)
     inventory(tmp_path)
     (tmp_path / "nodes" / "n1").mkdir(parents=True)
@@ -140,7 +140,7 @@ def mounts() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not mounts(), reason="a small file system of its own needs root")
-def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(
+def test_a_full_disk_is_reported_in_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(
     tmp_path: Path, start: Start
 ) -> None:
     study(tmp_path, repetitions=10)
@@ -166,7 +166,7 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(study(tmp_path))
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
     with pytest.raises(UsageError, match="no fleet here"):
@@ -261,7 +261,7 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
 
 
 @pytest.mark.slow
-def test_a_look_goes_on_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_continues_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process looks at all
     content = json.loads(inventory(tmp_path, 3).read_text())
     content["all"]["hosts"]["n0"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}

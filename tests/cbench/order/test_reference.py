@@ -133,7 +133,7 @@ def test_memcached_is_flagged_as_blocked_in_time_and_npbench_is_not() -> None:
 
 
 @pytest.mark.skipif(not SETS, reason="no shared/orders beside the checkout")
-def test_what_the_plain_test_misses_in_softmax_the_position_shows() -> None:
+def test_an_effect_in_softmax_that_the_plain_test_misses_is_shown_by_the_position() -> None:
     made = ours("npbench")
     softmax = made["tests"]["npBench-softmax"]
     assert not softmax["significant"]

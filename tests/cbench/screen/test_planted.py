@@ -66,7 +66,7 @@ def test_an_inert_factor_is_rarely_seen_whatever_the_noise_is(kind: str) -> None
     assert alarms <= 12
 
 
-def test_drift_that_all_treatments_share_is_no_effect() -> None:
+def test_drift_that_all_treatments_share_is_not_an_effect() -> None:
     """A host that gets slower by a hundred deviations: blocks take it out of every effect."""
     values = experiment(5, BLOCKS) + np.linspace(0, 100, BLOCKS)[:, np.newaxis]
     assert significant(blocked(LEVELS, values), STRICT) == set(PLANTED)

@@ -8,7 +8,7 @@ from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for
 TICKED = (TrialCause(INTERRUPT, "LOC"),)
 
 
-def test_a_clock_in_a_virtual_machine_is_judged_by_the_value_and_all_else_by_the_causes() -> None:
+def test_in_a_virtual_machine_a_clock_is_judged_by_the_value_and_other_counters_by_the_causes() -> None:
     assert rule_for("TSC ticks", virtual=True) == FLOOR
     assert rule_for("TSC ticks", virtual=False) == CAUSES
     assert rule_for("cycles", virtual=True) == CAUSES

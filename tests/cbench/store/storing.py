@@ -22,7 +22,7 @@ def facts(process: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 def trials(values: Sequence[int], causes: Mapping[int, str] | None = None) -> list[Trial]:
-    """One trial a value; `causes` pollutes some of them."""
+    """One trial per value; `causes` pollutes some of them."""
     found = causes or {}
     return [Trial(value, 7, (schema.cause(found[i], (), {}),) if i in found else ()) for i, value in enumerate(values)]
 

@@ -62,7 +62,7 @@ def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
     assert min(with_monitor) <= max(without), rounds
 
 
-def test_it_watches_to_the_end(machine: Machine) -> None:
+def test_the_watch_runs_to_the_end(machine: Machine) -> None:
     for ended in (report(machine)["ended"], *(each["ended"] for each in report(machine)["rounds"])):
         assert ended["code"] == 0
         assert ended["lines"][-1]["event"] == "ended"

@@ -7,7 +7,7 @@ import pytest
 from tests.lab.harness.once import once
 
 
-def test_a_boot_that_failed_is_not_made_again() -> None:
+def test_a_failed_boot_is_not_repeated() -> None:
     boots = []
 
     @once

@@ -56,7 +56,7 @@ def counts(machine: Machine) -> dict[str, tuple[int, int]]:
     return found
 
 
-def test_it_has_every_option_but_those_that_the_lab_leaves_out(machine: Machine) -> None:
+def test_the_kernel_has_every_option_except_those_that_the_lab_leaves_out(machine: Machine) -> None:
     check: dict[str, Any] = json.loads(booted(machine).files["check.json"])
     off = {option.name for option in fragments.load([fragments.LAB]) if option.wanted == "n"}
     assert check["source"] == "/proc/config.gz"
@@ -66,13 +66,13 @@ def test_it_has_every_option_but_those_that_the_lab_leaves_out(machine: Machine)
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_rtla_and_quiet_both_count_what_was_planted(machine: Machine, name: str) -> None:
+def test_rtla_and_quiet_both_count_the_planted_disturbances(machine: Machine, name: str) -> None:
     theirs, ours = counts(machine)[name]
     assert theirs >= PLANTED[name], booted(machine).output
     assert ours >= PLANTED[name], booted(machine).output
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_one_counts_the_other_counts_too(machine: Machine, name: str) -> None:
+def test_rtla_and_quiet_count_the_same_interruptions(machine: Machine, name: str) -> None:
     theirs, ours = counts(machine)[name]
     assert 0.5 <= ours / theirs <= 2, booted(machine).output

@@ -63,7 +63,7 @@ def test_the_causes_come_from_the_kernels_trace(machine: Machine) -> None:
     assert result(machine)["causes_from"]["from_counters"] == 0
 
 
-def test_a_task_that_came_between_is_named_with_its_number(machine: Machine) -> None:
+def test_an_interrupting_task_is_named_with_its_number(machine: Machine) -> None:
     number = files(machine)["planted"].strip()
     assert trials_with(machine, f"task planted ({number})") >= TRIALS / 2, result(machine)["causes"]
 

@@ -156,13 +156,13 @@ def test_every_kind_of_program_uses_all_isolated_cpus(machine: Machine, name: st
 
 
 @pytest.mark.long
-def test_a_command_that_nothing_pins_gets_all_isolated_cpus_by_itself(machine: Machine) -> None:
+def test_an_unpinned_command_automatically_gets_all_isolated_cpus(machine: Machine) -> None:
     assert samples(machine, "bench")
     assert f"threads may use all of CPUs {CPUS}" in booted(machine).files["perf.bench"]
 
 
 @pytest.mark.long
-def test_a_runtime_that_asks_sees_as_many_processors_as_are_isolated(machine: Machine) -> None:
+def test_a_runtime_sees_as_many_processors_as_are_isolated(machine: Machine) -> None:
     assert booted(machine).files["openmp.txt"] == "2\n"
 
 
@@ -177,7 +177,7 @@ def samples(machine: Machine, where: str) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("profile", ["bench", "strict"])
-def test_perf_samples_as_often_inside_of_a_profile_as_outside(machine: Machine, profile: str) -> None:
+def test_perf_samples_as_often_inside_a_profile_as_outside(machine: Machine, profile: str) -> None:
     assert samples(machine, profile) > 0.9 * samples(machine, "outside") > 0
 
 
@@ -191,6 +191,6 @@ def test_perf_at_999_hz_takes_900_samples_in_a_second_of_cpu_time(machine: Machi
 
 @pytest.mark.long
 @pytest.mark.parametrize("profile", ["bench", "strict"])
-def test_nothing_keeps_cbench_from_sampling_under_a_bundled_profile(machine: Machine, profile: str) -> None:
+def test_cbench_can_sample_under_a_bundled_profile(machine: Machine, profile: str) -> None:
     assert samples(machine, profile)
     assert booted(machine).files[f"samples.{profile}"] == "''\n"

@@ -223,7 +223,7 @@ NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 def _read(path: str) -> str | None:
-    """What is in it; None where it is no file."""
+    """What is in it; None where it is not a file."""
     try:
         return _bytes(path).decode(errors="replace")
     except OSError as error:  # a file that refuses to be read is a state, too

@@ -65,7 +65,7 @@ class Watch:
         return [int(word) for word in Path(f"/proc/{self.pid}/schedstat").read_text().split()]
 
     def calm(self) -> None:
-        """Wait until it has nothing to do any more: in the emulator a look at everything takes seconds."""
+        """Wait until it has nothing to do any more: in the emulator a full check takes seconds."""
         limit, cost, since = time.monotonic() + CALM_S, self.cost(), time.monotonic()
         while time.monotonic() < min(limit, since + SETTLE_S):
             time.sleep(0.2)

@@ -28,7 +28,7 @@ TIMEOUT_S = 300
 def ensure(include: Path) -> Path:
     """A folder with both extensions at their places in the checkout; `include` has Python's headers for arm64."""
     sources = sorted(path for top in ("cbench", "quiet") for path in (CHECKOUT / top).rglob("*.[ch]"))
-    # What CFFI writes beside the build files in a build by hand is no source.
+    # What CFFI writes beside the build files in a build by hand is not a source.
     sources = [path for path in sources if path.parent.name not in ("cbench", "noise")]
     builders = [CHECKOUT / (name.replace(".", "/") + ".py") for name in BUILDERS]
     version = _run([COMPILER, "--version"]).splitlines()[0]

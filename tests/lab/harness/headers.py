@@ -32,7 +32,7 @@ def tree(kernel_version: str, arch: str) -> Path:
     if arch not in ARCHITECTURES:
         raise PackageError(f"unknown architecture {arch!r}; known: {', '.join(ARCHITECTURES)}")
     if not kernel_version.endswith(f"-{ARCHITECTURES[arch]}"):
-        raise PackageError(f"{kernel_version} is no kernel of Debian's for {arch}")
+        raise PackageError(f"{kernel_version} is not a kernel of Debian's for {arch}")
     final = cache.cache_dir() / "headers" / kernel_version
     cache.make(final, lambda folder: _build(kernel_version, ARCHITECTURES[arch], folder, final))
     return final / f"usr/src/linux-headers-{kernel_version}"

@@ -52,7 +52,7 @@ class Kernel:
 
 
 def own_tag() -> str:
-    """What the own kernel's version ends with: another one when a line that is no comment differs."""
+    """What the own kernel's version ends with: another one when a line that is not a comment differs."""
     settings = "".join(f"{option.name}={option.wanted}\n" for option in fragments.load(OWN_FRAGMENTS))
     return f"own-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
 

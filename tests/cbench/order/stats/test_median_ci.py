@@ -89,7 +89,7 @@ def test_large_samples_have_the_ranks_that_scipys_binomial_gives(n: int) -> None
     assert coverage(n, found[0] + 1, found[1] - 1) < 0.95
 
 
-def test_an_interval_that_is_not_attainable_is_none() -> None:
+def test_an_unattainable_interval_is_none() -> None:
     corrected = 1 - 0.05 / 20
     assert (ranks(9, corrected), ranks(10, corrected)) == (None, (1, 10))
     assert isclose(coverage(10, 1, 10), 0.998046875)
@@ -112,7 +112,7 @@ def test_the_algorithm_says_the_same_when_the_orders_are_exchanged(
 
 
 @given(WHOLE, WHOLE)
-def test_the_rules_differ_only_in_what_is_inside(fixed: MedianInterval, random: MedianInterval) -> None:
+def test_the_rules_differ_only_in_the_meaning_of_inside(fixed: MedianInterval, random: MedianInterval) -> None:
     algorithm, tool = case(fixed, random), case(fixed, random, published=True)
     assert (algorithm == 1) == (tool == 1)
     assert algorithm != 2 or tool == 2

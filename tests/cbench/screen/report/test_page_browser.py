@@ -62,7 +62,7 @@ each_page = pytest.mark.parametrize("name", PAGES)
 
 @each_page
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
+def test_a_page_fits_into_the_window_and_makes_no_requests(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width)
@@ -76,7 +76,9 @@ def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
 
 
 @each_page
-def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: dict[str, Path], name: str) -> None:
+def test_no_text_of_a_figure_is_cut_off_or_overlaps_another(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.open(pages[name], DESKTOP)
     for texts in browser.value(TEXTS):
         assert texts
@@ -91,7 +93,7 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: 
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_every_figure_is_drawn_in_its_colours(browser: Browser, pages: dict[str, Path], width: int) -> None:
+def test_every_figure_is_drawn_in_its_colors(browser: Browser, pages: dict[str, Path], width: int) -> None:
     browser.open(pages["note"], width)
     pixels = picture(browser)
     boxes = browser.value(BOXES)

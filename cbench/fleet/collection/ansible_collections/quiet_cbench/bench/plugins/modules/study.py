@@ -22,7 +22,7 @@ options:
     type: str
     choices: [started, finished, stopped, fetched]
     default: started
-  begin: {description: Words of cbench that begin it; needed for started., type: list, elements: str, default: []}
+  begin: {description: Arguments of cbench that start it; required for started., type: list, elements: str, default: []}
   chdir: {description: The folder to begin it in., type: path, default: ''}
   copy: {description: Where fetched puts the copy; DATA.copy by default., type: path, default: ''}
   timeout: {description: Seconds that finished waits., type: int, default: 86400}
