@@ -202,7 +202,7 @@ def test_a_node_whose_python_does_not_run_is_reported_with_the_variable_to_set()
 def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path: Path) -> None:
     file = str(study(tmp_path))
     for name, content, why in (
-        ("empty", "", "no host in it"),
+        ("empty", "", "it contains no host"),
         ("bad", "[all", "parse"),
     ):
         if content is not None:
@@ -214,7 +214,7 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
         run.begin(str(inventory(tmp_path)), file, tmp_path)
     state.store(tmp_path, state.FleetState("1", file, "other hosts"))
     for verb in (run.begin, run.plan):
-        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*leave -i out"):
+        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*omit -i"):
             verb(str(inventory(tmp_path)), file, tmp_path)
 
 

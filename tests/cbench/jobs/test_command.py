@@ -61,7 +61,7 @@ def test_a_detached_study_outlives_its_terminal_is_stopped_and_resumed_with_ever
     assert os.getsid(started["pid"]) == started["pid"]
     assert comes(lambda: job(folder, "s.db")["trials_done"] > 3)
     refused = cbench(folder, "order", "run", "s.toml", "--detach", code=3)
-    assert "is being measured already" in error_line(refused)
+    assert "is already being measured" in error_line(refused)
     stopped = json.loads(cbench(folder, "order", "stop", "s.db", "--json").stdout)
     assert not stopped["running"]
     assert 3 < stopped["trials_done"] < 80

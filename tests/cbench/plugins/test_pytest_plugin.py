@@ -65,7 +65,7 @@ def test_without_the_option_nothing_of_cbench_is_loaded(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (("-p", "no:benchmark"), "needs pytest-benchmark"),
-        (("-n", "2"), "leave -n out"),
+        (("-n", "2"), "omit -n"),
         (("--cbench-store", "test_suite.py"), "test_suite.py"),
     ],
 )

@@ -83,7 +83,7 @@ def test_sizes_beyond_free_memory_are_skipped_with_a_message() -> None:
     assert fit == (1 << 20,)
     assert line == "working sets left out: 1 GiB, 2 GiB: only 512 MiB of memory is free"
     assert sweep_sizes.fitting((1 << 20,), 512 << 20) == ((1 << 20,), "")
-    with pytest.raises(UsageError, match="more than the memory that is free"):
+    with pytest.raises(UsageError, match="more than the free memory"):
         sweep_sizes.fitting((1 << 30,), 1 << 20)
 
 
