@@ -78,7 +78,7 @@ def write_json(result: object) -> None:
 def table_console(width: int = 0) -> Console:
     """A console for tables: at least `width` columns wide if it is not a terminal.
 
-    Control characters are escaped in every text: names and units come from files of strangers.
+    Control characters are escaped in every text: names and units come from untrusted files.
     """
     from rich.console import Console
 

@@ -40,7 +40,7 @@ def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
 
 
 def to_json(value: object) -> JsonValue:
-    """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers stay as they are.
+    """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers are unchanged.
 
     numpy scalars become Python numbers. Raises TypeError for a value without a JSON form.
     """

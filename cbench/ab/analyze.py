@@ -1,6 +1,6 @@
 """Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
 
-Each comparison is of logarithms within blocks, so that what is slower or faster for a whole block cancels. Where two
+Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. Where two
 arms are the same program, the random order within each block makes their difference as likely as its opposite, however
 the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
 Fisher, The Design of Experiments, 1935, section 21).
@@ -113,7 +113,7 @@ class BlockAnalysis:
 
     @property
     def raised(self) -> bool:
-        """Whether the floor is what a predecessor changes, which is more than A' differs from A."""
+        """Whether the floor is the effect of a predecessor, which exceeds the difference between A' and A."""
         return self.floor > max(abs(self.copy.low), abs(self.copy.high))
 
 
@@ -279,8 +279,8 @@ def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
 
 
 def carried_over(logs: Rows, orders: Orders) -> list[float]:
-    """By how much each arm changes the run after it: effects of arm, position and predecessor, each as medians of what
-    the others leave, in turn (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
+    """The amount by which each arm changes the run after it: effects of arm, position and predecessor, each in turn as
+    medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
     size = len(logs[0])
     left = [[row[arm] - fmean(row) for arm in order] for row, order in zip(logs, orders, strict=True)]
     carried = [0.0] * size

@@ -1,8 +1,9 @@
-"""From arms to programs that can be executed: found, built, and A copied.
+"""Turn arms into executable programs: find or build them, and copy A.
 
 A' is a copy of A's executable: another inode, so that its pages lie elsewhere in the page cache, under a path of the
 same length. A hard link would share the pages. T. Mytkowicz et al., "Producing wrong data without doing anything
-obviously wrong!", ASPLOS 2009: the place of a program in memory alone changes its speed, also by lengths of names.
+obviously wrong!", ASPLOS 2009: the place of a program in memory alone changes its speed, even through the length of its
+name.
 """
 
 from __future__ import annotations

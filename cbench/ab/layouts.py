@@ -38,7 +38,8 @@ BUILD_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class DrawnLayout:
-    """One layout: for people, and what a build command receives. `padding`: bytes that its environment has."""
+    """One layout: its description, and the values that a build command receives. `padding`: bytes that its environment
+    has."""
 
     text: str
     seed: int = 0

@@ -146,7 +146,8 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 class BlockKeeper:
     """Writes new blocks to the requested file; None: nowhere.
 
-    The options are stored before anything is built or measured: a kill at any moment leaves what can be resumed.
+    The options are stored before anything is built or measured: a kill at any moment leaves a store that can be
+    resumed.
     """
 
     def __init__(self, store: Store | None, before: StoredBlocks) -> None:

@@ -57,7 +57,7 @@ def amount(value: float, sign: str = "") -> str:
 
 
 def interrupted(counts: Mapping[str, int]) -> str:
-    """By what, that of most times first; "" for nothing."""
+    """The interruptions, the most frequent first; "" without any."""
     found = Counter(counts)
     waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]

@@ -1,4 +1,4 @@
-"""Results as a CSV for Apache Otava, which looks for change points in a series of measurements."""
+"""Results as a CSV for Apache Otava, which detects change points in a series of measurements."""
 
 from __future__ import annotations
 

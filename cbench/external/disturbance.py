@@ -28,7 +28,7 @@ DEAR_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class KernelCounts:
-    """/proc/stat and /proc/interrupts at one moment, as they are: reading them has to be quick, between two trials."""
+    """/proc/stat and /proc/interrupts at one moment, unparsed: reading them has to be quick, between two trials."""
 
     stat: bytes
     interrupts: bytes

@@ -40,7 +40,7 @@ class ExternalOptions:
     """How to measure commands. UsageError if that cannot be measured.
 
     `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
-    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take as long as it takes.
+    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take any time.
     `pad`: the stack begins at another place in each trial. `on_failure`, `on_timeout`: what the messages of a failed
     and of a late command advise, "" for nothing.
     """

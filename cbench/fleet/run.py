@@ -64,7 +64,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
 
 
 class Fleet:
-    """A fleet in its folder, which this process alone works on. A context manager."""
+    """A fleet in its folder, which only this process uses. A context manager."""
 
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show

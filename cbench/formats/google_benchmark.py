@@ -55,7 +55,7 @@ class GoogleBenchmarkReader(ResultReader):
 
 
 def _aggregate(entry: JsonValue) -> str:
-    """The name of the summary, "" for a repetition. Versions before 1.5 mark summaries by the end of the name alone."""
+    """The name of the summary, "" for a repetition. Versions before 1.5 mark summaries only by the end of the name."""
     kind = entry.get("run_type")
     if kind is not None:
         name = entry.get("aggregate_name")

@@ -12,7 +12,7 @@ from cbench.formats.reader import ResultReader, TestSample, numbered
 class HyperfineReader(ResultReader):
     """A command is a test, and each of its runs a process with one value: wall-clock seconds.
 
-    Results of the same command have names of their own, by hyperfine's parameters or by a number.
+    Results of the same command have distinct names, by hyperfine's parameters or by a number.
     """
 
     name = "hyperfine JSON"

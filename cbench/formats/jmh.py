@@ -57,7 +57,7 @@ def _name(result: JsonValue) -> str:
 
 
 def _unit(score: JsonValue) -> tuple[Number, str]:
-    """Times of an operation become ns; rates and others stay as they are."""
+    """Times of an operation become ns; rates and others are unchanged."""
     unit = score.text()
     time, _, per = unit.partition("/")
     return (NANOSECONDS[time], "ns") if per == "op" and time in NANOSECONDS else (1, unit)

@@ -57,7 +57,7 @@ class TestSample:
         return sum(len(values) for values in self.processes)
 
     def like(self, other: TestSample) -> bool:
-        """Whether both are numbers of one kind: cycles in user mode alone are not cycles of all modes."""
+        """Whether both are numbers of one kind: cycles of user mode only are not cycles of all modes."""
         alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 

@@ -1,4 +1,4 @@
-"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have commands of their own."""
+"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have separate commands."""
 
 from __future__ import annotations
 

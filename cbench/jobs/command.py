@@ -1,4 +1,4 @@
-"""The commands `cbench status` and `cbench stop`: of any store, whatever measures into it."""
+"""The commands `cbench status` and `cbench stop`: for any store, whichever command measures into it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class QuietLevel:
 
     @property
     def matters(self) -> float:
-        """The smallest difference that is looked for."""
+        """The smallest difference to detect."""
         noise = self.cautious
         seen = min(LARGEST * noise, max(SMALLEST * noise, OF_ALL * abs(self.range_)))
         return max(self.within * abs(self.center), seen)

@@ -57,7 +57,7 @@ def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
 
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as was asked for
+    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as requested
         said = done.stderr.strip().splitlines()
         raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
     return done.stdout

@@ -27,7 +27,7 @@ class DesignForecast:
 
 @dataclass(frozen=True, slots=True)
 class KnobDesign:
-    """`--plan`: what would be screened. `fixed` knobs are always applied, `idle` ones have nothing to change here."""
+    """`--plan`: what would be screened. `fixed` knobs are always applied, `idle` ones would change nothing here."""
 
     profile: str
     cpus: str
@@ -85,7 +85,7 @@ class ProfileCheck:
 class KnobsResult:
     """A screening. `full` and `none`: the response with the whole profile and without any of its knobs.
 
-    finished: every knob is decided and the smallest profile compared. smallest: difference that was looked for.
+    finished: every knob is decided and the smallest profile compared. smallest: the difference to detect.
     """
 
     profile: str

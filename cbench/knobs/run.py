@@ -70,7 +70,7 @@ def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
 
 
 def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
-    """How many applications a screening takes on average where so many knobs matter alike, simulated."""
+    """How many applications a screening takes on average if so many knobs matter equally, simulated."""
     taken = []
     for seed in range(SIMULATED):
         draw = random.Random(seed)

@@ -197,7 +197,7 @@ class Search:
             values = self.values[each.key]
             while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:  # by the new values alone: the first one was why it was named
+            if sign == ALIKE:  # by the new values only: the first one was the reason to name it
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)
@@ -256,7 +256,7 @@ class Search:
         return any(abs(other - effect) <= AGREE * abs(effect) for other in others)
 
     def findings(self) -> list[KnobFinding]:
-        """The knobs that matter, the largest effect first, with what all applications so far say of the noise."""
+        """The knobs that matter, the largest effect first, with the noise estimated from all applications so far."""
         level = self.level
         centers = [median(each) for each in (*level.segments, level.values)]
         found = []

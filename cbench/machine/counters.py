@@ -183,7 +183,7 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with what is counted beside it: `wanted`, or for None what suits it.
+    """The counter with the events counted beside it: `wanted`, or for None the suitable ones.
 
     An unavailable event is left out with its reason; UsageError if it was requested by name.
     """

@@ -48,8 +48,8 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor` None where it shows none, `missing`: what would make it quieter.
-    `passport`: what a comparison with another result looks at."""
+    """The host's part of the results; `governor` None where it shows none, `missing`: settings that would make it
+    quieter. `passport`: the facts that a comparison with another result uses."""
 
     cpu: str
     machine: str

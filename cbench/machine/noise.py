@@ -54,7 +54,7 @@ def _aside(cpus: frozenset[int]) -> Iterator[None]:
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)
-    except QuietError:  # not permitted: then it is looked at from where this is
+    except QuietError:  # not permitted: then it is measured from the current CPU
         yield
         return
     try:

@@ -44,8 +44,8 @@ class Passport:
 
     @classmethod
     def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
-        """From what a store keeps of a host; one of before there were passports has its CPU and kernel. None where
-        nothing is known. Raises ValueError for anything that is not a passport."""
+        """From a store's facts about a host; a store from before passports has CPU and kernel. None if nothing is
+        known. Raises ValueError for anything that is not a passport."""
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
@@ -88,7 +88,7 @@ class UnlikeFact:
 def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
     """The facts in which hosts differ, of passports by the hosts' names; hosts where a fact is not known are left out.
 
-    A pure function, for reports and for a look at a fleet before its study runs. `noise` is of a moment and left out.
+    A pure function, for reports and for checking a fleet before its study runs. `noise` is of a moment and left out.
     """
     found = []
     for name in FACTS:

@@ -61,7 +61,7 @@ def die_with_parent(parent: int) -> bool:
 class GroupGuard:
     """Kills a command's process group when this process is killed, SIGKILL included.
 
-    The kernel's parent-death signal reaches the command alone, and what it has started would go on and disturb the next
+    The kernel's parent-death signal reaches only the command, and its children would continue and disturb the next
     measurement. A shell in a session of its own waits for the end of a pipe that only this process holds, then kills
     the group whose number is in a file shared with it. It sleeps until then, so that it interrupts no trial.
     """

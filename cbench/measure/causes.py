@@ -39,7 +39,7 @@ class Causes:
     """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
 
     def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
-        """`follower` None: not asked for. `task`: the measuring process. `own_faults`: its faults are its work."""
+        """`follower` None: not requested. `task`: the measuring process. `own_faults`: its faults are its work."""
         self._follower, self._cpu, self._task = follower, cpu, task
         self._own_faults = own_faults
         self._lost = self._counted = 0

@@ -26,7 +26,7 @@ ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
 class LayoutPlan:
     """`vary`: the factors that are drawn for each process, with `seed`; the others are held at `base`.
 
-    `every`: all factors were asked for, so that those which a workload lacks are not a mistake.
+    `every`: all factors were requested, so those that a workload lacks are not an error.
     """
 
     processes: int = 1

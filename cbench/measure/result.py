@@ -44,7 +44,7 @@ class SettlingResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanTrials:
-    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was asked for."""
+    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was requested."""
 
     rule: str
     means: str
@@ -109,7 +109,7 @@ class ProcessesResult:
 class WorkloadResult:
     """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit.
 
-    `floor`: the lowest value that repeats. `overhead_subtracted`: what was taken off every trial's value.
+    `floor`: the lowest value that repeats. `overhead_subtracted`: the amount subtracted from every trial's value.
     """
 
     workload: str
@@ -180,7 +180,7 @@ class RunResult:
 
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
-    """`subtract`: the lowest value of an empty timed region is taken off every trial's value."""
+    """`subtract`: the lowest value of an empty timed region is subtracted from every trial's value."""
     workloads = tuple(workload_result(result, host.virtual, subtract) for result in results)
     return RunResult(results[0].session.counter, host, workloads)
 

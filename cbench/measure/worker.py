@@ -57,7 +57,7 @@ def stolen_ms(cpu: int) -> int | None:
 
 
 def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
-    """The counter with its step, what two reads differ by, and what a call of nothing has; kernel_baseline()."""
+    """The counter with its step, the difference of two reads, and the count of an empty call; kernel_baseline()."""
     regions = ffi.new("uint64_t[]", REGIONS)
     if lib.cb_empty_regions(handle, regions, REGIONS):
         raise QuietError("the counter could not be read; try another --counter")
@@ -96,7 +96,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 def opened(job: Job) -> tuple[Counter, Any]:
     """The counter and the events beside it, without events that open but count nothing.
 
-    UsageError when just that was asked for by name.
+    UsageError if such an event was requested by name.
     """
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)

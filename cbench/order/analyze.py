@@ -38,7 +38,7 @@ class OrderOptions:
     more: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raises UsageError, which says what may be written."""
+        """Raises UsageError, which lists the valid values."""
         if self.delta is not None and not 0 < self.delta <= 1000:
             raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:

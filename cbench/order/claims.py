@@ -23,8 +23,8 @@ OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "prede
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One family: what is claimed at its `level`, a part of the study's alpha; `alone`: what is significant only if
-    this family is looked at alone, at all of alpha."""
+    """One family: what is claimed at its `level`, a part of the study's alpha; `alone`: the tests that are significant
+    only if this family is considered alone, at all of alpha."""
 
     family: Family
     level: float

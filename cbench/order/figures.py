@@ -245,7 +245,7 @@ def matrix(result: OrderResult) -> str:
     place: dict[str, int] = {}
     for number, name in enumerate(result.tests):
         place.setdefault(name, number)
-        place.setdefault(name.rpartition(":")[0], number)  # a metric's name stands behind that of its test
+        place.setdefault(name.rpartition(":")[0], number)  # a metric's name follows that of its test
     before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
     cells = np.full((len(tests), len(before)), np.nan)
     rows, columns = ({name: number for number, name in enumerate(names)} for names in (tests, before))

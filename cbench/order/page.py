@@ -236,7 +236,7 @@ def rest(result: OrderResult) -> Table | None:
 
 
 def carry_over(result: OrderResult) -> Table:
-    """A suite's tests in a process of their own and in one process for all, the largest difference first."""
+    """A suite's tests in separate processes and in one process for all, the largest difference first."""
     every = sorted(result.suite.carry_over if result.suite else (), key=lambda each: -abs(log(each.times or 1)))
     rows = [
         (

@@ -44,7 +44,7 @@ def read(path: Path) -> tuple[Trials, list[str]]:
 
 
 def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
-    """The trials of one study from a store of each host; warnings; and what differs between the hosts' passports.
+    """The trials of one study from a store of each host; warnings; and the differences between the hosts' passports.
 
     Raises UsageError for stores of different studies, and for a store that is given twice.
     """

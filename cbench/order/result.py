@@ -225,7 +225,7 @@ class UnlikeHost:
 @dataclass(frozen=True, slots=True)
 class OrderHosts:
     """The hosts of a study. pooled_significant: how many tests differ if hosts are pooled, which is not the decision.
-    unlike: the smallest p first, Holm over hosts, tests and what was looked at. passports: facts that differ."""
+    unlike: the smallest p first, Holm over hosts, tests and the two questions. passports: facts that differ."""
 
     names: tuple[str, ...]
     pooled_significant: int

@@ -61,7 +61,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 
 
 def _carry_over(tests: Sequence[CarryOver]) -> Table:
-    """In a process of its own against one process for all, the largest difference first."""
+    """In separate processes against one process for all, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")

@@ -139,7 +139,7 @@ def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
 
 
 def _across(result: OrderResult) -> list[str]:
-    """Comparisons between tests that change: named where they are more than chance alone makes."""
+    """Comparisons between tests that change: named if they are more than expected by chance."""
     across = result.across
     if not across.changed or result.design.blocked:
         return []

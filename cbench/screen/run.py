@@ -37,7 +37,8 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """Plan an experiment: its runs, and what they could test. Raises UsageError if something is wrong with the file.
+    """Plan an experiment: its runs, and the effects that they could test. Raises UsageError if something is wrong with
+    the file.
 
     The duration is estimated where the store beside the file has trials of the same tests.
     """

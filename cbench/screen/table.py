@@ -111,7 +111,7 @@ def boxes(plot: BlockPlot | None) -> str:
 
 
 def _hosts(found: ResponseHosts, confidence: float) -> Table:
-    """Each host alone; whether hosts differ is in the row of all of them."""
+    """Each host separately; the row for all hosts shows whether they differ."""
     table = _table(("effect by host", "host", "n", "size", f"{100 * confidence:.4g} %", "%", "p effect"))
     for each in found.effects:
         name = shortened(f"{each.factor}: {each.levels[1]} - {each.levels[0]}", LONGEST_NAME)

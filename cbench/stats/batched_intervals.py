@@ -29,7 +29,7 @@ COUNTS = 1 << 20
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
-    """Student's intervals of rows of finite values, a sample each; width 0 where all of a row's values are alike."""
+    """Student's intervals of rows of finite values, a sample each; width 0 if all of a row's values are equal."""
     n = samples.shape[1]
     middle = samples.mean(axis=1)
     power = exponent(samples)

@@ -39,7 +39,8 @@ _FAR = 4
 
 @dataclass(frozen=True, slots=True)
 class CenteredSample:
-    """Values without their mean, in units of the largest distance to it; `rounding`: what is equal in these units."""
+    """Values without their mean, in units of the largest distance to it; `rounding`: the distance below which values
+    count as equal, in these units."""
 
     row: Values
     middle: float
@@ -81,8 +82,8 @@ def bca(
     """The BCa interval from `replicates` resamples of the values (one row, any order), drawn with `seed`.
 
     No interval, with its reason: fewer than 3 values, values that are not finite numbers, no or every replicate below
-    the estimate. All values alike: an interval of width 0, and that is said. ValueError for a level outside (0, 1), an
-    unknown convention of ties, or fewer than 1 replicate.
+    the estimate. All values alike: an interval of width 0, and this is reported. ValueError for a level outside (0, 1),
+    an unknown convention of ties, or fewer than 1 replicate.
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
@@ -99,7 +100,7 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
-    """The values ready to be drawn from, or the interval that says why there is nothing to draw."""
+    """The values ready to be drawn from, or the interval that states why there is nothing to draw."""
     row = checked(values)
     why = no_numbers(row)
     if why is None and row.size < FEWEST:
@@ -209,7 +210,7 @@ def share_below(replicates: Values, ties: str, rounding: float) -> float:
 
 
 def acceleration(row: Values) -> float:
-    """a, of values that are not all alike."""
+    """a, of values that are not all equal."""
     away = row - row.mean()
     away = away / np.abs(away).max()
     return float((away**3).sum() / (6 * (away**2).sum() ** 1.5))

@@ -1,6 +1,6 @@
 """Sums of bootstrap samples: n values drawn with replacement from n values, as often as wanted.
 
-For many values, the draw is a count per value and not an index per draw; one look-up gives four counts.
+For many values, the draw is a count per value and not an index per draw; one lookup gives four counts.
 
 These counts are multinomial: those of independent Poisson variables, given that they add up to n. The variables are
 drawn with a mean a little below 1. Where they add up to less than n, what is missing is drawn value by value (given
@@ -97,8 +97,8 @@ def table(mean: float) -> CountTable:
 
 
 def _cells(packed: Packed, chances: Values) -> tuple[Packed, int, Values]:
-    """Each of `packed` as often as its chance fills a cell; the first cell that is left; and what is left of each
-    chance, in cells."""
+    """Each of `packed` as often as its chance fills a cell; the first remaining cell; and the remainder of each
+    probability, in cells."""
     whole = np.floor(chances * CELLS).astype(np.intp)
     full = int(whole.sum())
     cells = np.zeros(CELLS, dtype=np.uint32)
@@ -131,8 +131,8 @@ def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
 class Drawer:
     """Draws sets of Poisson counts, with a mean a little below 1, for the values of a row.
 
-    It keeps the memory that it draws into: to be given pages by the kernel takes as long as to draw. What is drawn
-    together is made into numbers in BLOCKS parts, which stay in the CPU's caches.
+    It keeps the memory that it draws into: to be given pages by the kernel takes as long as to draw. Draws are
+    converted to numbers in BLOCKS parts, which stay in the CPU's caches.
     """
 
     def __init__(self, row: Values, rows: int) -> None:
@@ -142,7 +142,7 @@ class Drawer:
         self.packed = np.empty(BLOCKS * rows * width, dtype=np.uint32)
         self.numbers = np.empty((rows, FOUR * width))
         self.sums = np.empty((BLOCKS * rows, 2))
-        # Beside each value a 1, to count with. What only fills up the last four is added as 0 and counted as 0.
+        # Beside each value a 1, to count with. Padding of the last four is added as 0 and counted as 0.
         self.marked = np.zeros((FOUR * width, 2), order="F")
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 

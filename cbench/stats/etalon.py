@@ -1,4 +1,4 @@
-"""The etalon against an independent clock, and whether a series' first run is one of the others.
+"""The etalon against an independent clock, and whether a series' first run is like the others.
 
 D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
 over, and a wristwatch shows whether that clock is right; the only outliers of one metric were the first of each series.

@@ -85,7 +85,7 @@ def scaled(number: float, power: int) -> float:
 
 
 def deviation(row: Values) -> float | None:
-    """The standard deviation (n - 1); exactly 0 of values that are all alike, None of fewer than 2."""
+    """The standard deviation (n - 1); exactly 0 if all values are equal, None of fewer than 2."""
     if row.size < 2:
         return None
     power = exponent(row)

@@ -1,7 +1,7 @@
 """When to stop discarding the first trials, and whether a series stays in one state.
 
-Caches, predictors and the clock's frequency need some trials before a workload runs as it then goes on to run (Kozak,
-"Chasing Zero Variability in Software Performance", figure 3-13).
+Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
+(Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).
 """
 
 from __future__ import annotations

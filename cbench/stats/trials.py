@@ -116,7 +116,7 @@ class Trials:
         width = int(self.position.max()) + 1
         place = self.run.astype(np.int64) * width + self.position
         cells = (int(self.run.max()) + 1) * width
-        if cells <= 2 * place.size:  # as good as no gaps: one look into a table, without sorting
+        if cells <= 2 * place.size:  # almost no gaps: one table lookup, without sorting
             ran = np.full(cells, START, dtype=np.int32)
             ran[place] = self.tests[self.series]
             if (ran != START).all():

@@ -17,7 +17,7 @@ MOST_NAMES = 8
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """Two lines on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
 
-    The first: what repeats, and to how many units. The second: what differs, and why.
+    The first: whether values repeat, and to how many units. The second: which trials differ, and why.
     """
     floor = summary.floor
     if len(trials) == 1:

@@ -1,4 +1,4 @@
-"""Opening, upgrading and closing a store's file, and what SQLite's errors mean."""
+"""Opening, upgrading and closing a store's file, and the meaning of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ defects."""
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Have whatever a damaged store makes the code inside raise, raise QuietError, in one line.
+    """Convert any error that a damaged store causes in the code inside to a QuietError of one line.
 
     Where that may as well be a defect of the code, the line says so, and where; what can only be one stays as it is.
     """
@@ -149,10 +149,10 @@ def for_writing(path: Path) -> sqlite3.Connection:
         raise UsageError(f"{path}: not writable")
     connection = _connect(path, "rwc")
     with explained(path, "; nothing was stored"), _closed_on_error(connection):
-        # What says whose file it is comes first: nothing may be changed in one that is not ours.
+        # The identification of the file comes first: a foreign file must not be changed.
         version = _version(path, connection)
         if version < VERSION:
-            _upgrade(connection)  # before there is a log: the file by itself shall say what it is
+            _upgrade(connection)  # before there is a log: the file itself must identify its format
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
     return connection

@@ -1,4 +1,4 @@
-"""Trials on disk: one SQLite file that grows, chunk by chunk, and keeps what it has whatever happens next.
+"""Trials on disk: one SQLite file that grows, chunk by chunk, and keeps its content whatever happens next.
 
 Write-ahead log with synchronous=FULL: a chunk is a transaction, and it is on the disk when add() returns. With NORMAL
 the kernel would write it back later, in the middle of the next trials, and a power cut would lose it

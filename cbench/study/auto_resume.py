@@ -1,8 +1,8 @@
 """A study whose reset is a reboot resumes by itself: a systemd unit that resumes it after each boot, until it is done.
 
-The unit is one file of our own in /etc/systemd/system and the link that enables it; both go when the study has ended,
-or is interrupted. A kill or a power cut leaves them, so that the next boot goes on. See systemd.unit(5),
-systemd.service(5).
+The unit is one file of our own in /etc/systemd/system and the link that enables it; both are removed when the study has
+ended or is interrupted. A kill or a power failure leaves them, so that the next boot resumes the study. See
+systemd.unit(5), systemd.service(5).
 """
 
 from __future__ import annotations

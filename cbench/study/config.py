@@ -247,7 +247,7 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
-    """The command and the workload of a table, one of them empty. `what`: what to say where that is not so."""
+    """The command and the workload of a table, one of them empty. `what`: the message if this is not the case."""
     given = [key for key in ("command", "workload") if table.has(key)]
     texts = {key: table.text(key, "") for key in ("command", "workload")}
     for key in given:

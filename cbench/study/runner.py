@@ -48,7 +48,7 @@ class StudyProgress:
 
 
 class Runner:
-    """A study that goes on."""
+    """A study that is being run."""
 
     def __init__(
         self,
@@ -228,7 +228,10 @@ class Runner:
             return reset.perform(run.number, context)
         before, times = self._store.asked_to_boot(run.number)
         now = reboot.boot_id()
-        if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
+        if before in (
+            "",
+            now,
+        ):  # the same boot: not requested yet, or the requesting process was killed before it happened
             if times == MOST_ASKED:
                 raise ResetError(f"requested {times} reboots, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)

@@ -57,7 +57,7 @@ class StudyStore(Database):
             c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
 
         store = cls(path, for_writing(path), True)
-        with store._closed_on_error():  # what was killed while it made a store has left one without content
+        with store._closed_on_error():  # a process killed while creating a store has left an empty one
             if has_study(store._connection):
                 advice = "to start over, remove it or name another file (-o)"
                 kind = store.header().kind

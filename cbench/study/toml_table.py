@@ -167,8 +167,8 @@ class TomlTable:
 def lines(text: str) -> dict[Path, int]:
     """The line, from 1, of each table and key; members of an array of tables by number, from 0. tomllib keeps no lines.
 
-    For tables and keys as people write them (a header in brackets, a key at the beginning of a line); what is written
-    otherwise, such as a table within braces, has the line of what holds it.
+    For tables and keys in their usual form (a header in brackets, a key at the beginning of a line); other forms, such
+    as a table within braces, have the line of the enclosing key.
     """
     numbers: dict[Path, int] = {}
     here: Path = ()

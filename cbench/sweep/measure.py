@@ -38,7 +38,7 @@ class SweepCell:
 
 
 def grid(sizes: Sequence[int], accesses: Sequence[int], seed: int) -> list[tuple[int, int]]:
-    """All cells in random order: what drifts while the sweep goes on must not look like an effect of the size."""
+    """All cells in random order: drift during the sweep must not look like an effect of the size."""
     cells = [(size, number) for size in sizes for number in accesses]
     random.Random(seed).shuffle(cells)
     return cells

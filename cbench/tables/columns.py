@@ -18,7 +18,7 @@ FIXED = "fixed"
 RANDOM = ("random", "williams")
 """Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""The texts of a missing number; a missing name is only the empty text."""
+"""The strings that stand for a missing number; a missing name is only the empty string."""
 
 UNTIMED = (
     "the order of the runs is not known: they are not numbered consecutively, and the rows are not in "

@@ -1,6 +1,6 @@
-"""Face validity: what readings of instruments must look like if the instruments work. Each rule is a pure function.
+"""Face validity: the properties that readings have if the instruments work. Each rule is a pure function.
 
-D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. It decided by looking at plots; the numbers here are ours.
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judged by plots; the numbers here are ours.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
 def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
     """As cpu_drop(), of work that ends at a time of the clock and whose CPU time is what other programs leave it.
 
-    No trial has a CPU time, in shares of its median, below DROP of what `others` say of the same trial (the median of
-    their shares): competing load takes from all of them, a fault from one.
+    No trial has a CPU time, in shares of its median, below DROP of the reading of `others` in the same trial (the
+    median of their shares): competing load takes from all of them, a fault from one.
     """
     used, *beside = _alike(cpu, *others)
     rule = "CPU time does not drop where that of other instruments does not"

@@ -1,4 +1,4 @@
-"""The study that a validation is: workloads of the Technical Note, each read by several instruments.
+"""A validation as a study: workloads of the Technical Note, each read by several instruments.
 
 D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. What can be read of
 one trial without disturbing it is read of one; `perf record` disturbs, so each kind of it has trials of its own. All of
@@ -145,7 +145,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
         f"name = {_quoted(test_name(name, kind))}",
         f"command = {_quoted(_python('programs', given))}",
     ]
-    if kind:  # its times say what sampling costs
+    if kind:  # its times show the cost of sampling
         reads = {SAMPLES: kind, WALL: WALL, USER: USER, SYS: SYS}
     else:
         plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]

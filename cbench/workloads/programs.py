@@ -38,7 +38,7 @@ Made = dict[str, Any]
 
 
 class WrongResult(QuietError):
-    """The workload did not do its work; the text says why."""
+    """The workload did not do its work; the text gives the reason."""
 
     exit_code = 1
 

@@ -33,7 +33,7 @@ class BootReceipt:
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
     """Make the next boot's command line. Idempotent. Raises Refused when a command fails: all is restored then."""
-    make(host, request, loader)  # a wrong request is reported before the lock is asked for
+    make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
         plan = make(host, request, loader)
         disk = Disk(host)

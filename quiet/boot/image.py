@@ -1,7 +1,7 @@
 """Find the running kernel's image and initrd: distributions name them differently.
 
-What the name does not say, the image may: kernel document arch/x86/boot (kernel_version). Neither of another kernel is
-taken: with the wrong drivers in the initrd there is no root file system.
+If the name does not show it, the image may: kernel document arch/x86/boot (kernel_version). An image or initrd of
+another kernel is never used: with the wrong drivers in the initrd there is no root file system.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _running(reader: Reader) -> str:
 
 
 def _release(reader: Reader, image: str) -> str:
-    """The release an image says it is: by the name that a link leads to, or in x86's header; "" when it does not."""
+    """The release of an image: by the name that a link leads to, or in x86's header; "" when it does not."""
     linked = re.search(r"-(\d+\.\d.*)", os.path.basename(reader.link(image) or ""))
     if linked:
         return linked[1]

@@ -1,4 +1,4 @@
-"""The options of `quiet`, in Typer. What the commands do is in the other files of this folder."""
+"""The options of `quiet`, in Typer. The commands themselves are in the other files of this folder."""
 
 from __future__ import annotations
 

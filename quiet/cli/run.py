@@ -93,7 +93,7 @@ def seconds(text: str | None, option: str) -> float | None:
 
 
 def wait_limit(wait: str | None, no_wait: bool) -> float | None:
-    """How long to queue; None: for ever. Raises UsageError."""
+    """How long to queue; None: forever. Raises UsageError."""
     if wait is not None and no_wait:
         raise UsageError("--wait and --no-wait contradict each other; give one of them")
     return 0.0 if no_wait else seconds(wait, "--wait")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the sta
     from quiet.settings.restore import Outcome
 
 _Result = TypeVar("_Result")
-_FEW = 3  # so many targets of a knob are shown before the rest is counted
+_FEW = 3  # this many targets of a knob are shown before the rest is counted
 
 
 def out(text: str = "") -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quiet.settings.status import AppliedProfile, HostStatus
     from quiet.watch.events import WatchEvent
 
-_FEW = 4  # so many missing options are named in the status
+_FEW = 4  # this many missing options are named in the status
 
 
 def status(

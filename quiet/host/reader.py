@@ -14,7 +14,7 @@ from collections.abc import Callable
 from quiet.errors import UsageError
 from quiet.host.root import Root
 
-ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
+ANSWERS = "/run/quiet-recorded"  # in a recorded tree, the recorded answers of its kernel
 HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
@@ -102,7 +102,7 @@ class Reader(Root):
         except OSError:
             return None
         try:
-            # asked for, not taken: whoever may read cannot stand in the way of those who write
+            # tested, not taken: a process with read permission cannot block those that write
             answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
             free = struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK
             return None if free else os.read(fd, 64).decode("ascii", "replace").strip()

@@ -108,7 +108,7 @@ def _divided(
         group: {name: read_masks(values.get(name, "")) for name in cache.resources}
         for group, values in schemata.items()
     }
-    # what there was to divide: what the default group has, and what our group has of it already
+    # the divisible part: that of the default group, and the part that our group already has
     wholes = {
         name: {domain: mask | masks[GROUP][name].get(domain, 0) for domain, mask in masks[""][name].items()}
         for name in cache.resources
@@ -118,7 +118,7 @@ def _divided(
         taken = reduce(or_, (mask.get(domain, 0) for mask in others), cache.shareable)
         whole = reduce(and_, (wholes[name][domain] for name in cache.resources))
         cpus = users.get(domain, frozenset())
-        # an exclusive group must have ways of its own in every cache, also where none of its CPUs are
+        # an exclusive group must have its own ways in every cache, also where none of its CPUs are
         ways = cache.fewest
         if cpus & context.cpus.isolated:
             half = whole.bit_count() // 2

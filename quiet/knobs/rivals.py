@@ -1,4 +1,4 @@
-"""Other programs that tune the host, and would undo or fight what is applied here.
+"""Other programs that tune the host, and would undo or fight the applied settings.
 
 Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1), intel_lpmd(8),
 stalld(8), bpftune(8); Documentation/scheduler/sched-ext.rst.

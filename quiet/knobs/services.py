@@ -28,7 +28,7 @@ class Service(NamedTuple):
     held: str = ""
 
 
-# Jobs of packages, firmware, scrubbers and indexers: nobody waits for them, and they start again after the restore.
+# Jobs of packages, firmware, scrubbers and indexers: no user waits for them, and they start again after the restore.
 QUIET = (
     Service(
         "apt-daily.timer apt-daily-upgrade.timer",
@@ -80,7 +80,7 @@ QUIET = (
     ),
     Service("esm-cache.service apt-news.service", "fetches package news whenever apt is used"),
 )
-# What users of the host notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
+# Services whose absence users notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
 ALL = (
     Service(
         "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
@@ -133,7 +133,7 @@ ALL = (
         "polls the cloud's servers every few seconds; the cloud's console does not reach this host until the restore",
     ),
 )
-# What is critical or runs other people's work: the reason, and the beginnings of the names.
+# Services that are critical or run other people's work: the reason, and the beginnings of the names.
 NEVER = {
     "remote access depends on it": (
         "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"

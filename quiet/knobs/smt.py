@@ -54,7 +54,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
     for number, cpus in facts.policies.items():
         if cpus & offline:
             yield from policy_state(context.facts.reader, number)
-    # what may only run or arrive on the CPUs that go is sent anywhere else
+    # tasks and interrupts bound to the CPUs that go offline are moved anywhere
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))

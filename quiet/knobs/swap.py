@@ -1,4 +1,4 @@
-"""Swapping: the measured work never, the rest of the host if the profile says so.
+"""Swapping: never the measured work, the rest of the host if the profile requests it.
 
 Sources: admin-guide/cgroup-v2.rst (memory.swap.max), admin-guide/sysctl/vm.rst (swappiness), swapon(2).
 """

@@ -123,7 +123,7 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     by_node = {node: local for node, local in by_node.items() if local}
     if not by_node:  # recordings with nodes that do not cover the cores
         return 0, cores
-    # a node of its own is best, then the one with most cores, then the last
+    # a separate node is best, then the one with most cores, then the last
     node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
     return node, by_node[node]
 

@@ -10,7 +10,7 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.machine.facts import CPU, Facts
 
-_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # what its kernel in user space says of itself
+_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the identification of its user-space kernel
 
 # Firmware names begin with these only in virtual machines; "Virtual Machine" is Hyper-V's product name
 _VM_NAMES = (
@@ -23,7 +23,7 @@ _DMI = "/sys/class/dmi/id"
 _DMI_FIELDS = ("product_name", "sys_vendor", "board_vendor", "bios_vendor", "chassis_vendor")
 # root nodes of QEMU, kvmtool, Firecracker and crosvm guests that boot from a device tree
 _VM_BOARDS = ("linux,dummy-virt", "qemu,", "riscv-virtio")
-# what container managers leave for those inside (systemd.io/CONTAINER_INTERFACE and the managers' own habits)
+# the marks that container managers leave inside (systemd.io/CONTAINER_INTERFACE and the managers' own habits)
 _CONTAINER_FILES = {
     "/.dockerenv": "Docker",
     "/run/.containerenv": "Podman",
@@ -39,7 +39,7 @@ _BALLOONS = (
     "/sys/bus/vmbus/drivers/hv_balloon",
     "/sys/devices/system/xen_memory",
 )
-_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # what a driver without any also has
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # this also occurs in a driver without any
 
 
 def virtual(facts: Facts) -> str:
@@ -82,7 +82,7 @@ def hypervisor(facts: Facts) -> str:
     reader = facts.reader
     version = reader.text("/proc/version") or ""
     if "microsoft" in version.lower():
-        return "WSL" if "microsoft-standard" in version else "WSL 1"  # 2 has a kernel of its own, Microsoft's
+        return "WSL" if "microsoft-standard" in version else "WSL 1"  # WSL 2 has its own kernel, by Microsoft
     if "gvisor" in version or _GVISOR in version:
         return "gVisor"
     kind = reader.text("/sys/hypervisor/type")

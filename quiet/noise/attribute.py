@@ -32,19 +32,19 @@ HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "ou
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # fewer do not show what is usual
-QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
-PAUSE_FAR = 100  # a handler that has more to do than usual seldom has so many times as much
+OTHERS = 20  # fewer do not show the usual length
+QUANTILE = 0.9  # of all of a name: an occasional longer run is the handler's own, and so few pauses do not move it
+PAUSE_FAR = 100  # a handler that has more to do than usual seldom takes this many times as long
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
-# A softirq does what has piled up: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two ticks, which are
-# 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
+# A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
+# ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
 # A healthy kernel's handlers hardly ever keep a CPU for so long (25 ticks at 250 Hz, five times the longest batch), so
 # a smaller factor is enough (an emulator's handlers take milliseconds), also where an interrupt came too seldom to be
 # compared with its own: then with all the handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # of a cause: its kind and name, whoever sent it
+Name = tuple[str, str]  # of a cause: its kind and name, regardless of the sender
 
 
 class Gap(NamedTuple):

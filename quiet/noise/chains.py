@@ -20,9 +20,8 @@ CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: its width as a share, its share of the values, and the least number of values."""
 ALONE = {"x86_64": 0.3}
 """The largest wide-to-narrow ratio of an unshared core. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the
-5 of
-Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread.
-Elsewhere cores with 2 ALUs (0.53) are common, and those with several threads are rare."""
+5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread. Elsewhere cores with 2 ALUs (0.53)
+are common, and those with several threads are rare."""
 EMULATOR = "additions side by side, or with carry, take longer than on any processor: an emulator"
 ALWAYS = "the core is shared all the time"
 SCALAR = 0.85

@@ -28,7 +28,7 @@ _WAITING = "another quiet is running, or was killed midway; waiting until it end
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Times are in seconds; `seconds` None: for ever."""
+    """Times are in seconds; `seconds` None: forever."""
 
     repair: bool = False
     rescan_s: float = 60.0

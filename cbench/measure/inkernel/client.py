@@ -1,6 +1,6 @@
 """Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
 
-What goes through the device is as in cbench/kmod/cbench_kmod.h.
+The data that passes through the device is defined in cbench/kmod/cbench_kmod.h.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class KernelTrials:
     """Trials in the order in which they ran.
 
     `counter.overhead` is the lowest value of an empty region, in the counter's unit. `longest_ns`: the longest time
-    that interrupts were off. `cut_short`: why there are fewer trials than asked for, else "".
+    that interrupts were off. `cut_short`: why there are fewer trials than requested, else "".
     """
 
     values: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Two samples of unequal spread: is either more often the larger one? And is one of them spread more widely?
+"""Two samples of unequal spread: is either more often the larger one? And is one of them more widely spread?
 
 A rank-sum test calibrated by permutation assumes that without an effect both samples are alike in everything. Where a
 random order adds variance that is wrong: of 40 fixed and 10 random runs with three times the deviation a third of the
@@ -65,7 +65,7 @@ def _tails(t: float, freedom: float) -> float:
 
 
 def spread_p(first: Values, second: Values) -> float | None:
-    """Fligner and Killeen's p that two sorted samples are spread alike around their medians; None with too few.
+    """Fligner and Killeen's p that two sorted samples are equally spread around their medians; None with too few.
 
     Exact where few distances are different, else by the chi-squared distribution.
     """

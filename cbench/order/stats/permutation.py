@@ -1,4 +1,5 @@
-"""How often chance alone gives two samples so different a rank sum: the distribution of H when labels are permuted.
+"""The probability that chance alone gives two samples such different rank sums: the distribution of H when labels are
+permuted.
 
 The chi-squared distribution is its limit only: in its tail, where Bonferroni looks, H of 20 + 20 values passes
 p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far more in either direction. So
@@ -156,7 +157,7 @@ def _binomial(length: int, most: int, share: float) -> Values:
     ways = np.ones(most + 1)
     for x in range(most):
         ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
-    if not np.isfinite(ways[-1]):  # of very many alike: by logarithms
+    if not np.isfinite(ways[-1]):  # of very many equal values: by logarithms
         steps = np.log(length - np.arange(most)) - np.log(np.arange(1, most + 1)) + np.log(share / (1 - share))
         logs = np.concatenate([[0.0], np.cumsum(steps)])
         return np.asarray(np.exp(logs - logs.max()))

@@ -209,7 +209,7 @@ def _with_effects(
 
 def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
     """One error rate for all effects of all responses, by Holm. The contrasts of a response without replicates are a
-    family of their own, as they are judged by each other; each family has an equal share of alpha."""
+    separate family, since they are judged against each other; each family has an equal share of alpha."""
     every = [each for row in responses.values() for _, each in row.every_effect]
     p = [nan if each.test is None or each.test.p_family is not None else each.test.p for each in every]
     families = sum(row.lenth is not None for row in responses.values()) + any(not isnan(each) for each in p)

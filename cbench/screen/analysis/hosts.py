@@ -123,7 +123,7 @@ def _levels(data: Data, series: ResponseSeries) -> tuple[HostLevel, ...]:
 
 
 def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """With p after Holm over the interactions of all responses with hosts: a family of their own."""
+    """With p after Holm over the interactions of all responses with hosts: a separate family."""
     every = [each.p_interaction for row in responses.values() if row.hosts for each in row.hosts.effects]
     p = [nan if each is None else each for each in every]
     adjusted = iter(multiple_testing.adjusted(p, multiple_testing.HOLM).tolist() if p else [])
@@ -141,7 +141,7 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts, and those that are unlike the others, Holm over hosts, responses and what was looked at."""
+    """The hosts, and those that are unlike the others, Holm over hosts, responses and the two questions."""
     if not data.hosts:
         return None
     found: list[UnlikeScreenHost] = []

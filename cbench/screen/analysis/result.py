@@ -311,7 +311,7 @@ class ResponseHosts:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeScreenHost:
-    """A host against the others. `what`: "level", or the effect that is another one there."""
+    """A host against the others. `what`: "level", or the effect that differs there."""
 
     host: str
     response: str

@@ -1,4 +1,4 @@
-"""The verdict on a screen in words; everything said comes from its typed result."""
+"""The verdict on a screen in words; every sentence comes from its typed result."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def _boots(result: ScreenResult) -> list[str]:
 
 
 def _hosts(result: ScreenResult) -> list[str]:
-    """Effects that differ between hosts, and hosts that are unlike the others: two families of their own."""
+    """Effects that differ between hosts, and hosts that are unlike the others: two separate families."""
     hosts = result.hosts
     if hosts is None:
         return []

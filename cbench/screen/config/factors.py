@@ -24,7 +24,7 @@ SETS = "has no setting: write one of " + ", ".join(WAYS[1:]) + ", or found = tru
 
 
 def word(table: TomlTable, key: str) -> str:
-    """A name that can stand in a filter. Raises UsageError."""
+    """A name that can be used in a filter. Raises UsageError."""
     text = table.label(key)
     if not WORD.fullmatch(text):
         raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")

@@ -36,7 +36,7 @@ def load(path: Path) -> Screen:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
-    """The same from its text. `check`: whether what it names has to be there: workloads, counters, profiles."""
+    """The same from its text. `check`: whether the workloads, counters and profiles that it names must exist."""
     whole = config.whole_of(text, file)
     table = whole.table("screen")
     whole.only_tables(*TABLES)

@@ -124,7 +124,8 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Abridgment:
-    """A named filter for the analysis. `only`: what stays (any of them; () for everything); `minus`: what goes."""
+    """A named filter for the analysis. `only`: the treatments to keep (any of these; () for all); `minus`: those to
+    remove."""
 
     name: str
     only: tuple[Where, ...] = ()

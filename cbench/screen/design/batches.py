@@ -1,6 +1,6 @@
 """Randomized complete blocks, in batches where a factor is hard to change.
 
-An iteration (block) runs every treatment of its batch once, in an order of its own: D. Flater, NIST Technical Note
+An iteration (block) runs every treatment of its batch once, in its own order: D. Flater, NIST Technical Note
 1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a factor that is to be tested needs
 several batches of each level: G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005),
 section 9.1.

@@ -1,7 +1,7 @@
-"""Artifacts of an experiment: each combination of levels that are built has a folder of its own, made once.
+"""Artifacts of an experiment: each combination of levels that are built has a separate folder, created once.
 
 Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
-stack. A note in 0000.json says what was built, and the digest of all files, so that who goes on knows whether they are
+stack. A note in 0000.json records the build and the digest of all files, so that a resume knows whether they are
 still the same.
 """
 

@@ -1,6 +1,6 @@
 """The figures of a screening experiment's report that show samples: each value, in time, and the means.
 
-As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside of the SVG, so
+As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside the SVG, so
 that a page with hundreds of thousands of values opens at once.
 """
 
@@ -78,8 +78,7 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
 
 def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
     """Samples at 0, 1, ...: every value a point, shifted sideways at random within the silhouette of its distribution;
-    one whose
-    values are all alike is a line."""
+    a sample of equal values is a line."""
     draw = np.random.default_rng(seed)
     for place, (values, color) in enumerate(zip(samples, colors, strict=True)):
         if values.min() == values.max():

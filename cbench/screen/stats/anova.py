@@ -1,10 +1,11 @@
 """Analysis of variance of single values: where iterations are few, incomplete or unknown.
 
-Signed ranks take a whole iteration for one observation, so a handful of iterations cannot reject. This takes each
-value for one, and noise for normal and alike everywhere: R. A. Fisher, Statistical Methods for Research Workers (1925);
-that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S. L. Andersen, J. R.
-Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and block); where no
-treatment has two, what effects of more than two factors leave; without these interactions stand for it.
+Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This treats each
+value as one observation, and assumes noise to be normal and equal everywhere: R. A. Fisher, Statistical Methods for
+Research Workers (1925); that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S.
+L. Andersen, J. R. Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and
+block); where no treatment has two, what effects of more than two factors leave; without these interactions stand for
+it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MOST_VALUES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """`rows`: blocks, effects, higher orders, error, total; `error`: what it is made of, "" where there is none.
+    """`rows`: blocks, effects, higher orders, error, total; `error`: its sources, "" if there is none.
     `untested`: effects and why."""
 
     rows: tuple[AnovaRow, ...]

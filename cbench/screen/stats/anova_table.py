@@ -1,6 +1,6 @@
 """The table of an analysis of variance: sums of squares, one source after the other, and sizes of effects.
 
-Each effect is what it has beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
+Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
 classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II");
 where all cells have equally many values that is the effect itself.
 """
@@ -31,7 +31,7 @@ HIGHER = "higher orders"
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
     """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and where
-    there is no error to compare with, or one of 0: values are coarse then, and say nothing of how much others would
+    there is no error to compare with, or one of 0: values are then coarse, and do not show how much others would
     differ. An effect that is 0 too has the `p` 1."""
 
     source: str

@@ -157,7 +157,7 @@ def _tested(
 
 def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
     """A contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks, treatments);
-    blocks with a missing value say nothing of it."""
+    blocks with a missing value do not contribute."""
     every = Differences(np.arange(signs.size)[np.newaxis], signs * (2 / signs.size), np.ones((1, 1)))
     groups = np.zeros(values.shape[0], dtype=np.intp)
     return _tested((0,), every, values, groups, None, np.zeros((signs.size, 1), dtype=np.intp))

@@ -140,7 +140,7 @@ def materiality(
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
-    that are not finite numbers are left out, and that is said.
+    that are not finite numbers are left out, and this is reported.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

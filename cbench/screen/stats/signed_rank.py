@@ -54,7 +54,7 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 def flip_test(scores: Values) -> Flipped | None:
     """`scores`: shape (blocks, df). None with fewer blocks than it takes: two, or df + 2 beyond COUNTED. A block whose
-    scores are all 0 says nothing: it changes no sum, whatever its sign."""
+    scores are all 0 carries no information: it changes no sum, whatever its sign."""
     if scores.shape[0] < 2:
         return None
     size = np.abs(scores).max(axis=1)
@@ -103,7 +103,7 @@ def _saddlepoint(size: Values, total: float) -> float:
     square = float(size @ size)
     if total * total < 1e-4 * square:
         return erfc(total / sqrt(2 * square))
-    if total > (1 - 1e-9) * float(size.sum()):  # all signs alike
+    if total > (1 - 1e-9) * float(size.sum()):  # all signs equal
         return 0.0
     low, high = 0.0, 1.0 / float(size.max())
     while high < 1e6 / float(size.max()) and float(size @ np.tanh(high * size)) < total:
@@ -116,7 +116,7 @@ def _saddlepoint(size: Values, total: float) -> float:
     growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
-    if away <= 0 or curve <= 0:  # nearly all signs alike, beyond what floating point can tell
+    if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point
         return 0.0
     w, u = sqrt(2 * away), point * sqrt(curve)
     return min(1.0, erfc(w / sqrt(2)) + 2 * exp(-w * w / 2) / sqrt(2 * pi) * (1 / u - 1 / w))

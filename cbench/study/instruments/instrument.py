@@ -19,7 +19,7 @@ EVENT, HZ = "cpu-clock", 1000
 
 
 class NoNumber(Exception):
-    """An instrument has no number for a trial; the text says why."""
+    """An instrument has no number for a trial; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ def _content(path: Path) -> str:
                 raise NoNumber(f"{path}: was not written in this trial")
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
             parts = []
-            while more := file.read(CHUNK):  # a file of the kernel's may refuse to be asked for much at once
+            while more := file.read(CHUNK):  # a file of the kernel may refuse large reads
                 parts.append(more)
             return b"".join(parts).decode(errors="replace")
     except OSError as error:

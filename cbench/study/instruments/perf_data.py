@@ -21,7 +21,7 @@ LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (8
 
 
 class NoSamples(Exception):
-    """The file cannot be counted; the text says why."""
+    """The file cannot be counted; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ LAST_LINES, LONGEST_LINE = 3, 200
 
 
 class CommandError(QuietError):
-    """A command that has to succeed has failed; the text says why."""
+    """A command that must succeed has failed; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

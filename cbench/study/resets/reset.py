@@ -18,7 +18,7 @@ SYSTEMD_RUNNING = Path("/run/systemd/system")
 
 
 class ResetError(QuietError):
-    """The host could not be reset; the text says why."""
+    """The host could not be reset; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReset(Reset):
-    """The host stays as it is."""
+    """The host is not changed."""
 
     kind: ClassVar[str] = "none"
 

@@ -19,7 +19,7 @@ BETWEEN = " /:"
 
 
 class NoResultsError(Exception):
-    """A process has left no results that can be read; the text says why."""
+    """A process has left no readable results; the text gives the reason."""
 
 
 def read(done: Execution, results: str) -> tuple[TestSample, ...]:

@@ -57,7 +57,7 @@ def _bls_found(files: BootFiles) -> str:
 
 
 def _bls_line(context: LoaderContext) -> CommandLine:
-    # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
+    # an entry may contain $kernelopts, which is defined in grubenv: the running line has its value
     return first_line(context.files, _plain(context.files), _OPTIONS, together=True)
 
 
@@ -161,7 +161,7 @@ def _ordinary(files: BootFiles) -> list[str]:
 
 
 def _installs(files: BootFiles) -> bool:
-    """Whether kernel-install makes entries here, which then asks the file or, without one, the running line."""
+    """Whether kernel-install makes entries here, which then uses the file or, without one, the running line."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)

@@ -67,7 +67,7 @@ def steps(context: LoaderContext) -> Steps:
 
 
 def reads_folder(files: BootFiles) -> bool:
-    """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so, or Debian's folder without it."""
+    """Whether grub-mkconfig reads /etc/default/grub.d here: as its own text shows, or Debian's folder without it."""
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
         script = files.text(path)

@@ -1,4 +1,4 @@
-"""The boot loaders, in the order in which they are looked for: those that read another's files come first."""
+"""The boot loaders, in the order in which they are searched: those that read another's files come first."""
 
 from __future__ import annotations
 

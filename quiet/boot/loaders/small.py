@@ -1,4 +1,4 @@
-"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
+"""Boot loaders whose command line is in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
 
 There the line belongs to a deployment, and rpm-ostree makes a new one with other words. Sources: rpm-ostree(1), kargs;
 Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8); zipl.conf(5) and

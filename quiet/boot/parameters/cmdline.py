@@ -14,7 +14,7 @@ from quiet.errors import UsageError
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
-# what neither a shell nor a boot loader's own language reads as anything else
+# characters that are literal in a shell and in a boot loader's own language
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
 _OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)

@@ -14,7 +14,7 @@ from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indirect=True)]
-# Beside what is compared there is nothing new.
+# Nothing else changed besides the compared files.
 SCRIPT = "export PYTHONDONTWRITEBYTECODE=1; python3 -P -m tests.lab.guest.boot"
 TIMEOUT_S = 1500
 BOOTS = 5

@@ -1,4 +1,4 @@
-"""Signed ranks where most values are one and the same: blocks that say nothing, and sums that can take few values."""
+"""Signed ranks where most values are equal: blocks without information, and sums that can take few values."""
 
 from __future__ import annotations
 
