@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: every path in it exists, or is the new file of an example, and the examples work as they stand."""
+"""CONTRIBUTING.md: every path in it exists, or is the new file of an example, and the examples work unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PYTHON = [path for path in NEW if path.endswith(".py")]
 
 
 def rows(package: str) -> set[str]:
-    """What the table of a package's rooms names."""
+    """The rooms in the table of a package."""
     table = PAGE.partition(f"| `{package}/` |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}

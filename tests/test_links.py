@@ -46,7 +46,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def broken(page: Path, link: str) -> str | None:
-    """What is wrong with a link of a page, or None."""
+    """The error of a link of a page, or None."""
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     if not target.exists():

@@ -1,4 +1,4 @@
-"""`-p tests.progress`: what a person who waits for the tests reads."""
+"""`-p tests.progress`: the progress display for a person who waits for the tests."""
 
 from __future__ import annotations
 

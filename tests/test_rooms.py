@@ -1,4 +1,4 @@
-"""The rooms: who opens files and starts programs, and what a command loads. Who may import whom is in pyproject.toml.
+"""The rooms: who opens files and starts programs, and what a command loads. The import rules are in pyproject.toml.
 
 Read from the source; nothing is executed but the two commands whose loaded modules are counted.
 """

@@ -124,7 +124,7 @@ def sparse() -> dict[str, str]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Every file below a root with its bytes, without what quiet keeps for itself in run/quiet."""
+    """Every file below a root with its bytes, without quiet's own state in run/quiet."""
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:

@@ -4,7 +4,7 @@ interleaved  fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 
 shuffled     of each two runs one is fixed and one random, and a coin flip decides which is first: nothing periodic
 follows it. random       every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments
 in highly
-             variable cloud computing environments", ICPE 2017 (randomised multiple interleaved trials, RMIT).
+             variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT).
 williams     Latin squares in which each test is equally often at each position and after each other one:
              E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
              Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, its

@@ -90,7 +90,7 @@ def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resol
         return Finding(rule, None, 0, used.size, missing)
     above = int(np.count_nonzero(used > took + resolution))
     if parallel:
-        busy = f", utilisation {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
+        busy = f", utilization {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
         return Finding(rule, True, 0, used.size, f"{above:,} of {used.size:,} trials above: parallel work{busy}")
     return Finding(rule, above == 0, above, used.size, f"{above:,} of {used.size:,} trials above elapsed time")
 

@@ -27,7 +27,7 @@ STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 # The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
-# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the way out of an idle state, a timer interrupt that had to
+# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the exit from an idle state, a timer interrupt that had to
 # wait, one that another CPU took, the scheduler's own work, and the way back to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 

@@ -16,7 +16,8 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
+# Frames whose own time belongs to the frames in them. A function that another frame calls on its own CPU does not
+# count.
 CARRIED = {
     VECTOR: (HRTIMER, CALL),
     IRQ: (HRTIMER, CALL),

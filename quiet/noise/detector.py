@@ -65,7 +65,7 @@ class Watched:
     faults: int
     histogram: dict[int, int]  # bucket's lowest value -> gaps
     gaps: list[Gap]
-    limits: tuple[str, ...]  # what it had to do without
+    limits: tuple[str, ...]  # its limitations
     pid: int
 
 

@@ -66,7 +66,7 @@ class Follower:
     """A context manager that removes its traces at the end, also after a signal or an error."""
 
     def __init__(self, host: Host, cpus: CpuSet) -> None:
-        """`cpus`: those that begin() and take() will be asked for."""
+        """`cpus`: the CPUs for which begin() and take() will be called."""
         self._host, self._cpus = host, cpus
         self._made = contextlib.ExitStack()
         self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None

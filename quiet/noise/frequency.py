@@ -28,7 +28,8 @@ _MSR = "/sys/bus/event_source/devices/msr"
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` says why."""
+    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` gives the
+    reason."""
 
     source: str
     mean_hz: float | None = None

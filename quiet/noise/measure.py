@@ -33,7 +33,7 @@ LOOK_NS = 2_000  # without tracing, the detector reads its own counters after ga
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
-TURNS = 5  # for what tracing an event takes
+TURNS = 5  # for the cost of tracing an event
 DRAIN_S = 0.5  # the buffers are emptied so often: they take 400,000 events a second for each CPU
 Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
@@ -47,7 +47,7 @@ class NoiseRequest:
     threshold_ns: float | None = None
     trace: bool = True
     fifo: int = 0
-    source: str = "--cpus"  # what named the CPUs, for errors
+    source: str = "--cpus"  # the option that named the CPUs, for errors
     applied: frozenset[str] = frozenset()  # knobs that are applied to them
 
 
@@ -84,7 +84,7 @@ class NoiseMeasurement:
     cpus: dict[int, OnCpu] = field(default_factory=dict)
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
-    naming: str = ""  # what would have the kernel name more causes, as a clause
+    naming: str = ""  # how to have the kernel name more causes, as a clause
     smi_source: str = ""  # where the counts of SMIs come from, or why there are none
 
 
@@ -152,13 +152,13 @@ def measure(
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)
-            # one value for all: the same kernel's code, and what differs is noise
+            # one value for all: it is the same kernel's code, and differences are noise
             on.event_cost = median(costs) if costs else None
         return result
 
 
 class _Processor:
-    """A detector's CPU: its frequency by chains right before and right after its watching, and what it counts then."""
+    """A detector's CPU: its frequency by chains right before and right after the watch, and its counts during it."""
 
     def __init__(self, on: Detector, host: Host) -> None:
         self.cpu, self._detector, self._host = on.cpu, on, host

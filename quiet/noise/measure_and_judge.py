@@ -37,7 +37,7 @@ class NoiseOptions:
     timeline: str | None
     fifo: int
     trace: bool
-    prove_s: float = 0.0  # 0: no proof is asked for
+    prove_s: float = 0.0  # 0: no proof is requested
 
 
 class NoiseInterrupted(QuietError):

@@ -49,7 +49,7 @@ def pauses_name(pauses: float, smis: int | None) -> str:
 
 
 class Observer:
-    """One command on some CPUs. It raises nothing for what the host lacks or does not permit; close() it."""
+    """One command on some CPUs. It raises nothing if the host lacks or does not permit something; close() it."""
 
     def __init__(
         self,

@@ -120,7 +120,7 @@ class Instance:
     def _set_up(self) -> None:
         try:
             self.off()
-            self._write("options/overwrite", "0")  # what does not fit is lost at the end, and counted
+            self._write("options/overwrite", "0")  # events that do not fit are lost at the end, and counted
             self._write("tracing_cpumask", cpulist.format_mask(self.cpus))
             self.clock = self._choose_clock()
             for cpu in sorted(self.cpus):

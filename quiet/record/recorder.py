@@ -109,7 +109,7 @@ class Recording(Reader):
 
 
 class RecordReceipt(NamedTuple):
-    """The archive: how many files it has, what was left out on purpose, and the files that this user may not read."""
+    """The archive: how many files it has, the intentional omissions, and the files that this user may not read."""
 
     file: str
     files: int
@@ -134,7 +134,7 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
             profile = load(name)
             boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
-        mode = 0o666 if redacted else 0o600  # what only root may read is not for others either
+        mode = 0o666 if redacted else 0o600  # files that only root may read are not for others either
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             _write(reader, archive, file, redacted)
     except FileExistsError:
@@ -166,7 +166,7 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: b
                     _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(file)  # half an archive would look like one
+            os.unlink(file)  # half an archive would look complete
         raise
 
 
@@ -206,7 +206,7 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """The kernel's configuration, unpacked whatever its name is, and the evidence of its options."""
+    """The kernel's configuration, unpacked regardless of its name, and the evidence of its options."""
     built = config.running(reader)
     if built.values:
         lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())

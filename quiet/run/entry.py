@@ -47,7 +47,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
         try:
             host = Host()
             process.cleanse(host)
-            from quiet.run.helper import RunSession  # slow to load: nobody waits for it but the front
+            from quiet.run.helper import RunSession  # slow to load: only the front waits for it
 
             RunSession(host, channel, caller).run()
         except Exception as error:
@@ -57,7 +57,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
 
 
 def _callers() -> list[int]:
-    """The users on whose behalf sudo, pkexec or doas say that they run this."""
+    """The users on whose behalf sudo, pkexec or doas run this."""
     found = [int(os.environ[name]) for name in _CALLERS if os.environ.get(name, "").isdecimal()]
     if name := os.environ.get("DOAS_USER"):
         import pwd

@@ -1,4 +1,4 @@
-"""The processes of one run: a cgroup of their own within the partition, where there is one."""
+"""The processes of one run: a separate cgroup within the partition, if there is one."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Moved, RunEnded; or RunFailure at any time. Either side may close: then the help
 
 from __future__ import annotations
 
-import _socket  # what socket is made of, without the modules that it loads
+import _socket  # the base of `socket`, without the modules that it loads
 import json
 import select
 import sys
@@ -122,7 +122,7 @@ class HelperChannel:
             self._socket.settimeout(_PATIENCE_S)
             self._socket.sendall(line)
         except OSError:
-            return  # what it has sent before can still be read
+            return  # messages sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
         """The next message; None when the other side has gone, or within this time nothing came.

@@ -34,7 +34,7 @@ _RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
 _STOP = (
     f"stop {NAME}",
     f"stop {systemd_unit.AFTER}",
-)  # at once, the target's stop would wait for what restoring starts
+)  # together, the target's stop would wait for units that restoring starts
 _FOR_ALL = 0o755
 _TAKES_ROOT = "a service needs root; run it with sudo"
 
@@ -56,7 +56,7 @@ class ServiceReceipt(NamedTuple):
     files: tuple[str, ...]
     commands: tuple[str, ...]
     ran: bool
-    left: bool = False  # it was stopped, and what it had applied is still there
+    left: bool = False  # it was stopped, and its settings are still applied
     unit: str = NAME
 
 
@@ -100,7 +100,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 
 
 def remove(host: Host) -> ServiceReceipt:
-    """Stop the service, which restores what it has applied, and take away every file of it.
+    """Stop the service, which restores what it has applied, and remove all of its files.
 
     Raises Refused where the unit of that name belongs to another package, or that is not permitted.
     """

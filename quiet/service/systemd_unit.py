@@ -24,7 +24,7 @@ FOLDERS = (
 )
 """The folders in which systemd looks for units that packages or administrators install."""
 
-_FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
+_FIRST = (  # units that change kernel settings, request interrupts or run an administrator's commands, if they exist
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
     *("systemd-udev-settle.service", "network.target", "network-online.target", "rc-local.service"),
 )
@@ -63,10 +63,11 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
 
 
 def watch_text(options: dict[str, str]) -> str:
-    """The unit that watches with these options. With "--cpus" it stands alone, else it runs while quiet.service does.
+    """The unit that watches with these options. With "--cpus" it is independent, otherwise it runs while quiet.service
+    does.
 
-    It is root without a capability but the one for news of processes: another user cannot read every setting, and the
-    history has to be where all users can read it.
+    It is root without a capability but the one for notifications of processes: another user cannot read every setting,
+    and the history has to be where all users can read it.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}

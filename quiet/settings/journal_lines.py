@@ -1,4 +1,4 @@
-"""The lines of a journal: each has a number and a checksum, and what is damaged is named, never skipped.
+"""The lines of a journal: each has a number and a checksum, and damage is named, never skipped.
 
 Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
 precedes it in the line. The first line is `begin`; it has the number of the format, and ends with `lines`: how many
@@ -49,7 +49,7 @@ def merged(damage: Iterable[Damage]) -> list[Damage]:
 
 
 class Lines(NamedTuple):
-    """The readable lines by number, in order, and what is damaged."""
+    """The readable lines by number, in order, and the damage."""
 
     items: tuple[tuple[int, Item], ...]
     damage: tuple[Damage, ...]
@@ -117,7 +117,7 @@ def read(data: bytes) -> Lines:
 
 
 def _item(row: bytes, sealed: bool) -> tuple[Item, int]:
-    """A line's object, and how many lines it says that there are. Raises ValueError with what is wrong."""
+    """A line's object, and the number of lines that it states. Raises ValueError with the error."""
     match = _SEALED.fullmatch(row) if sealed else None
     if sealed and (match is None or zlib.crc32(match[1]) != int(match[2], 16)):
         raise ValueError("damaged (its checksum is wrong)")

@@ -37,7 +37,7 @@ class Outcome:
     gone: tuple[str, ...]  # tasks that ended, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
-    damage: tuple[Skipped, ...] = ()  # of the journal: what it recorded there may not be restored
+    damage: tuple[Skipped, ...] = ()  # of the journal: values recorded there may not be restored
     damaged: bool = False  # the journal, also where `keep` accepted it
     copy: str = ""  # of a damaged journal
     log_error: str = ""  # why the restore could not be logged
@@ -83,7 +83,7 @@ def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) 
     """Restore all that can be read. Nothing is logged: the journal stays the evidence that it is."""
     damage = [Skipped("journal", f"file:{FILE}", str(each)) for each in record.damage]
     damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
-    # what cannot be read as a target any more cannot be restored as one
+    # a target that is no longer readable cannot be restored
     unusable = {target for target in record.entries if not _is_usable(host, target)}
     damage += [Skipped(record.entries.pop(target).knob, target, "not a target") for target in sorted(unusable)]
     damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]

@@ -51,7 +51,8 @@ def apply_for_use(host: Host, users: int, profile: Profile, requested: str | Non
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
+    """Restore the profile that was applied for one command, unless another one still uses it (None). Raises
+    Incomplete."""
     record = journal.read(host)
     if record is None or not record.passing:
         return None

@@ -101,7 +101,7 @@ def _put(host: Host, name: str, value: str) -> None:
 
 
 def _put_table(interface: str, wanted: list[int]) -> None:
-    # The driver's own table is asked for as such: one that was set by hand stands in the way of fewer channels.
+    # The driver's own table is requested explicitly: a manual one prevents fewer channels.
     if wanted == [at % (max(wanted) + 1) for at in range(len(wanted))]:
         ethtool.set_table(interface, ())
         if ethtool.table(interface) == wanted:

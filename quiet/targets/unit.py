@@ -68,7 +68,7 @@ def _listened_for(host: Host, start: list[str]) -> list[str]:
 
 
 def _starting(name: str) -> int:
-    """The order in which units start: sockets before what they listen for, then what begins further jobs."""
+    """The order in which units start: sockets before their services, then the units that start further jobs."""
     return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
 
 

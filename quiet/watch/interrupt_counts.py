@@ -41,7 +41,7 @@ class Interruption(NamedTuple):
 
 
 class ProcTable(NamedTuple):
-    """A file as read: the place of each CPU's column, and what follows each label."""
+    """A file as read: the place of each CPU's column, and the text after each label."""
 
     columns: dict[int, int]
     rows: dict[str, bytes]

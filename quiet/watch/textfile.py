@@ -32,7 +32,7 @@ class Textfile:
         self._labels: dict[Cause, tuple[str, str]] = {}
 
     def add(self, items: Iterable[Interruption]) -> None:
-        """Count what came."""
+        """Count new interruptions."""
         for cpu, cause, count in items:
             if cause not in self._labels:
                 full = len(self._labels) >= MOST_CAUSES

@@ -38,7 +38,7 @@ class WatchOptions:
 class Watcher:
     """Watches one host with one applied profile. Raises Refused when none is applied.
 
-    `monitor` counts what interrupts the profile's isolated CPUs; where there is none, `limit` says why.
+    `monitor` counts what interrupts the profile's isolated CPUs; if there is none, `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
@@ -121,7 +121,7 @@ class Watcher:
         return journal_changed
 
     def _due(self, now: float) -> str:
-        """Do what is due; returns the reason to end, or ""."""
+        """Perform due work; returns the reason to end, or ""."""
         if self._reload_at is not None and now >= self._reload_at:
             self._reload()
         if self._state is None:
@@ -138,7 +138,7 @@ class Watcher:
         if pending.ready and now >= self._rate.pending_at(pending.first):
             self._pending = Pending(tids=pending.tids, tids_first=pending.tids_first)
             if pending.knobs is None:
-                self._check({CPUS}, pending.by)  # quick, and often what it is about
+                self._check({CPUS}, pending.by)  # quick, and often the relevant part
             elif pending.renew:
                 self._rate.hurry(pending.by)
             self._check(pending.knobs, pending.by, renew=pending.renew)

@@ -1,4 +1,4 @@
-"""Wrong input: one clear line that names what was wrong, and exit code 2."""
+"""Wrong input: one clear line that names the error, and exit code 2."""
 
 from __future__ import annotations
 

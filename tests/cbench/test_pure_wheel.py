@@ -51,7 +51,7 @@ def installed(wheel: Path) -> Path:
 
 
 def run(installed: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """What is installed, with no compiler on the PATH."""
+    """The installed commands, with no compiler on the PATH."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PATH": "/nonexistent"}
     command = [sys.executable, "-P", *map(str, words)]
     return subprocess.run(

@@ -14,7 +14,7 @@ TIMEOUT = 300
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str

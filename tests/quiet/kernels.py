@@ -69,7 +69,7 @@ Law = Callable[["Kernel", str, str], str]
 
 
 class Kernel(Host):
-    """A tree behind laws: each may raise OSError, or make another value of what is written."""
+    """A tree behind laws: each may raise OSError, or change the written value."""
 
     def __init__(self, root: Path, *laws: Law) -> None:
         super().__init__(str(root))

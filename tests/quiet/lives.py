@@ -38,7 +38,7 @@ _ONLINE = f"/{CPU}/online"  # made by the kernel of what each CPU's own file say
 
 
 class Life:
-    """What is known of a machine while it lives. `counts`: how often each thing has happened, over many lives."""
+    """The known facts about a simulated machine. `counts`: how often each thing has happened, over many lives."""
 
     def __init__(self, random: Random, root: Path, counts: dict[str, int]) -> None:
         shutil.rmtree(root / "run", ignore_errors=True)

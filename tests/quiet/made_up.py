@@ -78,7 +78,7 @@ def numbers(random: Random) -> list[int]:
 
 
 def topology(random: Random, cpus: list[int]) -> dict[str, str]:
-    """Cores, nodes, core types, what is off and what is isolated at boot; any of it may be missing."""
+    """Cores, nodes, core types, offline CPUs and CPUs isolated at boot; any of it may be missing."""
     online = some(random, cpus) if random.random() < 0.2 else frozenset(cpus)
     files = {
         f"{CPU}/online": cpulist.format(online),

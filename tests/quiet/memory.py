@@ -160,7 +160,7 @@ class Memory(Host):
         self.files[f"/proc/{pid}/stat"] = self.files[f"/proc/{pid}/stat"].replace(old, new)
 
     def systemctl(self, *args: str) -> None:
-        """A unit comes and goes with its cgroup; whatever else is asked for is refused."""
+        """A unit comes and goes with its cgroup; any other request is refused."""
         folder = f"/sys/fs/cgroup/system.slice/{args[-1]}"
         if len(args) != 2 or args[0] not in ("start", "stop"):
             raise OSError(errno.EOPNOTSUPP, "not here")

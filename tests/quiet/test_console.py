@@ -1,4 +1,4 @@
-"""What both commands say: nothing in it steers a terminal, and a message is one line."""
+"""Messages of both commands: they contain no control characters, and are one line each."""
 
 from __future__ import annotations
 

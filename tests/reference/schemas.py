@@ -95,7 +95,7 @@ def _unchecked(parse: Callable[..., object]) -> Callable[[str, str, str], object
 
 
 def described(name: str) -> dict[Names, KeyRow]:
-    """What the pages say of the keys of a kind of file."""
+    """The descriptions of the keys of a kind of file in the pages."""
     if name == "screen":
         of_study = rows("study-file.md")
         return rows("screen-file.md") | {path: row for path, row in of_study.items() if path[0] == "reset"}
@@ -152,7 +152,7 @@ def _profile() -> Schema:
 
 
 def of_knob(knob: Knob) -> Schema:
-    """What a profile may set a knob to."""
+    """The values that a profile may give a knob."""
     ways: list[Schema] = [{"enum": list(knob.choices)}]
     if knob.numeric:
         ways.append({"type": "integer", "minimum": 1})

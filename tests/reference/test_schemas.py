@@ -53,13 +53,13 @@ MEASURING = [
 
 
 def errors(name: str, value: object) -> list[str]:
-    """What the schema of this name has against a value."""
+    """The errors of the schema of this name for a value."""
     schema = json.loads((schemas.FOLDER / f"{name}.json").read_text())
     return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(value)]
 
 
 def output(words: str, folder: Path) -> Any:
-    """What a real command prints with --json in a folder."""
+    """The output of a real command with --json in a folder."""
     program, *arguments = words.split()
     command = [sys.executable, "-P", "-m", program, arguments[0], "--json", *arguments[1:]]
     if arguments[0] == "order":

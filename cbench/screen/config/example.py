@@ -113,7 +113,7 @@ reason = "nobody runs it so"
 
 # Named filters of the analysis: what stays (only) and what goes (minus).
 [[abridgment]]
-name = "optimised"
+name = "optimized"
 # only = ["opt=O2"]
 minus = ["opt=O0"]
 

@@ -16,8 +16,8 @@ class Remedy(NamedTuple):
     how: str
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
-    still: str = ""  # what it means when it comes although that is in place already
-    by: str = ".*"  # who did it, where that makes a difference
+    still: str = ""  # its meaning if it occurs although that is already in place
+    by: str = ".*"  # the originator, where that makes a difference
 
     @property
     def sentence(self) -> str:
@@ -41,7 +41,7 @@ def user(pattern: str, text: str, by: str = ".*") -> Remedy:
 
 
 def none(pattern: str, text: str) -> Remedy:
-    """No remedy; the text says why."""
+    """No remedy; the text gives the reason."""
     return Remedy("", pattern, NONE, "", text)
 
 

@@ -29,9 +29,9 @@ def remedy(
 ) -> Remedy:
     """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
 
-    What is in place already is not a remedy (NONE): then the text says what it means that the cause is there all the
-    same. Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default:
-    this CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
+    A setting already in place is not a remedy (NONE): the text then explains why the cause occurs anyway. Neither is a
+    setting that this host lacks (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
+    CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
     """
     lacking = absent or {}
     for item in REMEDIES:

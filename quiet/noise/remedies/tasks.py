@@ -1,4 +1,4 @@
-"""Remedies for what the kernel defers and for tasks: works, softirqs, threads."""
+"""Remedies for deferred work of the kernel and for tasks: works, softirqs, threads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The anatomy of a wake-up: four consecutive phases, and the work that had the CPU in each.
 
-    timer   from the time that was asked for until the timer's interrupt begins
+    timer   from the requested time until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
     switch  from there until the scheduler switches to the thread
     return  from there until the thread reads the clock in user space

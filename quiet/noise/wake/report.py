@@ -104,7 +104,7 @@ class StoppedAt:
 
 @dataclass(frozen=True, slots=True)
 class WakeReport:
-    """The whole report. `fifo`: the priority asked for; 0: an ordinary task."""
+    """The whole report. `fifo`: the requested priority; 0: an ordinary task."""
 
     duration_s: float
     period_ns: int

@@ -18,7 +18,7 @@ from quiet.noise.wake.sleeper import WakeUp
 
 BUFFER_KB, SHARED_KB, LEAST_KB = 4_096, 8_192, 256
 DRAIN_S = 0.5
-RECENT_NS = 2_000_000_000  # what is younger is kept: it may lie around a wake-up that is not among the worst yet
+RECENT_NS = 2_000_000_000  # younger pages are kept: they may lie around a wake-up that is not among the worst yet
 AFTER_NS = 100_000
 _EXIT = 0xFFFFFFFF  # PWR_EVENT_EXIT, include/trace/events/power.h
 

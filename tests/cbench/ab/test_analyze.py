@@ -1,4 +1,4 @@
-"""What simulated comparisons claim; tests/error_rates has the rates themselves."""
+"""Claims in simulated comparisons; tests/error_rates has the rates themselves."""
 
 from __future__ import annotations
 

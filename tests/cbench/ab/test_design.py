@@ -1,4 +1,4 @@
-"""Orders are balanced, and stopping looks at widths alone."""
+"""Orders are balanced, and stopping depends only on widths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be compared, and what is refused in one line."""
+"""Valid comparisons, and requests that are refused in one line."""
 
 from __future__ import annotations
 

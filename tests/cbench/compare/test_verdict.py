@@ -1,4 +1,4 @@
-"""What `cbench compare` says of a test, and the notes beside it."""
+"""The verdict of `cbench compare` on a test, and its notes."""
 
 from __future__ import annotations
 

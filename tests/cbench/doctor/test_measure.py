@@ -1,4 +1,4 @@
-"""What is measured beside the work: how busy CPUs are."""
+"""Measurements beside the work: how busy CPUs are."""
 
 from __future__ import annotations
 

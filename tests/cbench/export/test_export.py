@@ -47,7 +47,7 @@ def table(path: Path, clean_only: bool = False) -> list[dict[str, str]]:
 
 
 def pyperf(*arguments: str | Path) -> str:
-    """What `python -m pyperf` prints, which must not fail."""
+    """The output of `python -m pyperf`, which must not fail."""
     command = [sys.executable, "-m", "pyperf", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Results of other programs exported: what we write is read again, and nothing but samples passes for samples."""
+"""Results of other programs exported: our files are read again, and nothing but samples passes for samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came between, from the kernel's counts before and after."""
+"""Disturbances, from the kernel's counts before and after."""
 
 from __future__ import annotations
 

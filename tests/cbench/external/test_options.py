@@ -1,4 +1,4 @@
-"""What may be asked of `cbench run -- CMD`, and what is refused in one line."""
+"""Valid options of `cbench run -- CMD`, and requests that are refused in one line."""
 
 from __future__ import annotations
 

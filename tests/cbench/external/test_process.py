@@ -1,4 +1,4 @@
-"""A program is executed as asked, and its times and counts are those of the kernel."""
+"""A program is executed as requested, and its times and counts are those of the kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def script(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def written(path: Path, text: str, surroundings: Mapping[str, str] | None = None, cpu: int | None = None) -> str:
-    """What a shell script writes to $OUT."""
+    """The text that a shell script writes to $OUT."""
     environment = {"PATH": os.environ["PATH"], "OUT": str(path), **(surroundings or {})}
     with Launcher(environment, None if cpu is None else {cpu}, 30) as launcher:
         assert launcher.run(*script(text)).code == 0

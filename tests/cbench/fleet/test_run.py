@@ -262,7 +262,7 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
 
 @pytest.mark.slow
 def test_a_check_continues_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process looks at all
+    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process checks all
     content = json.loads(inventory(tmp_path, 3).read_text())
     content["all"]["hosts"]["n0"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
     (tmp_path / "hosts.json").write_text(json.dumps(content))

@@ -1,4 +1,5 @@
-"""What the formats cannot hold, or a program did not write, is one line with the file, the format and the place."""
+"""Data that the formats cannot hold, or that a program did not write, is reported in one line with the file, the format
+and the place."""
 
 from __future__ import annotations
 

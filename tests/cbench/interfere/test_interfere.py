@@ -181,7 +181,7 @@ def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_free_memo
 
 
 def result(values: list[int]) -> Result:
-    """What one visit measured, so far as the report looks at it."""
+    """The measurement of one visit, as far as the report uses it."""
     counter = Counter("tsc", "TSC ticks", True, "a clock", quantum=1)
     measured = Session(counter, tuple(Trial(value, 7) for value in values), Settling(), "", "", "", "", None)
     return Result(registry.find("hash"), {"n": 1}, 0, False, (measured,))

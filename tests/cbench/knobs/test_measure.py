@@ -1,4 +1,4 @@
-"""Responses from what `quiet noise` and `cbench run` print."""
+"""Responses from the output of `quiet noise` and `cbench run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search on simulated hosts: what it names, what it leaves, and what it says of knobs that depend on others."""
+"""The search on simulated hosts: the knobs that it names, those that it leaves, and dependencies between knobs."""
 
 from __future__ import annotations
 

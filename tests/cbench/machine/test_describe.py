@@ -1,4 +1,4 @@
-"""What a report says of its host, and which CPU is chosen."""
+"""A report's facts about its host, and the choice of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passport of a host: what it says, why it does not know the rest, and what differs from another."""
+"""The passport of a host: known facts, reasons for unknown ones, and differences from another host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came between in a trial: the trace's names, the counters' where there is none, and neither twice."""
+"""Interruptions of a trial: the trace's names, the counters' where there is none, and neither twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel module's client: the same structures as in C, and one clear line for whatever stands in the way."""
+"""The kernel module's client: the same structures as in C, and one clear line for every obstacle."""
 
 from __future__ import annotations
 

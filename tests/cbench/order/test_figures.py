@@ -32,7 +32,7 @@ def many() -> Any:
 
 
 def texts(figure: str) -> list[str]:
-    """What is written in a figure, in its order; ParseError where it is not XML."""
+    """The texts of a figure, in order; ParseError where it is not XML."""
     return ["".join(each.itertext()) for each in ET.fromstring(figure).iter(f"{SPACE}text")]
 
 

@@ -1,4 +1,4 @@
-"""The page of a report: what matters most is said first, and it needs nothing but itself."""
+"""The page of a report: the most important statement comes first, and it is self-contained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: it fits, it is all there, it asks nobody for anything, and it prints."""
+"""The page of a report in a real browser: it fits, is complete, makes no requests, and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a report and what it says of the study, without its figures."""
+"""The tables of a report and its facts about the study, without its figures."""
 
 from __future__ import annotations
 

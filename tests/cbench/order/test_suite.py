@@ -1,4 +1,4 @@
-"""What an analysis says of a suite: in words, in a table, on the page, and in JSON."""
+"""The analysis of a suite: in words, in a table, on the page, and in JSON."""
 
 from __future__ import annotations
 

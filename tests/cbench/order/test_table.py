@@ -16,7 +16,7 @@ PLAIN = ("test", "order", "value")
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a terminal of some width shows; None: a pipe."""
+    """The output on a terminal of some width; None: a pipe."""
 
     def shown(made: Any, width: int | None) -> list[str]:
         for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):

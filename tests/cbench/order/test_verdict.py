@@ -1,4 +1,4 @@
-"""What an analysis says of itself: what failed, what was not compared, what nothing is known of."""
+"""An analysis reports its limits: failures, tests that were not compared, missing data."""
 
 from __future__ import annotations
 

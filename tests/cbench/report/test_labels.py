@@ -1,4 +1,4 @@
-"""Labels keep what differs between names and drop what is common."""
+"""Labels keep the differing parts of names and drop the common ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pages share: everything is escaped, empty sections are left out, the package has the templates."""
+"""Properties of all pages: everything is escaped, empty sections are left out, the package has the templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cbench run` does beyond a plain series: clean trials, files, further events, overhead, many results."""
+"""`cbench run` beyond a plain series: clean trials, files, further events, overhead, many results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cbench run` and `cbench list` as a user starts them, on this host as it is."""
+"""`cbench run` and `cbench list` as a user starts them, on this host."""
 
 from __future__ import annotations
 

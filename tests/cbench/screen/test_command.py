@@ -1,4 +1,4 @@
-"""What `cbench screen analyze` and `report` say of data that they cannot use: one clear line, never a traceback."""
+"""`cbench screen analyze` and `report` reject unusable data in one clear line, never with a traceback."""
 
 from __future__ import annotations
 

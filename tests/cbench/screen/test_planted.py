@@ -28,7 +28,7 @@ PLANTED = {(ALIGN,): FULL[0], (CACHE,): FULL[1], (ALIGN, CACHE): FULL[2]}
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1000 + REPETITIONS))
 def test_a_repetition_finds_the_planted_effects_and_nothing_else(seed: int, tmp_path: Path) -> None:
-    """By the whole analysis of `cbench screen`, from a table of trials to what is significant."""
+    """By the whole analysis of `cbench screen`, from a table of trials to the significant effects."""
     names = ("align", "cache", "inert")
     rows = [
         {**dict(zip(names, levels, strict=True)), "iteration": number, "value": value}

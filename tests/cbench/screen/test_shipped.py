@@ -1,4 +1,4 @@
-"""The experiments of docs/screens: their files load, plan what they say, and run for real."""
+"""The experiments of docs/screens: their files load, plan what they state, and run for real."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_by_the_floor_two_steps_are_clean_whatever_was_counted_beside_them() -> 
 
 
 def test_clean_trials_are_never_wider_than_two_steps() -> None:
-    """A value one step below the floor is what the clock's own steps do; then that is where two steps begin."""
+    """A value one step below the floor is due to the clock's own steps; then that is where two steps begin."""
     values = [950, 975, 1000, 1000, 1025, 1026, 1050]
     found = [trial.value for trial in clean([Trial(value, 1) for value in values], 25, FLOOR)]
     assert found == [975, 1000, 1000, 1025]

@@ -1,4 +1,4 @@
-"""The table of coverage: what is drawn has the means that are looked for, and parts of the table come out again."""
+"""The table of coverage: drawn samples have the expected means, and parts of the table are reproduced."""
 
 from __future__ import annotations
 

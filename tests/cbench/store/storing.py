@@ -45,7 +45,7 @@ def read(path: Path) -> list[StoredSeries]:
 
 
 def noisy(centre: float, processes: int, each: int, seed: int, spread: float = 0.01) -> list[list[int]]:
-    """Values that lie around a centre, differently in each process; the seed says which."""
+    """Values that lie around a center, differently in each process; the seed says which."""
     draw = random.Random(seed)
     found = []
     for _ in range(processes):

@@ -274,7 +274,7 @@ def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
         return connection
 
     def interfere(statement: str) -> None:
-        if "user_version" in statement:  # what is before it has been read
+        if "user_version" in statement:  # the text before it has been read
             other.start()
             other.join(0.5)
 

@@ -75,7 +75,7 @@ class Command:
         return self.returncode
 
     def communicate(self, timeout: float = 120) -> tuple[str, str]:
-        """What it has printed on both streams, when it has ended."""
+        """Its output on both streams, once it has ended."""
         self.wait(timeout)
         said = []
         for file in (self._out, self._err):

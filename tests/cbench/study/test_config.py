@@ -1,4 +1,4 @@
-"""A study's file: what is wrong is named with file, line and key."""
+"""A study's file: an error is named with file, line and key."""
 
 from __future__ import annotations
 

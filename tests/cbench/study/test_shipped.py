@@ -1,4 +1,4 @@
-"""The studies of docs/studies: their files load, what they name is there, and they find what they say."""
+"""The studies of docs/studies: their files load, the files that they name exist, and they find the stated effects."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_port_in_use_is_left_to_its_owner(tmp_path: Path) -> None:
 
 
 def interrupted(file: Path, data: Path, environment: dict[str, str], trials: int) -> str:
-    """What a study says that gets a Ctrl-C after so many trials."""
+    """The message of a study that gets a Ctrl-C after this many trials."""
     command = [*CBENCH, "order", "run", str(file), "-o", str(data)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
     limit = time.monotonic() + 60

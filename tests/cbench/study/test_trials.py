@@ -1,4 +1,4 @@
-"""What a trial is given, what is stored of it, and that a workload's number is what `cbench run` measures."""
+"""The environment of a trial, its stored facts, and that a workload's number agrees with `cbench run`."""
 
 from __future__ import annotations
 

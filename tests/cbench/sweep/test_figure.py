@@ -1,4 +1,4 @@
-"""The plots are real files with what they should show, or one clear line."""
+"""The plots are real files with the expected content, or one clear line."""
 
 from __future__ import annotations
 

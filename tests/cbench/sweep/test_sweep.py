@@ -1,4 +1,4 @@
-"""`cbench sweep memory`: sizes, marks, every cell measured once, and what becomes of cells that cannot be."""
+"""`cbench sweep memory`: sizes, marks, every cell measured once, and the handling of impossible cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quiet.host.reader import Reader
 from tests.cbench.running import CBENCH, cbench, error_line
 from tests.trees import plant
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sweep")]  # what was swept once is looked at by many
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sweep")]  # one sweep serves many tests
 
 SMALL_SWEEP = ("sweep", "memory", "--sizes", "4K,64K,1M", "--accesses", "1e3,5000", "--trials", "6")
 

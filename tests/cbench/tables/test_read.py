@@ -1,4 +1,4 @@
-"""Tables of trials: CSV with pyarrow and without, and Parquet; what is wrong is one line that says where."""
+"""Tables of trials: CSV with pyarrow and without, and Parquet; an error is one line with the place."""
 
 from __future__ import annotations
 

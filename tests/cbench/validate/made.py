@@ -57,7 +57,7 @@ def sampled(workload: str, draw: random.Random) -> ValidationSeries:
 
 
 def validation(spoil: Spoil = lambda _: None, seed: int = 1, **changes: Any) -> Any:
-    """What is judged of it."""
+    """The judgment on it."""
     draw = random.Random(seed)
     series = {(name, ""): plain(name, draw) for name in WORK_S}
     series |= {(name, "samples:fp"): sampled(name, draw) for name in WORK_S}

@@ -1,4 +1,4 @@
-"""Whether two metrics agree, and what readings look like if instruments work."""
+"""Whether two metrics agree, and the properties of readings if instruments work."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_cpu_time_above_elapsed_time_is_a_fault_unless_work_is_parallel() -> Non
     assert (single.holds, single.wrong) == (False, 200)
     parallel = cpu_within_elapsed(8 * CPU, ELAPSED, parallel=True)
     assert (parallel.holds, parallel.wrong) == (True, 0)
-    assert "utilisation 7.99" in parallel.words
+    assert "utilization 7.99" in parallel.words
 
 
 def test_cpu_time_may_be_above_by_the_clocks_resolution() -> None:

@@ -56,7 +56,7 @@ def test_parallel_work_may_take_more_cpu_time_than_elapsed_time() -> None:
     made = validation()
     found = [each for each in made["findings"] if each["workload"] == "perfect" and "not above" in each["rule"]]
     assert [each["holds"] for each in found] == [True] * 4
-    assert "utilisation 2.0" in found[0]["words"]
+    assert "utilization 2.0" in found[0]["words"]
 
 
 def test_an_outlying_first_run_is_reported_and_accepted() -> None:

@@ -32,7 +32,7 @@ def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProc
 
 @contextlib.contextmanager
 def load(folder: Path) -> Iterator[str]:
-    """A competing load that can be asked for."""
+    """A competing load that can be requested."""
     path = str(folder / "load")
     subprocess.run([*PYTHON, "cbench.workloads.competing", "begin", path], check=True, timeout=60)
     try:

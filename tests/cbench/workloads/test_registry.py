@@ -1,4 +1,4 @@
-"""The C registry, what Python knows of it, and what may be asked for."""
+"""The C registry, its description in Python, and valid requests."""
 
 from __future__ import annotations
 

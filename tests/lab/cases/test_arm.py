@@ -1,4 +1,4 @@
-"""What the arm64 machines are made of, without booting one."""
+"""The parts of the arm64 machines, without booting one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quiet` does across reboots, on a machine that GRUB boots from a partitioned disk and that systemd runs.
+"""`quiet` across reboots, on a machine that GRUB boots from a partitioned disk and that systemd runs.
 
 Five boots: as found; with the profile's command line and its service; as found again; by kexec, once; as found again.
 """
@@ -28,7 +28,7 @@ def booted(machine: Machine) -> Result:
 
 
 def seen(machine: Machine, number: int) -> dict[str, Any]:
-    """What a boot has left, by its number from 1."""
+    """The results of a boot, by its number from 1."""
     found: dict[str, Any] = json.loads(booted(machine).files.get(f"boot-{number}.json", "{}"))
     assert found, booted(machine).output + booted(machine).console_tail
     assert "broke" not in found, found["broke"]

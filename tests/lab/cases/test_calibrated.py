@@ -18,7 +18,7 @@ from tests.lab.harness.boot import Machine, boot
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 EXACT = pytest.mark.parametrize("machine", ["exact"], indirect=True)
-TIMEOUT_S = 600  # ten times what an idle machine takes
+TIMEOUT_S = 600  # ten times the duration on an idle machine
 PER_ADDITION = 18 / 16
 RUN = "cbench run hash --cpu 0 --no-trace --json --param n=10000"
 VISIT = f"""

@@ -1,4 +1,4 @@
-"""The comparison of a disk's files sees what it is there to see."""
+"""The comparison of a disk's files detects changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make effects` makes of reports, without booting anything."""
+"""The processing of reports by `make effects`, without booting anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact machine is an oracle: what nothing interrupts takes the same number of cycles, to the cycle."""
+"""The exact machine is an oracle: uninterrupted work takes the same number of cycles, to the cycle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.harness.once import once
 
 pytestmark = pytest.mark.lab
 
-TIMEOUT_S = 600  # ten times what an idle machine takes
+TIMEOUT_S = 600  # ten times the duration on an idle machine
 EXACT = pytest.mark.parametrize("machine", ["exact"], indirect=True)
 A72 = pytest.mark.parametrize("machine", ["a72"], indirect=True)
 TRIALS = 10_000

@@ -1,4 +1,4 @@
-"""The lab does what it promises: exact results, machines that are what they say, nothing left behind."""
+"""The lab does what it promises: exact results, machines that match their description, nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel module in real kernels: what it measures is right, what it refuses leaves no trace, and it goes away."""
+"""The kernel module in real kernels: its measurements are right, refused requests leave no trace, and it unloads."""
 
 from __future__ import annotations
 

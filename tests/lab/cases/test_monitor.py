@@ -1,4 +1,4 @@
-"""`quiet watch --cpus` on a real kernel: what interrupts isolated CPUs is in its history, and it adds nothing."""
+"""`quiet watch --cpus` on a real kernel: interruptions of isolated CPUs are in its history, and it adds none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
 
 
 def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
-    """A look each second; what comes without it comes with it too, and no more than that."""
+    """A check each second: the same interruptions occur with and without it."""
     rounds = report(machine)["rounds"]
     without, with_monitor = ([total(each[name]) for each in rounds] for name in ("without", "with"))
     print(f"interrupts in {SECONDS} s: without the monitor {without}, with it {with_monitor}: {rounds[-1]['with']}")

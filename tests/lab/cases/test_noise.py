@@ -1,4 +1,4 @@
-"""Who disturbs a CPU is named: what is planted there in a known number is found, under its own name.
+"""Disturbances of a CPU are named: those planted in a known number are found under their own names.
 
 On a CPU that is isolated from the boot on. In each of two rounds it is measured twice: by the detector as users have
 it, and by one that is a thread of the disturbing process, for what reaches a process through its memory.

@@ -1,4 +1,5 @@
-"""However the measuring ends, nothing of it is left behind; what it cannot have, it says, and goes on without."""
+"""However the measuring ends, nothing is left behind; missing facilities are reported, and it continues without
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The remedies remove what they are named for: a disturbed CPU before quiet is applied, and after."""
+"""The remedies remove their causes: a disturbed CPU before quiet is applied, and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a boot has said is asked for once, by whatever number of tests."""
+"""The results of a boot are requested once, by any number of tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The lab's own kernel, built of kernel-configs/ by `make kernel`: it has what they ask for, and the osnoise tracer.
 
 Skipped where nobody has built it: a build takes minutes of all cores, which no test does. Beside `quiet noise` runs the
-kernel's own analyser, `rtla osnoise`, in the same guest and with the same disturbance planted for each.
+kernel's own analyzer, `rtla osnoise`, in the same guest and with the same disturbance planted for each.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ export PATH=$PATH:$RTLA LD_LIBRARY_PATH=$RTLA_LIBRARIES
 python -m tests.benchmarks.inside.compare turn
 """
 ROW = re.compile(r"^(nmi|irq|softirq|thread|hw) +(\d+) +(\d+)$", re.MULTILINE)
-# What is planted at least, by class (tests/benchmarks/inside/planted.py): three non-maskable interrupts, the calls and
-# the device's interrupts, the wake-ups of a task and the works of a kworker.
+# The smallest planted number, by class (tests/benchmarks/inside/planted.py): three non-maskable interrupts, the calls
+# and the device's interrupts, the wake-ups of a task and the works of a kworker.
 PLANTED = {"nmi": 3, "irq": 90, "thread": 140}
 
 
@@ -50,7 +50,7 @@ def booted(machine: Machine) -> Result:
 
 
 def counts(machine: Machine) -> dict[str, tuple[int, int]]:
-    """By class: what rtla counted, and what quiet did."""
+    """By class: the counts of rtla and of quiet."""
     found = {name: (int(theirs), int(ours)) for name, theirs, ours in ROW.findall(booted(machine).output)}
     assert found, booted(machine).output
     return found

@@ -1,4 +1,5 @@
-"""`quiet run` by users: as its caller, one at a time, whatever dies; and what a hostile user gets out of the helper."""
+"""`quiet run` by users: as its caller, one at a time, whichever process dies; and attacks of a hostile user on the
+helper."""
 
 from __future__ import annotations
 

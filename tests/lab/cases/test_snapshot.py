@@ -1,4 +1,4 @@
-"""The snapshot sees what a quieting tool leaves changed, and not what the kernel moves by itself. Boots nothing."""
+"""The snapshot detects changes left by a quieting tool, and ignores those of the kernel itself. Boots nothing."""
 
 from __future__ import annotations
 

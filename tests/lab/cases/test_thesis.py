@@ -1,4 +1,4 @@
-"""What `make thesis` makes of reports, without booting anything."""
+"""The processing of reports by `make thesis`, without booting anything."""
 
 from __future__ import annotations
 

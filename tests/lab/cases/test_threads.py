@@ -1,4 +1,4 @@
-"""Programs with threads of every make use all isolated CPUs of a balanced partition, and nobody else does."""
+"""Programs with threads of every make use all isolated CPUs of a balanced partition, and no other task does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.lab.harness.once import once
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
 CPUS = "2-3"
-TIMEOUT_S = 1200  # ten times what an idle machine takes
+TIMEOUT_S = 1200  # ten times the duration on an idle machine
 SOURCES = CHECKOUT / "tests/lab/guest/programs"
 PROFILE = """\
 [knobs]
@@ -167,7 +167,7 @@ def test_a_runtime_sees_as_many_processors_as_are_isolated(machine: Machine) -> 
 
 
 def samples(machine: Machine, where: str) -> int:
-    """How many samples perf says that it took."""
+    """The number of samples that perf reports."""
     if "perf.outside" not in booted(machine).files:
         pytest.skip("not here: perf")
     found = re.search(r"\((\d+) samples\)", booted(machine).files[f"perf.{where}"])

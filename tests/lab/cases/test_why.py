@@ -1,4 +1,4 @@
-"""Who disturbs a command is named while `quiet why` runs it, and what `quiet run` leaves is what was predicted.
+"""Disturbances of a command are named while `quiet why` runs it, and `quiet run` leaves those that were predicted.
 
 The CPU has its tick, so pauses of the whole machine are seen too. What reaches a process through its memory, the
 command does to itself.

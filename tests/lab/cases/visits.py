@@ -1,4 +1,4 @@
-"""One boot of each machine for all tests that look at it: booting costs more than what is then done there."""
+"""One boot of each machine for all tests that use it: booting costs more than what is then done there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.lab.harness.once import once
 
 # Where it is also watched who runs on the isolated CPUs: with and without isolation from the boot on, both kernels.
 WATCHED = ("isolated-6.1", "isolated-6.12", "plain-6.1", "plain-6.12")
-TIMEOUT_S = 600  # ten times what an idle machine takes
+TIMEOUT_S = 600  # ten times the duration on an idle machine
 
 
 @once
 def visit(machine: Machine) -> tuple[Result, list[str]]:
-    """Boot, say what the machine is, quiet it and put it back; the lines are those that came while it ran."""
+    """Boot, describe the machine, quiet it and restore it; the lines are those that came while it ran."""
     lines: list[str] = []
     steps = "round-trip isolation" if machine.name in WATCHED else "round-trip"
     script = f"bash tests/lab/guest/look.sh && python -m tests.lab.guest.drive {steps}"

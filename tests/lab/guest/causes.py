@@ -157,7 +157,7 @@ def profile(knobs: Iterable[str]) -> str:
 
 
 def start(loads: Loads, causes: Mapping[str, Callable[[Loads], None]]) -> None:
-    """Start the causes. What cannot be had here is an error."""
+    """Start the causes. An impossible cause is an error."""
     for name, load in causes.items():
         loads.start(name, load)
     assert not loads.left_out, loads.left_out

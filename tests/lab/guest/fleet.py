@@ -54,7 +54,7 @@ def install() -> None:
 
 
 def serve() -> None:
-    """Start sshd as a service of its own."""
+    """Start sshd as a separate service."""
     for command in NETWORK:
         run(*command.split())
     KEYS.mkdir()

@@ -32,7 +32,7 @@ Report = dict[str, Any]
 
 
 class Watch:
-    """A `quiet watch` of its own process."""
+    """A `quiet watch` in a separate process."""
 
     def __init__(self, *options: str) -> None:
         OUT.write_text("")

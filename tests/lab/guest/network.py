@@ -242,7 +242,7 @@ def killed(report: Report, rounds: int) -> None:
 
 
 def table_by_hand(report: Report, name: str) -> None:
-    """A table that needs the queues that are to go: they stay, and it is said why."""
+    """A table that needs the queues that are to go: they stay, with the reason."""
     report["table"] = ethtool("-X", name, "weight", "1", "2", "3", "4") + ethtool("-x", name)
     before = snapshot()
     report["refused"] = quiet("apply", *WITH)

@@ -62,7 +62,7 @@ def stored() -> dict[str, Any]:
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what started this may have it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have it ignored
     os.chdir(tempfile.mkdtemp())
     Path("s.toml").write_text(STUDY)
     before = snapshot.take()

@@ -36,7 +36,7 @@ SHOWN = (
 
 
 def shown() -> dict[str, str]:
-    """The files that are looked at, as far as they are there."""
+    """The checked files, if they exist."""
     return {path: Path(path).read_text().strip() for path in SHOWN if Path(path).exists()}
 
 

@@ -39,7 +39,7 @@ def ensure(include: Path) -> Path:
 def _build(made: Path, include: Path) -> None:
     for name in BUILDERS:
         with tempfile.TemporaryDirectory() as temporary:
-            with contextlib.redirect_stdout(sys.stderr):  # it says what it writes
+            with contextlib.redirect_stdout(sys.stderr):  # it reports the files that it writes
                 extension = import_module(name).ffibuilder.distutils_extension(temporary, verbose=False)
             final = made / (extension.name.replace(".", "/") + ".abi3.so")
             final.parent.mkdir(parents=True, exist_ok=True)

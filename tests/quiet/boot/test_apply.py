@@ -1,4 +1,4 @@
-"""Apply and remove where the loader's commands run: generated files, failures, kills, and what others change."""
+"""Apply and remove where the loader's commands run: generated files, failures, kills, and changes by others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bench() -> Profile:
 @pytest.fixture
 def debian(tmp_path: Path) -> Path:
     root = grow("debian", tmp_path)
-    Alive(root).run("update-grub")  # its first state is what its own files make
+    Alive(root).run("update-grub")  # its original state is generated from its own files
     return root
 
 

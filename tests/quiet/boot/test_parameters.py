@@ -1,4 +1,4 @@
-"""What is known of the kernel's parameters, and what the bundled profiles want of it."""
+"""Known kernel parameters, and those that the bundled profiles want."""
 
 from __future__ import annotations
 

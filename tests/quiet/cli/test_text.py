@@ -1,4 +1,4 @@
-"""What people read: the same facts as in JSON, in words, shortened where there are many."""
+"""Text output: the same facts as in JSON, in words, shortened where there are many."""
 
 from __future__ import annotations
 

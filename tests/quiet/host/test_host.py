@@ -1,4 +1,4 @@
-"""Files are read whole, whatever piece the kernel hands over at a time."""
+"""Files are read completely, whatever the size of the kernel's pieces."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_run_that_was_killed_holds_nothing(host: Host) -> None:
         os.kill(pid, signal.SIGKILL)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert now(turn)
-    take(host)  # whoever comes next removes what the killed one has left
+    take(host)  # the next process removes leftovers of the killed one
     assert len([name for name in host.names(QUEUE) if "-" in name]) == 2
 
 

@@ -19,7 +19,7 @@ NOHZ = "sys/devices/system/cpu/nohz_full"
 
 
 def whole(**changed: str) -> str:
-    """A configuration of x86 with everything in it, but for what is changed: NAME="n"."""
+    """A configuration of x86 with everything in it, except for changes: NAME="n"."""
     values = {option.name: option.wanted for option in fragments.load()}
     values |= {"CONFIG_X86": "y"} | {f"CONFIG_{name}": value for name, value in changed.items()}
     lines = [f"# {k} is not set" if v == "n" else f"{k}={v}" for k, v in values.items()]

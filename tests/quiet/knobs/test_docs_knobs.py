@@ -1,4 +1,4 @@
-"""docs/knobs.md and `quiet explain` say of every knob and kernel parameter what the code has, and nothing else."""
+"""docs/knobs.md and `quiet explain` agree with the code about every knob and kernel parameter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = page.FILE.read_text()
 
 
 def names(heading: str) -> list[str]:
-    """What the rows of one part of the page begin with."""
+    """The prefix of the rows of one part of the page."""
     lines = page.part(PAGE, heading).splitlines()
     return [line.split("`")[1] for line in lines if line.startswith("| `")]
 

@@ -146,7 +146,7 @@ def test_without_systemd_the_first_folder_says_so(tmp_path: Path) -> None:
 
 
 class Flock:
-    """A kind whose targets are files that are written together, and one that nobody may write."""
+    """A kind whose targets are files that are written together, and one that no user may write."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []

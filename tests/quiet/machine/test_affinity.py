@@ -1,4 +1,4 @@
-"""A process keeps away from CPUs that are to be quiet, and so does what the kernel does for it."""
+"""A process keeps away from CPUs that are to be quiet, and so does the kernel's work for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cores share decides which of them are isolated together, and what is said of a choice that splits something."""
+"""Shared caches decide which cores are isolated together, and how a split choice is reported."""
 
 from __future__ import annotations
 

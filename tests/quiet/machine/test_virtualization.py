@@ -1,4 +1,5 @@
-"""Containers, virtual machines, WSL: what counts as one, what cannot be set there, what nobody can stop from inside."""
+"""Containers, virtual machines, WSL: detection, settings that are impossible there, and disturbances that cannot be
+stopped from inside."""
 
 from __future__ import annotations
 

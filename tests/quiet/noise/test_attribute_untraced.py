@@ -1,4 +1,4 @@
-"""Without tracing: what is proved by phase, by the detector's own counters and by counting."""
+"""Without tracing: attribution by phase, by the detector's own counters and by counting."""
 
 from __future__ import annotations
 

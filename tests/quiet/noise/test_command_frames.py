@@ -1,4 +1,5 @@
-"""What interrupts a command: events of its CPUs in, causes and their times out. A tick of the clock is a nanosecond."""
+"""Interruptions of a command: events of its CPUs in, causes and their times out. A tick of the clock is a
+nanosecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel counts by itself: its files, parsed."""
+"""The kernel's own counts: its files, parsed."""
 
 from __future__ import annotations
 

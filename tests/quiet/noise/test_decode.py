@@ -1,4 +1,4 @@
-"""What is written into a trace comes out as events, senders and names."""
+"""Written traces are decoded as events, senders and names."""
 
 from __future__ import annotations
 

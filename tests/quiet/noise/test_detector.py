@@ -1,4 +1,4 @@
-"""The detector itself, on a CPU of this host: what it says adds up, and nothing of it is left."""
+"""The detector itself, on a CPU of this host: its numbers add up, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events are asked for, and what each means: against the kernel's own declarations of them."""
+"""The requested events, and their meaning: against the kernel's own declarations of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frequency is measured, or said not to be known."""
+"""The frequency is measured, or reported as not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real command: what it refuses, what it reports, and that nothing of it is left when it is ended."""
+"""The real command: refusals, reports, and that nothing is left behind when it is ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cause is called, and who sent an interrupt."""
+"""The names of causes, and the senders of interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real command is observed by the kernel's counts: whose CPUs it used, and who got in its way."""
+"""A real command is observed by the kernel's counts: the CPUs that it used, and its interruptions."""
 
 from __future__ import annotations
 

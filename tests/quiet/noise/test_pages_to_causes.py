@@ -1,4 +1,4 @@
-"""From the kernel's pages to causes: what is written into a trace comes out as what took the CPU, and whose doing."""
+"""From the kernel's pages to causes: written traces are decoded as causes and their originators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported: numbers for programs, and the verdict by budgets."""
+"""Reports: numbers for programs, and the verdict by budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for people says what it has to."""
+"""The text report has the required content."""
 
 from __future__ import annotations
 

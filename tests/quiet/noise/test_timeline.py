@@ -21,7 +21,7 @@ TICK = Cause(HRTIMER, "tick_nohz_handler")
 
 
 class Page(HTMLParser):
-    """The scripts of a page, and what it asks for from elsewhere."""
+    """The scripts of a page, and its requests to other hosts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Messages between front and helper: what is sent arrives, and nothing else is taken for a message."""
+"""Messages between front and helper: messages arrive as sent, and nothing else is accepted as a message."""
 
 from __future__ import annotations
 

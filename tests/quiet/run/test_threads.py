@@ -1,4 +1,4 @@
-"""Which commands get a balanced partition, and what is said of it."""
+"""Which commands get a balanced partition, and the message about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units: what they say, and that systemd reads them as they were meant."""
+"""The units: their content, and that systemd reads it as intended."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_name_that_no_unit_can_hold_is_refused(quiet: Quiet, root: Path, tmp_p
 
 
 def watch_unit(quiet: Quiet, folder: Path, *options: str) -> Path:
-    """What `quiet watch --unit` prints, as a file."""
+    """The output of `quiet watch --unit`, as a file."""
     done = quiet("watch", "--unit", *options)
     assert done.code == 0, done.err
     assert "systemctl enable --now quiet-watch.service" in done.err

@@ -1,4 +1,4 @@
-"""The journal: read back it is what was written, whatever became of its last line."""
+"""The journal: it is read back as written, whatever happened to its last line."""
 
 from __future__ import annotations
 

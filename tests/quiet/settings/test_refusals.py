@@ -1,4 +1,4 @@
-"""What the kernel refuses, rounds or takes back, and what becomes of it."""
+"""Values that the kernel refuses, rounds or reverts, and their handling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of interruptions: what is written is found again, whatever happens to the files."""
+"""The history of interruptions: written records are found again, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def came(count: int, cpu: int = 3, cause: Cause = NVME) -> list[Interruption]:
 
 
 def written(folder: Path, looks: list[tuple[float, list[Interruption]]], ends: bool = True) -> HistoryWriter:
-    """Looks at so many seconds after noon."""
+    """Checks at this many seconds after noon."""
     writer = HistoryWriter(Reader(), str(folder))
     writer.start(CPUS, NOON)
     for second, items in looks:

@@ -1,4 +1,4 @@
-"""What came on some CPUs between two texts of /proc: wrapped counters, CPUs and interrupts that come and go."""
+"""Interruptions of some CPUs between two readings of /proc: wrapped counters, CPUs and interrupts that come and go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ISOLATED = frozenset({2, 3})
 
 
 def between(folder: Path, before: dict[str, str], after: dict[str, str]) -> dict[tuple[int, str], int]:
-    """By CPU and cause what came on the isolated CPUs."""
+    """Interruptions of the isolated CPUs, by CPU and cause."""
     looked = counts(root := tree(folder, **before))
     put(root, **after)
     return {(cpu, called(cause)): count for cpu, cause, count in looked.look(ISOLATED)}

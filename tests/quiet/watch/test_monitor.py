@@ -1,4 +1,4 @@
-"""The monitor on a tree whose counters grow: what it reports, and how often."""
+"""The monitor on a tree whose counters grow: its reports, and their frequency."""
 
 from __future__ import annotations
 

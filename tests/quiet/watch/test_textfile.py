@@ -1,4 +1,4 @@
-"""The metrics file: what a strict reader of the exposition format makes of it.
+"""The metrics file: as read by a strict parser of the exposition format.
 
 The format: https://prometheus.io/docs/instrumenting/exposition_formats/, text-based, version 0.0.4.
 """

@@ -1,4 +1,4 @@
-"""What `quiet run` would prevent: a cause is gone when its remedy is a knob that the plan can do."""
+"""The prediction of `quiet run`: a cause is gone when its remedy is a knob that the plan can do."""
 
 from __future__ import annotations
 

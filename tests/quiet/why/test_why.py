@@ -24,7 +24,7 @@ KEYS |= {"steal_ns", "remaining", "method", "limits", "page_faults", "switches",
 
 
 class Done(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     returncode: int
     stdout: str

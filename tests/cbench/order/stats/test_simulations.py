@@ -1,4 +1,4 @@
-"""In simulated studies without any effect the family-wise error is what was asked for. The whole table, and the chances
+"""In simulated studies without any effect the family-wise error is the requested one. The whole table, and the chances
 to find effects, are printed by tests/benchmarks/order_simulations.py."""
 
 from __future__ import annotations

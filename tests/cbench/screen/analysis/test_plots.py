@@ -1,4 +1,4 @@
-"""What decides about an effect where there are several batches: whether they agree, and not their iterations alone."""
+"""With several batches, their agreement decides about an effect, not their iterations alone."""
 
 from __future__ import annotations
 

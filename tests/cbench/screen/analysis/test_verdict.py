@@ -1,4 +1,4 @@
-"""What the verdict says, and with which exit code, where little can be said."""
+"""The verdict and the exit code when data allow few conclusions."""
 
 from __future__ import annotations
 

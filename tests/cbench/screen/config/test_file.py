@@ -1,4 +1,4 @@
-"""An experiment's file: what is wrong is named with file, line and key, before anything runs."""
+"""An experiment's file: an error is named with file, line and key, before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands say of an experiment is in an experiment's words, and points where it leads on."""
+"""Messages about an experiment use its terms, and name the next command."""
 
 from __future__ import annotations
 

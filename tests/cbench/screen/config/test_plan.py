@@ -1,4 +1,5 @@
-"""What an experiment would run, what that can test of each response, and whether there are enough iterations."""
+"""The plan of an experiment: its runs, the testable effects of each response, and whether there are enough
+iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a table are taken for, and what is refused."""
+"""The interpretation of a table's columns, and refusals."""
 
 from __future__ import annotations
 

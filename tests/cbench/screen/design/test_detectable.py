@@ -1,4 +1,4 @@
-"""What a plan says it can find is what simulated experiments find."""
+"""Simulated experiments detect the effects that a plan promises."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def until(path: Path, lines: int = 1) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether it runs; one that nobody has waited for does not."""
+    """Whether it runs; an unreaped process does not."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
     except FileNotFoundError:
@@ -197,7 +197,7 @@ def test_a_folder_with_other_files_is_not_treated_as_a_build(tmp_path: Path) -> 
 
 def test_settings_left_by_a_deleted_experiment_are_restored_by_the_next_one_of_the_same_name(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1"))
-    (tmp_path / "go").touch()  # its trial ends: nobody knows it any more
+    (tmp_path / "go").touch()  # its trial ends: no process knows it any more
     (tmp_path / "e.db").unlink()
     written(tmp_path, experiment(ENV))
     done = screen("run", "e.toml", folder=tmp_path)
@@ -254,7 +254,7 @@ def test_an_existing_store_is_not_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_kill_9_at_random_moments_loses_nothing_doubles_nothing_and_leaves_nothing_set(tmp_path: Path) -> None:
-    """Each moment is drawn over some trials' time; who was killed is resumed until it is done."""
+    """Each moment is drawn over some trials' time; a killed process is resumed until it is done."""
     draw = random.Random(1855)
     written(
         tmp_path,

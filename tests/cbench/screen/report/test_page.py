@@ -1,4 +1,4 @@
-"""The page of a screen's report: what matters is said first, and it needs nothing but itself."""
+"""The page of a screen's report: the most important statement comes first, and it is self-contained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
 
 
 def nasty() -> list[dict[str, Any]]:
-    """Factors and levels with names that nobody expects."""
+    """Factors and levels with unexpected names."""
     return [
         {NASTY[0]: NASTY[1 + level], "b": b, "iteration": iteration, "value": level + len(b) + iteration % 3}
         for iteration in range(6)

@@ -1,4 +1,4 @@
-"""The page of a screen's report in a real browser: it fits, nothing is cut, it asks nobody for anything, it prints."""
+"""The page of a screen's report in a real browser: it fits, nothing is cut off, it makes no requests, it prints."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_reversing_every_block_reverses_the_effect_and_keeps_its_p(seed: int) ->
 
 
 def test_rounding_makes_no_effect_where_values_are_exact() -> None:
-    """A counter that always says the same: 0.1 more with the first factor, nothing else."""
+    """A counter that always reads the same: 0.1 more with the first factor, nothing else."""
     values = np.tile(0.3 + 0.1 * LEVELS[:, 0], (40, 1)) + np.arange(40)[:, np.newaxis] * 0.7
     found = effects_of(LEVELS, values)
     assert found[0,].p < 1e-6

@@ -1,4 +1,4 @@
-"""Split plots: the worked example to the last digit, the wrong analysis, what cannot be tested, sums of squares."""
+"""Split plots: the worked example to the last digit, the wrong analysis, untestable effects, sums of squares."""
 
 from __future__ import annotations
 

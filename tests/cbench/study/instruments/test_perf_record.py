@@ -1,4 +1,4 @@
-"""A command under `perf record`, and the counters that perf_event gives: what is read, and what cannot be had."""
+"""A command under `perf record`, and the counters that perf_event gives: its readings, and unavailable counters."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_clock_that_perf_takes_in_place_of_an_event_is_not_a_count_of_it(tmp_p
 
 
 def test_samples_of_user_mode_alone_exclude_the_kernel(tmp_path: Path) -> None:
-    """Who may not look into the kernel gets them from perf without a word."""
+    """Without permission to observe the kernel, perf silently returns them."""
     made = file(tmp_path / "p", record(9), flags=EXCLUDE_KERNEL)
     said = "cpu-clock: the kernel may not be sampled without root; event=cpu-clock:u samples only user mode"
     assert perf_record.counted(Sampling(), made) == said

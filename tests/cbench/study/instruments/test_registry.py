@@ -1,4 +1,4 @@
-"""What the instruments resolve on this host, and what is said where one is missing."""
+"""The resolution of the instruments on this host, and messages about missing ones."""
 
 from __future__ import annotations
 

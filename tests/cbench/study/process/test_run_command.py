@@ -1,4 +1,4 @@
-"""Commands that end with their parent, and what is reported of those that fail."""
+"""Commands that end with their parent, and reports about those that fail."""
 
 from __future__ import annotations
 

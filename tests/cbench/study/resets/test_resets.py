@@ -1,4 +1,4 @@
-"""Resets, with real processes and files; what needs systemd or root runs in the lab."""
+"""Resets, with real processes and files; tests that need systemd or root run in the lab."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ UP = "ActiveState=active\\nMainPID=%d\\nActiveEnterTimestampMonotonic=%d\\nInvoc
     ],
 )
 def test_a_service_must_have_restarted_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
-    """A stand-in says what systemd hardly ever says; the real one restarts real units in the lab."""
+    """A stand-in reports states that systemd rarely reports; the real one restarts real units in the lab."""
     (tmp_path / "systemctl").write_text(CTL)
     (tmp_path / "systemctl").chmod(0o755)
     (tmp_path / "state").write_text((UP % (7, 100, "aa")).replace("\\n", "\n"))
@@ -248,7 +248,7 @@ def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -
 
 
 def test_dropping_caches_requires_write_permission() -> None:
-    """As nobody where this is root, whom no mode keeps out."""
+    """As the user nobody if this is root, which no mode excludes."""
     with tempfile.TemporaryDirectory() as folder:
         reader = tree(Path(folder), {"proc/sys/vm/drop_caches": ""})
         Path(folder).chmod(0o755)

@@ -1,4 +1,4 @@
-"""What is wrong with a table `[suite]` is one line that says what to write."""
+"""An error in a table `[suite]` is one line with the correction."""
 
 from __future__ import annotations
 

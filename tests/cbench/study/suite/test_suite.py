@@ -1,4 +1,4 @@
-"""The words of a suite's commands: what stands in for a placeholder, and that no name means anything but itself."""
+"""The words of a suite's commands: the replacements of placeholders, and that every name is taken literally."""
 
 from __future__ import annotations
 
