@@ -14,7 +14,7 @@ from cbench.screen.stats.signed_rank import common_step
 FEW_STEPS = 5
 """A treatment's values are coarse if they range over no more than this many steps."""
 ENOUGH = 3
-"""Values of a treatment that show how they spread."""
+"""The fewest values of a treatment that show their spread."""
 
 
 @dataclass(frozen=True, slots=True)

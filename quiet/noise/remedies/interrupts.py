@@ -49,7 +49,8 @@ REMEDIES: Remedies = {
         ),
         user(
             r"code patching|do_sync_core|text_poke.*|__sync_core|do_nothing",
-            "the kernel changed its own code: tracing or probes switched, a module loaded, a static key (see the knobs "
+            "the kernel changed its own code: tracing or probes were switched on or off, a module was loaded, or a "
+            "static key changed (see the knobs "
             "static_keys.timestamps and kfence)",
         ),
         knob(
