@@ -40,7 +40,7 @@ def tell(line: str) -> None:
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
-    """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
+    """One JSON object on stdout, or the table. A reader that closes early ends the command silently."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         if as_json:

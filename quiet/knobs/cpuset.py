@@ -248,7 +248,8 @@ KNOBS = (
         name="cpuset.members",
         gain="no other tasks",
         title="tasks in the housekeeping cpuset (cgroup v1)",
-        why="the shield keeps out only tasks that are in the other cpuset, and needs the root not to balance",
+        why="the shield keeps out only tasks that are in the other cpuset, and requires that the root cpuset does "
+        "no load balancing",
         doc="admin-guide/cgroup-v1/cpusets.rst",
         rule=_shield_members,
         targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",

@@ -36,7 +36,7 @@ def counts(text: str) -> dict[str, int]:
 
 
 def spell(numbers: dict[str, int]) -> str:
-    """The other way."""
+    """The inverse of counts()."""
     return " ".join(f"{name} {count}" for name, count in numbers.items())
 
 

@@ -56,7 +56,7 @@ class Command:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._open_gate()  # it ends without a word from us
+        self._open_gate()  # it ends silently
         if not self._waited:
             self.wait(_LONG_S, lambda: None)  # even if observing has failed, the command is not abandoned
             self.usage()

@@ -24,7 +24,7 @@ from quiet.noise.wake.sleeper import Sleeper, SleepRequest, Slept, WakeUp, sleep
 from quiet.noise.wake.trace import DRAIN_S, WakeTrace, WakeTracer, window
 
 SLOP_NS = 2_000  # a thread's reading of the clock and the trace's time stamps differ by less
-FAR_NS = 100_000  # the kernel's own way from a wake-up to the thread does not take this long, even in an emulator
+FAR_NS = 100_000  # the kernel's own path from a wake-up to the thread is shorter, even in an emulator
 
 
 @dataclass(frozen=True, slots=True)

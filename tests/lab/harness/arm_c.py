@@ -1,7 +1,7 @@
 """The project's two C extensions for arm64, compiled on this machine.
 
 CFFI writes the same C for every architecture; which sources belong to it and with what options they are compiled
-is taken from the project's own build files, so that both architectures run the same.
+is taken from the project's own build files, so that both architectures run the same code.
 """
 
 from __future__ import annotations

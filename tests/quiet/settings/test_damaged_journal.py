@@ -31,7 +31,7 @@ STAT = "file:/proc/sys/vm/compaction_proactiveness"
 
 
 class Applied:
-    """A recorded machine with the profile bench applied, as often as it is wanted."""
+    """A recorded machine with the profile bench applied, as often as requested."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.root, self.host = hosts.unpack(hosts.FOLDER / f"{name}.tar.gz", root), Host(str(root))

@@ -90,7 +90,7 @@ def test_perf_record_preserves_the_exit_code_of_a_command(tmp_path: Path) -> Non
 @pytest.mark.slow
 @NEEDS_PERF
 def test_a_clock_that_perf_takes_in_place_of_an_event_is_not_a_count_of_it(tmp_path: Path) -> None:
-    """Where there is no PMU perf does so without a word."""
+    """Without a PMU, perf does so silently."""
     made = file(tmp_path / "p", record(9))
     assert isinstance(perf_record.counted(Sampling(), made), Samples)
     assert str(perf_record.counted(Sampling(event="cycles"), made)).startswith("cycles cannot be sampled here")
