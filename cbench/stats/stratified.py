@@ -37,8 +37,8 @@ class StratifiedTest:
 
 @dataclass(frozen=True, slots=True)
 class _Stratum:
-    """`doubled`: twice its sum less what is expected. `scores`, `size`: whose sums, of subsets of this size or (None)
-    with all signs, are its distribution; `weight`: 1 over this."""
+    """`doubled`: twice the difference of its sum from the expected sum. `scores`, `size`: the sums of the scores, over
+    subsets of this size or (None) with all signs, are its distribution; `weight`: the reciprocal of its weight."""
 
     doubled: int
     scores: tuple[int, ...]
