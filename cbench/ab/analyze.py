@@ -5,7 +5,7 @@ arms are the same program, the random order within each block makes their differ
 the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
 Fisher, The Design of Experiments, 1935, section 21).
 
-An arm differs from A where its interval is wholly outside of the floor: the largest difference that A' may have from A,
+An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A,
 by the interval of these two. Positions and predecessors are tested by ranks within blocks, with an alpha of their own.
 Where positions matter, their median effects are taken out before arms are compared: the squares give each arm every
 position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never

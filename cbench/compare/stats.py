@@ -153,7 +153,7 @@ def compare_samples(
 
 
 def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> float:
-    """p of the hypothesis that the ratio of b to a is outside of 1 / (1 + threshold) to 1 + threshold.
+    """p of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
 
     The larger p of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15
     (1987) 657-680). They are two-sided, so that it is at most alpha where the interval at 1 - alpha lies within.

@@ -114,7 +114,7 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for a key outside of every table: that is why another one is missing. `known`: tables."""
+        """Raises UsageError for a key outside every table: that is why another one is missing. `known`: tables."""
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):

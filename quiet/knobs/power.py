@@ -1,4 +1,4 @@
-"""Power management outside of the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
+"""Power management outside the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
 
 Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI documents that
 each knob names. Power and temperature limits (RAPL, thermal zones) are left alone: they protect the machine.

@@ -4,7 +4,7 @@ The rules, for a gap and the outermost frames in it:
 
 1. What a frame took is its own. What lies in the gap beside the frames is the way into the kernel and out of it, and
    the tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and
-   FAR_NS): then what is more than usual was spent outside of this kernel.
+   FAR_NS): then what is more than usual was spent outside this kernel.
 2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing that the kernel traces ran. In a
    virtual machine the hypervisor did; else it is firmware only if the processor counted an SMI (name_smis). A shorter
    gap is a stall of the processor itself.
@@ -111,7 +111,7 @@ class Usual(NamedTuple):
 
 
 class Pauses:
-    """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside of handlers.
+    """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside handlers.
 
     The trace has an interrupt's begin and its end, and a pause between them looks like a slow handler. The
     difference is how long the handlers take otherwise, on this CPU in this run. Only for handlers, which the kernel
@@ -274,7 +274,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median time outside of the frames, for each frame."""
+    """The median time outside the frames, for each frame."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [

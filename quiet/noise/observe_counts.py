@@ -28,7 +28,7 @@ CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
 
 
 class CountsObserver:
-    """`start()`, `tick()` now and then, `finish()`."""
+    """`start()`, `tick()` at intervals, `finish()`."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, tasks: CommandTasks) -> None:
         self._reader, self._cpus, self._tasks = reader, cpus, tasks

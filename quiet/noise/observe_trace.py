@@ -46,7 +46,7 @@ OBSERVED = (
 
 
 class TraceObserver:
-    """`start()`, `tick()` now and then, `finish()`. Everything is removed by `close()`, which `finish()` calls."""
+    """`start()`, `tick()` at intervals, `finish()`. Everything is removed by `close()`, which `finish()` calls."""
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks

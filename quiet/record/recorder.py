@@ -62,7 +62,7 @@ class Recording(Reader):
         return answer
 
     def link(self, path: str) -> str | None:
-        """As Reader.link; the link is kept as one that stays inside of the tree, with its target."""
+        """As Reader.link; the link is kept as one that stays inside the tree, with its target."""
         target = super().link(path)
         if target is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), target))

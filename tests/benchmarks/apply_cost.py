@@ -32,7 +32,7 @@ WRITES = ("write", "mkdir", "rmdir", "set_affinity", "signal", "run", "hold", "r
 
 
 class Clock:
-    """Seconds and calls by what they were for; calls inside of others are the outer one's."""
+    """Seconds and calls by what they were for; calls inside others are the outer one's."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

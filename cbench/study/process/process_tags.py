@@ -51,7 +51,7 @@ class ProcessTags:
         }
 
     def of_step(self, step: str, run: int | None = None) -> dict[str, str]:
-        """Variables of processes outside of trials."""
+        """Variables of processes outside trials."""
         return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
 
     def tag_of(self, pid: int) -> ProcessTag | None:

@@ -81,7 +81,7 @@ Namer = Callable[[Share], Cause]
 @dataclass(frozen=True, slots=True)
 class Limits:
     """In ticks: by how much two clocks may differ, and from which length on time that the kernel does not account for
-    was spent outside of it. `virtual`: by the hypervisor.
+    was spent outside it. `virtual`: by the hypervisor.
     """
 
     slop: int

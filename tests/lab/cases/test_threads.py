@@ -185,7 +185,7 @@ def test_perf_samples_as_often_inside_a_profile_as_outside(machine: Machine, pro
 @pytest.mark.parametrize("profile", ["bench", "strict"])
 def test_perf_at_999_hz_takes_900_samples_in_a_second_of_cpu_time(machine: Machine, profile: str) -> None:
     if (outside := samples(machine, "outside")) < 900:
-        pytest.skip(f"the emulator delivers {outside} samples outside of a profile, too")
+        pytest.skip(f"the emulator delivers {outside} samples outside a profile, too")
     assert samples(machine, profile) >= 900
 
 

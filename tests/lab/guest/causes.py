@@ -135,7 +135,7 @@ INERT: Mapping[str, str | int] = {
     "idle.governor": "teo",
     "aslr": "sysctl",
 }
-"""Knobs that keep nothing from the CPU here. It is nohz_full and outside of every scheduling domain since the boot."""
+"""Knobs that keep nothing from the CPU here. It is nohz_full and outside every scheduling domain since the boot."""
 MOST_INERT = 40
 
 

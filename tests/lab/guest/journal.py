@@ -46,7 +46,7 @@ def without(line: int) -> Damage:
 
 
 def lost_lines(good: bytes, data: bytes) -> int:
-    """How many original values the damaged journal no longer has: from outside of quiet, by the text alone."""
+    """How many original values the damaged journal no longer has: from outside quiet, by the text alone."""
     whole = set(data.split(b"\n")[:-1])
     return sum(line not in whole for line in good.splitlines() if line.startswith(b'{"op":"before"'))
 

@@ -1,4 +1,4 @@
-"""A tree for --root may come from a stranger: nothing is written outside of it, and nothing in it blocks a reader."""
+"""A tree for --root may come from a stranger: nothing is written outside it, and nothing in it blocks a reader."""
 
 from __future__ import annotations
 
