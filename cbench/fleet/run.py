@@ -92,7 +92,7 @@ class Fleet:
                     wait = min(wait * 1.5, MOST_POLL_S)
         except KeyboardInterrupt:
             again = f"cbench fleet resume -o {self._folder}, or release -o {self._folder}"
-            raise StoppedError(f"interrupted; the nodes go on measuring; resume with: {again}") from None
+            raise StoppedError(f"interrupted; the nodes continue to measure; resume with: {again}") from None
         self.release()
         return self._state
 

@@ -55,7 +55,7 @@ AGREE = 0.25
 HINT_LOW, HINT_HIGH = 0.25, 0.5
 """The share of the first half's effect below which the other half's rest seems inert, and above which it matters."""
 ADDS_UP = 0.7
-"""The effects of all knobs that matter add up, when together they have at least this share of the sum."""
+"""Effects count as additive if all knobs that matter together have at least this share of the sum."""
 
 Steps = Generator[Application, float, None]
 

@@ -161,7 +161,7 @@ class OrderTest:
 
 @dataclass(frozen=True, slots=True)
 class PowerRule:
-    """`runs_needed` are for a shift of `delta_pct` % of the median, seen with the chance `power`."""
+    """`runs_needed` are for a shift of `delta_pct` % of the median, detected with probability `power`."""
 
     delta_pct: float
     power: float

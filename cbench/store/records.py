@@ -19,7 +19,7 @@ NO_CPU = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still goes on."""
+    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still runs."""
 
     number: int
     started_ns: int

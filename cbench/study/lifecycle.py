@@ -230,7 +230,7 @@ def go_on(
 ) -> StudyStatus:
     """Run the remaining trials and return the progress. Raises QuietError.
 
-    `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
+    `kind`: which command resumes it; `again`: the whole line, where it is another one.
     """
     kept = f"what has finished is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 

@@ -100,7 +100,7 @@ class StoredRun:
     ended_ns: int | None
     failure: str | None
     done: int
-    resumed: int = 0  # how often it went on after it had been cut short
+    resumed: int = 0  # how often it was resumed after an interruption
 
     @property
     def over(self) -> bool:

@@ -3,7 +3,7 @@
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
 
-What a trial starts is counted with it; so dd is started here, stopped, and goes on while a trial is connected to the
+What a trial starts is counted with it; so dd is started here, stopped, and continued while a trial is connected to the
 socket. A trial that is killed closes its connection, and dd stops.
 
 Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, there with the whole machine on one CPU (nosmp).

@@ -1,8 +1,8 @@
 """The queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
 
 A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed is ignored. The first run in
-the queue then locks `turn`, which decides: two runs never go on at once, whatever is in the folder. Every user may take
-part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+the queue then locks `turn`, which decides: two runs never proceed at once, whatever is in the folder. Every user may
+take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ STOPPED = (
     Service("stalld.service", "gives waiting threads a deadline on the isolated CPUs", held="stalld"),
     Service(
         "scx_loader.service scx.service",
-        "loads a scheduler of sched_ext: with one the tick of a nohz_full CPU goes on",
+        "loads a scheduler of sched_ext: with one, the tick of a nohz_full CPU continues",
         held="scx_loader",
     ),
     Service("asusd.service", "sets the platform profile and the energy preference of laptops", held="asusd"),

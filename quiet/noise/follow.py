@@ -141,7 +141,7 @@ class Follower:
     def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
         """Stop tracing, and return the causes on a CPU in each of the intervals, which are in order and do not overlap.
 
-        `own` is the task that is measured there. The buffer is empty afterwards; go on with resume().
+        `own` is the task that is measured there. The buffer is empty afterwards; continue with resume().
         """
         taken = Taken([None] * len(intervals))
         with self._losing_the_trace():

@@ -16,7 +16,7 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 
 
 def run_helper() -> int:
-    """`quiet run-helper`, which has no arguments. Returns at once; the helper goes on in the background."""
+    """`quiet run-helper`, which has no arguments. Returns at once; the helper continues in the background."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
         raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
     if os.geteuid() != 0:

@@ -60,7 +60,7 @@ def own_program() -> str:
 
 
 def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
-    """Run it to its end, and whether it succeeded: the helper itself goes on in the background."""
+    """Run it to its end, and whether it succeeded: the helper itself continues in the background."""
     pid = os.fork()
     if pid == 0:
         try:

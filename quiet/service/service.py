@@ -120,7 +120,7 @@ def remove(host: Host) -> ServiceReceipt:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
         _systemctl(host, _RELOAD)
-        _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
+        _succeeds(host, _FORGET)  # where it had failed, systemd would still show that
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 

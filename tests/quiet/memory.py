@@ -154,7 +154,7 @@ class Memory(Host):
                 self.files[name] = f"{head}{key}{self._cpus(cpus)}{end}{rest}"
 
     def signal(self, pid: int, name: str) -> None:
-        """A process stops and goes on."""
+        """A process stops and continues."""
         self._step(f"/proc/{pid}/stat")
         old, new = (") S ", ") T ") if name == "SIGSTOP" else (") T ", ") S ")
         self.files[f"/proc/{pid}/stat"] = self.files[f"/proc/{pid}/stat"].replace(old, new)

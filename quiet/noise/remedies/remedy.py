@@ -50,7 +50,7 @@ Remedies = Mapping[str, tuple[Remedy, ...]]
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (
-    "the scheduler's tick; the CPU is nohz_full, and the tick goes on while a second task wants the CPU, a cgroup "
+    "the scheduler's tick; the CPU is nohz_full, and the tick continues while a second task wants the CPU, a cgroup "
     "limits the task's CPU time (cpu.max), a sched_ext scheduler is loaded, or something else needs it (the report "
     "names it where the kernel does), and once when a task begins"
 )

@@ -77,7 +77,7 @@ class Controller(subprocess.Popen[bytes]):
         super().__init__([*CBENCH, "fleet", *words], cwd=folder, env=mark(folder))
 
     def cut_short(self) -> None:
-        """Without notice; the Ansible that it has started goes on."""
+        """Without notice; the Ansible process that it has started continues."""
         self.send_signal(signal.SIGKILL)
         self.wait()
 

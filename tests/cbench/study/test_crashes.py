@@ -25,7 +25,7 @@ MOMENTS = 50
 
 
 def forked(path: Path, data: Path) -> int:
-    """A process in a session of its own that begins the study, or goes on with it; its number.
+    """A process in a session of its own that begins or resumes the study; its number.
 
     Without the start of Python, so that the moments fall into the study.
     """

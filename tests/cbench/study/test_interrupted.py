@@ -1,4 +1,4 @@
-"""Signals, a second runner, a full disk, a study's file that changes: one line, and the study can go on."""
+"""Signals, a second runner, a full disk, a study's file that changes: one line, and the study can be resumed."""
 
 from __future__ import annotations
 

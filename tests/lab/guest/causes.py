@@ -1,6 +1,6 @@
 """Runs in the guest: eight causes that interrupt a CPU, each removed by one knob, and knobs that remove nothing.
 
-Each cause is a small process that goes on until the end, with the setting that lets it reach the CPU. Where systemd is
+Each cause is a small process that runs until the end, with the setting that lets it reach the CPU. Where systemd is
 the init, the daemons are services, as their knobs have them.
 """
 

@@ -1,4 +1,4 @@
-"""Runs in a guest: `python -m tests.lab.guest.study`, a study in a profile that is interrupted, and goes on.
+"""Runs in a guest: `python -m tests.lab.guest.study`, a study in a profile that is interrupted and resumed.
 
 Leaves report.json: how both commands ended, what the store has, and what is left changed on the host after each.
 """

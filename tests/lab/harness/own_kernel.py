@@ -4,7 +4,7 @@
 
 By hand only: no test builds it, because it takes some minutes of all cores and 3 GB of disk. Afterwards
 `python -m tests.lab own 'COMMAND'` boots it. Its name has a hash of what the fragments set, so that it is built again
-when that changes, and only then. A build that was interrupted goes on where it was when it is started again.
+when that changes, and only then. An interrupted build continues where it was when it is started again.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def main() -> int:
     try:
         kernel = build()
     except KeyboardInterrupt:
-        print("interrupted; started again it goes on from here", file=sys.stderr)
+        print("interrupted; when started again, it continues from here", file=sys.stderr)
         return 130
     except (KernelError, subprocess.TimeoutExpired, OSError) as error:
         print(f"no own kernel: {error}", file=sys.stderr)
