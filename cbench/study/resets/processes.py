@@ -35,7 +35,7 @@ class ProcessesReset(Reset):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     each.kill()
             ended += len(psutil.wait_procs(left, timeout=5)[0])
-        raise ResetError(f"process {left[0].pid} of an earlier run does not end")
+        raise ResetError(f"process {left[0].pid} of an earlier run does not end; end it yourself")
 
 
 def _of_setup(pid: int, context: ResetContext) -> bool:
