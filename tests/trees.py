@@ -85,7 +85,7 @@ def nic(
     files |= {f"{base}/queues/rx-{n}/rps_cpus": "00" for n in range(rx)}
     files |= {f"{base}/queues/tx-{n}/xps_cpus": "00" for n in range(tx)}
     if device:
-        files[f"{base}/device/uevent"] = "DRIVER=made-up"
+        files[f"{base}/device/uevent"] = "DRIVER=synthetic"
         answers = {"interrupts": " ".join(str(irqs + n) for n in range(rx))} | answers
     files |= {f"run/quiet-recorded/net/{name}/{what}": text for what, text in answers.items()}
     for queue in range(rx if device else 0):

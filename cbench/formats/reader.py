@@ -121,7 +121,7 @@ def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[s
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """With a number where a name is there more than once: "sort", "sort #2"."""
+    """With a number if a name occurs more than once: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))

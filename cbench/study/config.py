@@ -202,7 +202,7 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -
 def _test(table: TomlTable, timeout: float, folder: str | None, default: str) -> Test:
     name = table.label("name")
     if not name or ":" in name:
-        raise table.error("name", f"{name!r}: a text without colons")
+        raise table.error("name", f"{name!r}: write a name without colons")
     command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
@@ -273,7 +273,7 @@ def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST
     `default`: of commands."""
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):
-        raise table.error("name", f"{name!r}: a text without colons")
+        raise table.error("name", f"{name!r}: write a name without colons")
     read = table.text("read", model.VALUE if workload else default)
     if workload:
         source, _, detail = read.partition(":")

@@ -67,7 +67,7 @@ class TomlTable:
         return str(value)
 
     def label(self, key: str, default: str | None = None) -> str:
-        """A name or a unit: a text on one line that steers no terminal."""
+        """A name or a unit: a string of one line without control characters."""
         value = self.text(key, default)
         if printable(value) != value or "\n" in value or "\t" in value:
             raise self.error(key, f"{value!r}: contains a control character")

@@ -1,4 +1,4 @@
-"""One life of a made-up machine: planned, applied, met by others, killed anywhere, restored; every law on the way."""
+"""One life of a synthetic machine: planned, applied, met by others, killed anywhere, restored; every law on the way."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def word(table: TomlTable, key: str) -> str:
     """A name that can be used in a filter. Raises UsageError."""
     text = table.label(key)
     if not WORD.fullmatch(text):
-        raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")
+        raise table.error(key, f"{text!r}: write a string without spaces and without = , * : and control characters")
     return text
 
 

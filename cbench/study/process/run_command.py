@@ -91,7 +91,7 @@ def execute(
     starting: AbstractContextManager[None] | None = None,
     bound: bool = False,
 ) -> Execution:
-    """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
+    """Run a command in a session of its own: a string by /bin/sh, words directly. OSError where it cannot be started.
 
     `probes`: raise UsageError where they are unavailable; times and counts are those of a probe's own command too.
     `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process

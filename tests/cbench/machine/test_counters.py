@@ -1,4 +1,4 @@
-"""Counters carry a value or a reason, never a made-up number."""
+"""Counters carry a value or a reason, never a synthetic number."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def bad(_: object) -> int:
     os._exit(3)
 
 
-def test_a_process_that_ends_badly_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_share", bad)
     with pytest.raises(WrongResult, match="one of its processes failed"):
         program("2", ["exponent=13", "processes=2"])

@@ -114,8 +114,8 @@ def test_interrupts_that_two_lines_count_are_counted_once() -> None:
 
 def test_a_limit_that_all_cpus_share_is_reported_once() -> None:
     made = measured()
-    made.limits.append("a made-up limit")
-    assert report.make(made, NONE, {}).all_limits == ["a made-up limit"]
+    made.limits.append("a synthetic limit")
+    assert report.make(made, NONE, {}).all_limits == ["a synthetic limit"]
 
 
 def test_the_cost_of_tracing_is_the_measured_cost_times_the_events() -> None:

@@ -32,8 +32,8 @@ def test_a_cause_is_printed_with_its_numbers_and_its_remedy() -> None:
 
 def test_the_method_and_its_limits_are_reported() -> None:
     text = said(measured())
-    assert "a made-up source" in text
-    assert "a made-up limit" in text
+    assert "a synthetic source" in text
+    assert "a synthetic limit" in text
     assert "not detected" in text
 
 

@@ -49,7 +49,7 @@ def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cpus", [None, "0", "1-2", "3"])
-def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
+def test_masked_or_not_a_recording_gives_the_same_plan_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
     root = tree(tmp_path / "machine")
     plant(root, task(20, "joes-job", "0-3") | task(11, "rcuop/3", "0-3", kernel=True))
     plant(root, {f"sys/devices/system/cpu/cpu{n}/cpuidle/state1/disable": "0" for n in range(4)})

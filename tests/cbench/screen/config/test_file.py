@@ -107,7 +107,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(A, head=""), "e.toml:1: screen.iterations: is missing"),
         (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: from 1 to 1,000,000"),
         (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; valid here:"),
-        (experiment(A.replace("'a'", "'a b'")), "a text without spaces and without = , * :"),
+        (experiment(A.replace("'a'", "'a b'")), "write a string without spaces and without = , * :"),
         (experiment(A.replace("'a'", "'batch'")), "'batch' means something else in a table"),
         (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is a factor's name"),
         (experiment(factor("a", {"0": "found = true", "1": "restore = 'x'\naslr = true"})), "has no command to undo"),

@@ -1,4 +1,4 @@
-"""A wake-up is taken apart into phases that add up, and each part has a cause. On made-up events; a tick is 1 ns."""
+"""A wake-up is taken apart into phases that add up, and each part has a cause. On synthetic events; a tick is 1 ns."""
 
 from __future__ import annotations
 
