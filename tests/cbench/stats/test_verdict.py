@@ -97,7 +97,7 @@ def test_a_trial_in_which_only_the_kernel_was_counted_is_reported_as_such() -> N
     [("cycles", "cycle"), ("TSC ticks", "tick"), ("misses", "miss"), ("switches", "switch"), ("branches", "branch"),
      ("ns", "ns"), ("faults", "fault")],
 )  # fmt: skip
-def test_one_of_each_unit_has_its_word(unit: str, one: str) -> None:
+def test_the_singular_of_each_unit_is_used(unit: str, one: str) -> None:
     assert singular(unit) == one
 
 

@@ -1,4 +1,4 @@
-"""`make lab-setup`: put into the cache what the machines boot from. `python -m tests.lab.harness.setup x86_64|arm64`.
+"""`make lab-setup`: cache the files that the machines boot from. `python -m tests.lab.harness.setup x86_64|arm64`.
 
 Prints only slow steps and failures.
 """
