@@ -291,5 +291,5 @@ class Result:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Those of all processes, in the order in which they ran."""
+        """The trials of all processes, in the order in which they ran."""
         return tuple(trial for session in self.sessions for trial in session.trials)

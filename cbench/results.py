@@ -64,7 +64,7 @@ def to_json(value: object) -> JsonValue:
 
 
 def json_text(value: object) -> str:
-    """to_json() as text. Of a dataclass the entries of a large mapping are written by all CPUs."""
+    """to_json() as text. All CPUs write the entries of a dataclass's large mappings."""
     import json
 
     if not is_dataclass(value) or isinstance(value, type):

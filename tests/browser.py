@@ -97,7 +97,7 @@ class Browser:
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
 
     def requested(self) -> list[str]:
-        """The addresses that were asked for since open()."""
+        """The addresses that were requested since open()."""
         return [each["params"]["request"]["url"] for each in self._of("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:

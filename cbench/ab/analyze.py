@@ -108,7 +108,7 @@ class BlockAnalysis:
 
     @property
     def unlike_itself(self) -> float:
-        """By how much A' differs from A at least, as a log ratio: more blocks do not lower the floor below it."""
+        """The least difference between A' and A, as a log ratio: more blocks do not lower the floor below it."""
         return max(0.0, self.copy.low, -self.copy.high)
 
     @property
@@ -143,7 +143,7 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = PO
 def detectable(
     times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
 ) -> SmallestEffect | None:
-    """By the widths of the intervals alone; None with too few blocks or layouts for intervals."""
+    """The smallest effect from only the widths of the intervals; None with too few blocks or layouts for intervals."""
     level, _ = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
     return _detectable(_shifts(level, alpha, layouts), copy, _units(level, layouts), power)
@@ -248,7 +248,7 @@ def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
 
 
 def _away(placed: Rows, at: int) -> float:
-    """By how much the median of one position is above that of all others."""
+    """How far the median of one position is above that of all others."""
     return median(row[at] for row in placed) - median(
         value for row in placed for place, value in enumerate(row) if place != at
     )

@@ -62,7 +62,7 @@ def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[
 
 
 def digests_of(layouts: Sequence[StagedArms]) -> tuple[tuple[str, ...], ...]:
-    """By arm, A and A' first, those of its layouts."""
+    """The digests of each arm's layouts, A and A' first."""
     return tuple(zip(*(staged.digests for staged in layouts), strict=True))
 
 

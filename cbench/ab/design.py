@@ -69,5 +69,5 @@ class StoppingRule:
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """At a check: whether the effect would be found."""
+        """Whether the effect would be found if measurement stopped here."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

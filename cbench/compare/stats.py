@@ -202,7 +202,8 @@ def _range(values: Sequence[Number]) -> Number | None:
 
 
 def _detectable(interval: RatioInterval | None, alpha: float) -> float | None:
-    """From the interval's width (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19 (1995) 547-556)."""
+    """The detectable effect, from the interval's width (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19
+    (1995) 547-556)."""
     if interval is None or not interval.attained:
         return None
     normal = NormalDist()

@@ -60,5 +60,5 @@ def _unit(unit: str) -> str:
 
 
 def _number(value: Number) -> str:
-    """In full, without an exponent for whole numbers."""
+    """The number with all its digits; no exponent for whole numbers."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

@@ -123,7 +123,7 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
 
 
 def _per_second(series: StoredSeries) -> float | None:
-    """How many of the unit a second has, None unless the unit is a time."""
+    """The number of units in a second; None unless the unit is a time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
 
 

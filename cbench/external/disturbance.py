@@ -94,7 +94,7 @@ def stolen(text: str, cpus: Collection[int]) -> int | None:
 
 
 def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, int]:
-    """By how much each line of /proc/interrupts, such as "LOC (Local timer interrupts)", rose on these CPUs."""
+    """How much each line of /proc/interrupts, such as "LOC (Local timer interrupts)", rose on these CPUs."""
     head, *lines = after.splitlines() or [""]
     names = head.split()
     columns = [at for at, name in enumerate(names, 1) if name.removeprefix("CPU") in {str(cpu) for cpu in cpus}]

@@ -27,8 +27,8 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class MedianEstimate:
-    """A median with its interval at 95 %, None with fewer than 6 values; `how` names the values of which it is the
-    median."""
+    """A median with its interval at 95 %, None with fewer than 6 values; `how` names the values that it is the median
+    of."""
 
     value: float
     unit: str

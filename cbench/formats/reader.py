@@ -74,7 +74,7 @@ class TestSample:
         )
 
     def undisturbed(self) -> TestSample:
-        """Without polluted trials, and without processes that have only these."""
+        """The sample without polluted trials and without processes whose trials are all polluted."""
         kept = tuple(values for values in self.clean if values)
         aligned = len(self.begun) == len(self.clean)
         begun = tuple(at for at, values in zip(self.begun, self.clean, strict=False) if values) if aligned else ()
@@ -115,13 +115,13 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
 
 
 def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[str, int]) -> Counter[str]:
-    """TestSample.interruptions of a process, from what a plugin counted; of what it could not know, nothing."""
+    """TestSample.interruptions of a process, from the counts of a plugin; nothing about causes that it cannot count."""
     found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
     return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """With a number if a name occurs more than once: "sort", "sort #2"."""
+    """The names, numbered where one occurs more than once: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))

@@ -120,13 +120,13 @@ class Needs:
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
     def ordered(self, names: Collection[str], seed: int) -> list[str]:
-        """In random order, but a knob that needs another one comes before it."""
+        """The knobs in random order, except that a knob that needs another one comes before it."""
         shuffled = Stream(seed, "knobs").shuffled(sorted(names))
         return sorted(shuffled, key=lambda name: -len(self.of(name)))
 
 
 def share_that_matters(matter: int, decided: int) -> float:
-    """How likely an undecided knob is to matter, by those that are decided."""
+    """The probability that an undecided knob matters, estimated from the decided ones."""
     return (PRIOR_MATTER + matter) / (PRIOR_KNOBS + decided)
 
 

@@ -64,7 +64,7 @@ def _output(command: list[str]) -> str:
 
 
 def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
-    """From the objects of each CPU in `quiet noise --json`: the mean over CPUs, of gaps the longest."""
+    """The response from the CPUs' objects in `quiet noise --json`: the mean over CPUs; for gaps, the longest."""
     if response == "gap":
         return max(float(each["max_ns"]) for each in cpus) / 1e3
     if response == "lost":

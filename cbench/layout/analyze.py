@@ -21,7 +21,7 @@ LEVEL = 0.95
 POWER = 0.8
 MOST_OFF = 3.0
 ENOUGH_BLOCKS = 20
-"""With fewer, deviations from medians underestimate the noise, and winsorizing makes it seem smaller still."""
+"""With fewer values, deviations from medians underestimate the noise, and winsorizing makes it seem smaller still."""
 MAD = 1.4826
 """The ratio of standard deviation to median absolute deviation of normal values."""
 MOST_NEEDED = 10_000

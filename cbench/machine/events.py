@@ -16,7 +16,7 @@ HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
 
 AUTO, NONE = "auto", "none"
 MOST = 7
-"""How many events fit in addition to the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
+"""The number of events that fit in addition to the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
 
 AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 

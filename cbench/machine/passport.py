@@ -44,7 +44,8 @@ class Passport:
 
     @classmethod
     def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
-        """From a store's facts about a host; a store from before passports has CPU and kernel. None if nothing is
+        """The passport from a store's facts about a host; a store older than passports has only CPU and kernel. None if
+        nothing is
         known. Raises ValueError for anything that is not a passport."""
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None

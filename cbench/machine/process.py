@@ -93,11 +93,11 @@ class GroupGuard:
             raise
 
     def hold(self, group: int) -> None:
-        """From now on the guard kills this process group."""
+        """Make this the process group that the guard kills."""
         os.pwrite(self._group, f"{group:{self._WIDTH}}\n".encode(), 0)
 
     def release(self) -> None:
-        """From now on it kills nothing."""
+        """Leave the guard without a process group to kill."""
         self.hold(0)
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class MeasureOptions:
     number_given: bool = True
 
     def trials_of(self, workload: Workload) -> int:
-        """How many trials per process has."""
+        """The number of trials per process."""
         return self.trials if self.number_given or workload.trials is None else min(self.trials, workload.trials)
 
     def warmup_of(self, workload: Workload) -> int | None:

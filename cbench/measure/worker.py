@@ -125,7 +125,8 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
 
 
 def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Counter:
-    """With a length for the job's trials; if none may be discarded, for trials of unknown duration."""
+    """The counter with a chain length for the job's trials; if no trial may be discarded, for trials of unknown
+    duration."""
     assert counter.calibration
     length = chains.length_for(chains.SINGLE / chains.SHARE)
     if job.warmup != 0:

@@ -26,7 +26,8 @@ NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """As typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are counted;
+    """The options as typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are
+    counted;
     `more`: stores of the same study on other hosts."""
 
     data: str

@@ -43,7 +43,7 @@ def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
 
 
 def significant(effects: Mapping[str, Sequence[float]], alpha: float) -> list[tuple[bool, bool, bool, bool]]:
-    """For each series whether position, predecessor, drift and spread are significant, each family considered alone."""
+    """Whether position, predecessor, drift and spread of each series are significant, each family considered alone."""
     position, predecessor, drift, spread = (effects[name] for name in ("position", "predecessor", "drift", "spread"))
     return [
         (a < alpha, b < alpha, c < alpha, d < alpha)

@@ -2,7 +2,7 @@
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
 and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one to
-a line; of more each is a point of a curve, and of very many only as many as can be seen.
+a line; with more, each is a point on a curve; with very many, only as many as can be seen are drawn.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders; the first six names. Of several hosts each has a panel and its own
+    """Values over the runs in time, both orders; the first six names. With several hosts, each has a panel and its own
     time, the first six of the tests' hosts."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))

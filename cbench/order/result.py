@@ -24,7 +24,8 @@ WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """By which rule and level medians have intervals, and by which rule cases: "exact" ranks and the "algorithm" of the
+    """The rule and the level of the intervals of medians, and the rule for cases: "exact" ranks and the "algorithm" of
+    the
     paper, or the "published" ones and the "tool" of OrderSage."""
 
     rule: str

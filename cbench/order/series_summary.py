@@ -118,7 +118,7 @@ def _alike(result: SeriesResult) -> bool:
 
 
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
-    """How many results an interval takes, where there are some in an order, but too few."""
+    """The number of results that an interval requires, if an order has some, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
     if all(median_ranks.ranks(size, level, published) for size in sizes):
         return None

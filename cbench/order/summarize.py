@@ -1,4 +1,4 @@
-"""From the arrays of an analysis to its result: names for numbers, corrected p-values, the verdict."""
+"""Turn the arrays of an analysis into its result: names in place of numbers, corrected p-values, the verdict."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOST_RUNS = 10
 INTERVALS = 0.95
 """The level of the intervals of Δ."""
 LONGEST_NAME = 60
-"""On a terminal; whole names are in files and pipes."""
+"""The limit on a terminal; files and pipes contain whole names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Column:
 def analysis(result: OrderResult, runs: bool = False) -> None:
     """The verdict, then a table of the tests; two tables of what is most important where one does not fit.
 
-    `runs`: whether to say how many runs it takes to see the shift that was asked for.
+    `runs`: whether to say how many runs it takes to see the requested shift.
     """
     console = table_console()
     for number_of_line, line in enumerate(result.verdict):
@@ -61,7 +61,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 
 
 def _carry_over(tests: Sequence[CarryOver]) -> Table:
-    """In separate processes against one process for all, the largest difference first."""
+    """Tests in separate processes against one process for all, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")

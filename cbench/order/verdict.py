@@ -211,7 +211,7 @@ def _where(result: OrderResult) -> str:
 
 
 def _changed(name: str, test: OrderTest, where: str) -> str:
-    """In the second arm, `where`, by how much results are away from the fixed order's, and the interval of this."""
+    """How far the results of the second arm, `where`, are from the fixed order's, with the interval of this."""
     delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
     if delta is None:
         delta = test.delta_pct_median

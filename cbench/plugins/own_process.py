@@ -31,7 +31,7 @@ class OwnInterruptions:
 
     @property
     def text(self) -> str:
-        """As text, empty for none."""
+        """The message as text, empty for none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
             parts.append(f"waited for a CPU for {self.waited_ns / 1e6:.3g} ms")

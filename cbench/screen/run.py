@@ -51,7 +51,7 @@ def plan(path: str) -> ScreenPlan:
 
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
-    """By response the standard deviation of a treatment's values, the median over treatments, and sentences about
+    """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
     clocks whose steps are coarse beside it; nothing where numpy is not installed or there are no values."""
     try:
         import numpy as np

@@ -52,7 +52,7 @@ class CenteredSample:
         return bootstrap.sums(self.row, count, rng) / self.row.size
 
     def back(self, value: float) -> float:
-        """In the values' own unit."""
+        """The value converted back to the values' own unit."""
         return self.middle + self.scale * value
 
 

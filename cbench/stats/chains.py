@@ -17,7 +17,7 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER = 0.02
-"""As in quiet's chains: how far readings may differ, in steps of the clock and as a share."""
+"""How far readings may differ, in steps of the clock and as a share; the same as in quiet's chains."""
 SLOWEST = 1.02
 """If chains disagree, they count as at most this many times as long as the fastest before: both may have been
 interrupted. A trial that is left out then has too many cycles rather than too few."""
@@ -64,7 +64,7 @@ def kept(trial: Trial) -> bool:
 
 
 def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:
-    """For each trial "", DISAGREE or SHARED; and why no trial can be kept, else ""."""
+    """ "", DISAGREE or SHARED for each trial; and why no trial can be kept, else ""."""
     agreeing = [chains_agree(each.before, each.after, step) for each in trials]
     ratios = [(each.wide_before / each.before, each.wide_after / each.after) for each in trials]
     alone, why = unshared_ratio([max(pair) for pair, same in zip(ratios, agreeing, strict=True) if same], machine)

@@ -134,7 +134,7 @@ def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
 
 
 def resolution_of(times: Sequence[ChainTimes], calibration: Calibration) -> float:
-    """By which share a trial's cycles move when the clock's readings move by half a step each; 1 with no trial."""
+    """The relative change in a trial's cycles if both readings of the clock move by half a step; 1 without trials."""
     if not times:
         return 1.0
     ticks, both = median(each.ticks for each in times), median(each.before + each.after for each in times)

@@ -59,7 +59,7 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
     every = np.concatenate(groups)
     every.sort(kind="stable")  # merges what is sorted already
     lengths = tied(every)
-    if len(groups) == 2:  # the pairs in which the first is above carry as much as the sum of its ranks
+    if len(groups) == 2:  # the number of pairs in which the first is larger says as much as the sum of its ranks
         first, second = groups
         placed = placements(first, second)[0] if placed is None else placed
         away = float(placed.sum()) - first.size * second.size / 2

@@ -13,7 +13,7 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
-"""In place of a predecessor's number: nothing ran before in this run."""
+"""Used in place of a predecessor's number if nothing ran before in this run."""
 BLOCK = 1 << 20
 
 

@@ -12,7 +12,7 @@ EXAMPLE = (
 [study]
 name = "example"
 repetitions = 20          # runs of the fixed order, and as many of random ones
-design = "interleaved"    # fixed, random, fixed, ...; shuffled: of each two runs a coin says which is first;
+design = "interleaved"    # fixed, random, fixed, ...; shuffled: a coin decides which run of each pair is first;
                           # random: all runs in random orders; williams: each test after each other equally often
 seed = 1                  # for the random orders; the same seed gives the same ones
 alpha = 0.05              # chance of a false alarm in the whole study

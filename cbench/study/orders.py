@@ -1,4 +1,4 @@
-"""In which orders a study runs its tests: a run is one pass through all of them.
+"""The orders in which a study runs its tests: a run is one pass through all of them.
 
 interleaved  fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
 shuffled     of each two runs one is fixed and one random, and a coin flip decides which is first: nothing periodic

@@ -137,7 +137,7 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
     def asked_to_boot(self, run: int) -> tuple[str, int]:
-        """The boot that was to end for a run, and how often that was asked for; "" and 0 where it was not."""
+        """The boot that had to end for a run, and how often a reboot was requested; "" and 0 without."""
         with self._reading() as c:
             found = c.execute("SELECT reset FROM study_run WHERE run = ?", (run,)).fetchone()[0]
             asked = json.loads(found or "{}")

@@ -79,5 +79,5 @@ def _wrong(status: StudyStatus) -> str:
 
 
 def span(seconds: float) -> str:
-    """As h:mm:ss, below ten seconds with a digit more."""
+    """The duration as h:mm:ss; below ten seconds with one more digit."""
     return f"{seconds:.1f} s" if seconds < 10 else str(timedelta(seconds=round(seconds)))

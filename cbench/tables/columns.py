@@ -1,4 +1,4 @@
-"""From columns as files have them to the columns of data.Trials.
+"""Convert columns as files have them into the columns of data.Trials.
 
 A column is a sequence, or an array; one of names may come as numbers with their names (Coded), as Parquet keeps it.
 """

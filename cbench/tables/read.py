@@ -206,7 +206,7 @@ def arrow_columns(table: Any, arrow: Any) -> Columns:
 
 
 def _numbers(column: Any, arrow: Any) -> Any:
-    """As an array; not by to_numpy(), which loads pandas where it is installed."""
+    """The column as an array, without to_numpy(), which loads pandas where it is installed."""
     if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
         try:
             return column.to_numpy()

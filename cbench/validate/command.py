@@ -40,7 +40,7 @@ def validate_command(
     options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
     with StudyBar() as bar:
         result = validated(options, bar.show)
-    from cbench.validate.table import validation  # needs numpy, which validated() has asked for
+    from cbench.validate.table import validation  # needs numpy, which validated() requires
 
     show(result, as_json, validation)
     if result.at_fault:

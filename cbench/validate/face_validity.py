@@ -57,7 +57,7 @@ def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
 
 
 def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
-    """As cpu_drop(), of work that ends at a time of the clock and whose CPU time is what other programs leave it.
+    """Like cpu_drop(), for work that ends at a given time and gets the CPU time that other programs leave.
 
     No trial has a CPU time, in shares of its median, below DROP of the reading of `others` in the same trial (the
     median of their shares): competing load takes from all of them, a fault from one.

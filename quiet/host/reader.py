@@ -39,7 +39,9 @@ class Reader(Root):
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             parts, size = [], 0
-            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
+            while more := os.read(
+                fd, _CHUNK
+            ):  # /proc gives at most one page per read, regardless of the requested size
                 parts.append(more)
                 size += len(more)
                 if len(more) < _PAGE and path.startswith(_ONE_VALUE):

@@ -36,7 +36,7 @@ STOPPED = (
     ),
     Service("asusd.service", "sets the platform profile and the energy preference of laptops", held="asusd"),
     Service("tccd.service", "sets governors and the energy preference of laptops", held="tccd"),
-    Service("nbfc_service.service", "controls fans by its own tables", held="nbfc_service"),
+    Service("nbfc_service.service", "controls fans according to its own tables", held="nbfc_service"),
     Service("bpftune.service", "changes network sysctls according to its observations", held="bpftune"),
     Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
 )

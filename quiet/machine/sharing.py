@@ -35,7 +35,7 @@ def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
 
 
 def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
-    """The file with the CPUs of a cache; "" without. All CPUs number their caches alike."""
+    """The file with the CPUs of a cache; "" without. All CPUs number their caches in the same way."""
     base = f"{CPU}/cpu{max(cpus)}/cache"
     for number in facts.reader.numbered(base, "index"):
         if facts.reader.text(f"{base}/index{number}/level") == level:

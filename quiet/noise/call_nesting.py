@@ -1,4 +1,4 @@
-"""From the kernel's events of one CPU to frames: which code ran there when, nested as on the CPU.
+"""Turn the kernel's events of one CPU into frames: which code ran there when, nested as on the CPU.
 
 Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
 others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent

@@ -1,4 +1,4 @@
-"""From an instance's raw pages to events in the detector's ticks, with the kernel's names for addresses."""
+"""Turn an instance's raw pages into events in the detector's ticks, with the kernel's names for addresses."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
 TURNS = 5  # for the cost of tracing an event
-DRAIN_S = 0.5  # the buffers are emptied so often: they take 400,000 events a second for each CPU
+DRAIN_S = 0.5  # how often the buffers are emptied; they hold 400,000 events per second and CPU
 Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
 

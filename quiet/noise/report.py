@@ -38,7 +38,7 @@ class Exceeded:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The line for people."""
         word = "fixed at" if self.budget == FREQUENCY else "allowed"
         return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 

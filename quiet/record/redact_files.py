@@ -101,7 +101,7 @@ def _shell(text: str) -> Iterator[str]:
 
 
 def _value(value: str, others: Iterable[str]) -> str:
-    """As the shell reads it, with the other variables substituted; those of _LINES stay as \\x01NAME\\x02."""
+    """The value as the shell reads it, with the other variables substituted; those of _LINES stay as \\x01NAME\\x02."""
     text = "\n".join((*others, f"_={value}"))
     kept = {match[0] for match in _LINES.finditer(text)}
     marks = [f"{name}='\x01{name}\x02'" for name in sorted(kept)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class NamedTuple(tuple):
-        """As in typing: a class whose annotations are the fields."""
+        """Like typing's: a class whose annotations are the fields."""
 
         __slots__ = ()
 

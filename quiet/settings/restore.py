@@ -227,7 +227,8 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """By knob as in the tuple; within a knob backwards, so that the target created last goes first."""
+    """The order of the writes: by knob as in the tuple; within a knob backwards, so that the target created last is
+    first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))

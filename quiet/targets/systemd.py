@@ -86,7 +86,7 @@ def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> st
 
 
 def _enablement(reader: Reader, name: str, text: str | None) -> str:
-    """As systemctl is-enabled, by the links that the unit's [Install] section requests."""
+    """Like systemctl is-enabled, based on the links that the unit's [Install] section requests."""
     if text is None:
         return ""
     links = []

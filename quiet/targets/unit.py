@@ -46,7 +46,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 
 def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
-    """Those of the units to stop that would take along one which is not to be stopped, with that."""
+    """The units to stop that would also stop a unit that has to keep running, with that unit."""
     needed: dict[str, frozenset[str]] = {}
     users = systemd.needed_by(host, stop) if stop else {}
     while more := {

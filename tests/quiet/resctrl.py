@@ -1,7 +1,7 @@
 """A host with a resctrl file system whose writes obey the kernel's rules (filesystems/resctrl.rst).
 
-Only what can be seen from outside: masks that are not lawful, overlap with exclusive groups, CPUs that change groups,
-groups that give back what they had, and the reason of the last refusal.
+Only what can be seen from outside: invalid masks, overlap with exclusive groups, CPUs that change groups,
+groups that return their resources, and the reason for the last refusal.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def spread_ratio(first: Values, second: Values) -> float | None:
 
 
 def _away(ordered: Values) -> Values:
-    """From the median."""
+    """The distances from the median."""
     return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
 
 
@@ -111,7 +111,7 @@ def _folded(ordered: Values) -> tuple[Values, Values]:
 
 
 def _on_the_grid(ordered: Values) -> float:
-    """The median; of a coarse clock's values the more frequent of the two middle ones, since half a step between both
+    """The median; with a coarse clock, the more frequent of the two middle values, since half a step between both
     would put all distances of one sample where the other one has none."""
     below, above = float(ordered[(ordered.size - 1) // 2]), float(ordered[ordered.size // 2])
     if below < above and 2 * (1 + int(np.count_nonzero(ordered[1:] > ordered[:-1]))) <= ordered.size:

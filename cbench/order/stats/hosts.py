@@ -55,7 +55,7 @@ class HostOrders:
 
 @dataclass(frozen=True, slots=True)
 class HostComparison:
-    """One series over hosts. p: of the stratified test; p_pooled: the p of ranks over all hosts, for comparison only;
+    """One series over hosts. p: of the stratified test; p_pooled: the p of ranks over all hosts, only for comparison;
     p_interaction: whether the effect of the order differs between hosts."""
 
     z: float

@@ -166,8 +166,8 @@ def _binomial(length: int, most: int, share: float) -> Values:
 
 @lru_cache(maxsize=256)
 def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -> tuple[Values, Values]:
-    """By all tables: of each different value but the most frequent one, how many are in the sample. Of the doubled
-    ranks, or of these scores."""
+    """The distribution over all tables (how many of each value, except the most frequent one, are in the sample), for
+    the doubled ranks or for these scores."""
     share = k / sum(ties)
     ranks: Sequence[float] = scores or _doubled(ties)
     rest = ties.index(max(ties))

@@ -60,7 +60,7 @@ def walsh(away: Values) -> Values:
 
 
 def _quantiles_of(ordered: Values, count: int) -> Values:
-    """As np.quantile, which takes several times as long, has those in the middle of `count` equal parts."""
+    """The quantiles in the middle of `count` equal parts, equal to np.quantile's, which takes several times as long."""
     at = (np.arange(count) + 0.5) / count * (ordered.size - 1)
     below = at.astype(np.intp)
     part, low, high = at - below, ordered[below], ordered[below + 1]

@@ -171,7 +171,7 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 def _with_effects(
     result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
 ) -> ResponseResult:
-    """With the effects, each with its test or the reason for none."""
+    """The response with its effects, each with its test or the reason for none."""
     numbers = {name: number for number, name in enumerate(part.names)}
     mean = float(part.means.mean())
     margin = made.lenth.margin if made.lenth else None

@@ -57,7 +57,7 @@ def samples(
         values = series.of(number)
         known = values.size > 0
         plain = t_interval(values, confidence)
-        # Of few values all resamples: nothing is left to chance.
+        # With few values, all resamples: no random draws.
         mid, strict = (
             bca_exact(values, confidence, ties=ties)
             if values.size <= MOST_EXACT

@@ -56,7 +56,7 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
     if tests > MOST_TESTS:
         raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
     if screen.runs is not None and screen.runs != len(planned):
-        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(planned)} treatments")
+        raise whole.error_at(("screen", "runs"), f"{screen.runs}: the requested design has {len(planned)} treatments")
     _constraints(screen, planned, whole)
     _samples(screen, planned, whole)
     _abridgments(screen, planned, whole)

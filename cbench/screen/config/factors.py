@@ -69,7 +69,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """If one level has a profiler, give the others none: also where a response is of samples."""
+    """If one level has a profiler, set none for the others, also where a response consists of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)
@@ -82,7 +82,7 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
         bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
-            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: they do not differ")
+            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: change or remove one of them")
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
     for table, level in zip(tables, levels, strict=True):

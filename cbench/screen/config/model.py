@@ -21,7 +21,7 @@ DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman
 NO_PROFILER = "none"
 """The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
-"""In a workload's name: the folder of the treatment's artifacts."""
+"""The placeholder in a workload's name for the folder of the treatment's artifacts."""
 
 COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
@@ -213,7 +213,7 @@ class Screen:
         return tuple(factor for factor in self.factors if factor.hard)
 
     def factor(self, name: str) -> ScreenFactor:
-        """By its name. KeyError for another."""
+        """The factor with this name. KeyError without one."""
         return {factor.name: factor for factor in self.factors}[name]
 
     def level(self, factor: str, name: str) -> Level:

@@ -260,7 +260,8 @@ class Planned:
         return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
-        """From the measured times of each test, without resets; None if one of them is unknown."""
+        """The remaining duration, from the measured times of each test, without resets; None if one of them is
+        unknown."""
         if not seconds or any(each.number not in seconds for each in self.tests):
             return None
         width = len(self.screen.workloads)

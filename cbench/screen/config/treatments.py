@@ -41,12 +41,12 @@ def batch_number(run: PlannedRun | StoredRun) -> int:
 
 
 def factors(screen: Screen) -> tuple[factorial.Factor, ...]:
-    """As the designs have them."""
+    """The factors as the design modules represent them."""
     return tuple(factorial.Factor(factor.name, factor.names, factor.hard) for factor in screen.factors)
 
 
 def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | None:
-    """The two-level design that was asked for; None for a full factorial. Raises UsageError."""
+    """The requested two-level design; None for a full factorial. Raises UsageError."""
     names = [factor.name for factor in screen.factors]
     try:
         if screen.design == FULL:
@@ -61,7 +61,7 @@ def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | 
 
 
 def treatments(screen: Screen) -> tuple[Treatment, ...]:
-    """Those that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
+    """The treatments that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
     chosen = fraction(screen)
 
     def excluded(numbers: factorial.Treatment) -> bool:

@@ -46,7 +46,7 @@ class ResponseSeries:
     value: Values
     unobtainable: frozenset[int] = frozenset()
     levels: tuple[float, ...] = ()
-    """Of several hosts each one's median in its own unit, NaN where it has no value; `value` is at one level."""
+    """With several hosts: each one's median in its own unit, NaN where it has no value; `value` is at one level."""
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""

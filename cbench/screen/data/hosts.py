@@ -82,7 +82,8 @@ def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
 
 
 def _joined(shares: Sequence[tuple[int, int, ResponseSeries]], hosts: int) -> ResponseSeries:
-    """Of the host's number, the first number of its batches, and its series."""
+    """The series of all hosts as one; each share has the host's number, the first number of its batches, and its
+    series."""
     levels = [float(np.median(known)) if (known := _known(each.value)).size else np.nan for *_, each in shares]
     centre = float(np.nanmedian(levels)) if not np.isnan(levels).all() else np.nan
     positive = all(_known(each.value).min(initial=np.inf) > 0 for *_, each in shares)

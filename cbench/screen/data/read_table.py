@@ -33,7 +33,7 @@ FEW_LEVELS = 3
 
 
 def read(path: Path, chosen: Chosen | None = None) -> Data:
-    """From a screen's store, or a CSV or Parquet file (`chosen`: which columns are what). Raises UsageError."""
+    """Read a screen's store, or a CSV or Parquet file (`chosen`: the columns' roles). Raises UsageError."""
     chosen = chosen or Chosen()
     if not path.exists():
         raise UsageError(f"{path}: no such file")

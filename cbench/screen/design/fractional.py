@@ -2,7 +2,7 @@
 
 G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351. The best
 fraction of a given size has the highest resolution and, of these, the least aberration: A. Fries, W. G. Hunter,
-"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608: of two designs the one is better that has fewer
+"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608: of two designs, the better one has fewer
 of the shortest words in which they differ.
 """
 
@@ -191,7 +191,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """For each factor with a generator, the base factors whose product it is."""
+    """The base factors whose product each factor with a generator is."""
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None

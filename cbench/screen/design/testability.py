@@ -86,8 +86,8 @@ class _Model:
         self._null: list[Row] = null_space(rows)
         self._rows = rows
         owners = [effect for effect, (start, end) in self._places.items() for _ in range(start, end)]
-        # Which effects each combination of columns that adds up to nothing has in it; combinations that share an effect
-        # have sums in which any two of their effects are, so they are one set (a component of the matroid of columns).
+        # The effects in each combination of columns that adds up to zero. Combinations that share an effect have sums
+        # that contain any two of their effects, so they form one set (a component of the matroid of columns).
         self._sums: list[set[Effect]] = []
         for vector in self._null:
             every = {owner for owner, value in zip(owners, vector[1:], strict=True) if value}
@@ -110,7 +110,7 @@ class _Model:
         return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
-        """Those without its factors that bias its estimate if the model omits them."""
+        """The effects without its factors that bias its estimate if the model omits them."""
         start, end = self._places[effect]
         visible = []
         for other in self.aliases(effect):

@@ -47,7 +47,7 @@ class SplitPlot:
 
     @property
     def errors(self) -> dict[str, AnovaRow]:
-        """By stratum."""
+        """The rows of the errors by stratum."""
         errors = ((WHOLE, WHOLE_ERROR), (WITHIN, WITHIN_ERROR))
         return {stratum: row for stratum, source in errors for row in self.rows if row.source == source}
 

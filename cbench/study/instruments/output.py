@@ -32,7 +32,7 @@ CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
 """Seconds since 1970: the time set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
-"""Files there have content without being written."""
+"""The folders whose files the kernel generates: they have new content without being written."""
 
 
 class LastFloat(Instrument):

@@ -51,7 +51,7 @@ class Reset:
 
     @classmethod
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
-        """From its table, whose keys are among `keys`. Raises UsageError."""
+        """Create the reset from its table, whose keys are among `keys`. Raises UsageError."""
         command, check, unit = (table.text(key, "") for key in ("command", "check", "unit"))
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 

@@ -66,7 +66,7 @@ class CommandLine(NamedTuple):
         return [word for word in self.words if name(word) == name(parameter)]
 
     def changed(self, drop: Iterable[str], add: Iterable[str]) -> CommandLine:
-        """Without the words to drop, and with those to add at the end, ahead of init's."""
+        """The line without the words to drop, and with the new words at the end, ahead of init's."""
         away = set(drop)
         return CommandLine((*(word for word in self.words if word not in away), *add), self.init)
 

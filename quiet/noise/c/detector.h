@@ -34,7 +34,7 @@ typedef struct qn_gap {
 
 /* Shared between the requesting and the watching process, so that nothing is lost when either ends. */
 typedef struct qn_watch {
-	/* asked for */
+	/* the request */
 	uint64_t threshold; /* a gap is kept from this length on */
 	uint64_t look;	    /* after a gap from this length on the thread's own counters are read; 0: never */
 	uint64_t duration;

@@ -46,7 +46,8 @@ def none(pattern: str, text: str) -> Remedy:
 
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
-"""By the kind of cause; the first whose pattern and `by` match wins. The last of each kind matches everything."""
+"""The remedies by kind of cause; the first whose pattern and `by` match wins. The last of each kind matches
+everything."""
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (

@@ -80,7 +80,8 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: by how much two clocks may differ, and from which length on time that the kernel does not account for
+    """In ticks: the greatest difference between two clocks, and the least length from which time that the kernel does
+    not account for
     was spent outside it. `virtual`: by the hypervisor.
     """
 

@@ -154,6 +154,7 @@ class WakeTracer:
 
 
 def window(each: WakeUp, rate: Clock, period_ns: int) -> tuple[int, int]:
-    """From when to when (ticks) the trace is kept around a wake-up: from before the CPU went idle ahead of it."""
+    """The part of the trace that is kept around a wake-up, as its two ends in ticks: from before the CPU went idle
+    ahead of it."""
     before = max(1.25 * BEFORE_NS, 1.5 * period_ns)
     return each.ticks - rate.ticks(each.latency + before), each.ticks + rate.ticks(AFTER_NS)

@@ -1,4 +1,4 @@
-"""By what the sides of a comparison were interrupted: from trials, and from the plugins of pytest and pyperf."""
+"""The interruptions on both sides of a comparison: from trials, and from the plugins of pytest and pyperf."""
 
 from __future__ import annotations
 

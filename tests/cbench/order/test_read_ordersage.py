@@ -147,8 +147,8 @@ def test_a_failure_of_a_test_with_several_metrics_is_one_in_each(tmp_path: Path)
     )
     assert trial[:4] == [(5, 6, 1, 0)] * 4
     assert sum(each[3] for each in trial) == 1
-    assert all(each[0] == 5 for each in published)  # a fixed run goes as a whole
-    assert sum(each[1] for each in published) == sum(each[1] for each in trial)  # of a random one the trial alone
+    assert all(each[0] == 5 for each in published)  # a whole fixed run is left out
+    assert sum(each[1] for each in published) == sum(each[1] for each in trial)  # of a random one, only the trial
     assert any("2 of 120 trials failed" in line for line in analyze(path)[0]["verdict"])
 
 

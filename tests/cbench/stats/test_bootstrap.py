@@ -1,4 +1,4 @@
-"""Bootstrap draws are bootstrap draws, however they are made: against the multinomial distribution, counted out."""
+"""However bootstrap draws are made, they follow the multinomial distribution, which is enumerated here."""
 
 from __future__ import annotations
 

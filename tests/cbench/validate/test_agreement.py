@@ -65,7 +65,7 @@ def test_the_ratio_is_that_of_geometric_means(paired: bool) -> None:
 def test_metrics_that_are_the_same_agree_exactly() -> None:
     found = agreement(FIRST, FIRST, paired=True)
     assert (found.difference, found.limits, found.trend, found.ratio) == (0, (0, 0), None, 1)
-    assert "alike" in str(found.interval.why)
+    assert "values are equal" in str(found.interval.why)
     apart = agreement([2.0] * 5, [3.0] * 4, paired=False)
     assert (apart.interval.low, apart.interval.high) == (1, 1)
 

@@ -1,4 +1,4 @@
-"""`cbench screen validate` for real: measured, stored at once, gone on with, refused."""
+"""`cbench screen validate` for real: measured, stored at once, resumed, refused."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_interruption_prints_the_command_that_resumes(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
     few = ValidateOptions("v.db", samples=2, workloads=("copy",), instruments=("wall",), quick=True)
-    for _ in ("begun", "gone on with"):
+    for _ in ("begun", "resumed"):
         with pytest.raises(QuietError, match=r"; resume with: cbench screen validate -o v\.db$"):
             run.validated(few, lambda _: None)
 

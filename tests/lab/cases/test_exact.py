@@ -21,7 +21,7 @@ A72 = pytest.mark.parametrize("machine", ["a72"], indirect=True)
 TRIALS = 10_000
 BOOTS = 10
 SIZES = {"hash": (1000, 3000), "sieve": (1000, 2000)}
-# By how many cycles user space takes longer than the kernel. After the call it loads which counter to read, compares
+# How many cycles user space takes longer than the kernel. After the call it loads which counter to read, compares
 # and branches: three instructions. Kernel 6.1 has three others: the return address is signed and checked, which shifts
 # the loop and takes one instruction to align it again (docs/exact-machine.md).
 AGREEMENT = 0

@@ -1,6 +1,6 @@
 """On every machine: quieting it carries out the plan, and restoring brings back the original state byte for byte.
 
-The state that it is found in is a user's own, nowhere the default (see disturb.py).
+Before that, every setting differs from its default (see disturb.py).
 """
 
 from __future__ import annotations

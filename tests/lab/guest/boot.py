@@ -116,7 +116,8 @@ def four(report: Report) -> None:
 
 
 def five(report: Report) -> None:
-    """The boot after it. Last, the round trip at run time, from a state that is nowhere the default."""
+    """The boot after it. Last, the round trip at run time, from a state in which every setting differs from its
+    default."""
     changed(report, "changed")
     # irqbalance looks after ten seconds, which may be before the last comparison: an hour is after it.
     drop_in = Path("/run/systemd/system/irqbalance.service.d/interval.conf")

@@ -85,7 +85,7 @@ def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
     return member.replace(mode=member.mode | 0o700 if member.isdir() else member.mode | 0o400, deep=False)
 
 
-def lawful(made: dict[str, Any], facts: Facts) -> None:
+def check_plan(made: dict[str, Any], facts: Facts) -> None:
     isolated, rest, offline = (cpulist.parse(made["cpus"][key]) for key in ("isolated", "housekeeping", "offline"))
     assert isolated
     assert rest
@@ -98,7 +98,7 @@ def lawful(made: dict[str, Any], facts: Facts) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
+def test_a_plan_is_valid_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
     done = quiet("plan", "--root", host, "--json")
     if done.code == 3:
         assert done.err.startswith("quiet: error: ")
@@ -106,7 +106,7 @@ def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> No
         assert "nothing can be isolated" in done.err
     else:
         assert (done.code, done.err) == (0, "")
-        lawful(done.json, Facts(Reader(str(host))))
+        check_plan(done.json, Facts(Reader(str(host))))
 
 
 @pytest.mark.slow

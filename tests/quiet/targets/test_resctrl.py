@@ -104,7 +104,7 @@ MASKS = st.integers(1, (1 << 20) - 1)
 
 
 @given(MASKS, MASKS, st.integers(1, 20), st.integers(1, 4), st.booleans())
-def test_a_split_is_lawful_for_both_sides_or_there_is_none(
+def test_a_split_is_valid_for_both_sides_or_there_is_none(
     whole: int, usable: int, ways: int, fewest: int, sparse: bool
 ) -> None:
     mine = split(whole, whole & usable, ways, DivisibleCache("L3", ("L3",), fewest, 0, sparse))

@@ -97,7 +97,7 @@ def test_an_unattainable_interval_is_none() -> None:
 
 
 @pytest.mark.parametrize(("fixed", "random", "algorithm", "tool"), WORKED)
-def test_worked_examples_of_cases(
+def test_the_papers_worked_examples_give_its_cases(
     fixed: tuple[int, int, int], random: tuple[int, int, int], algorithm: int, tool: int
 ) -> None:
     pair = MedianInterval(*fixed), MedianInterval(*random)

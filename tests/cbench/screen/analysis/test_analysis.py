@@ -141,7 +141,7 @@ def test_hard_factors_are_tested_against_their_batches(tmp_path: Path) -> None:
     assert only(made)["effects"]["os"]["test"]["by"] == "split-plot analysis of variance"
 
 
-def test_a_hard_factor_with_one_batch_for_each_level_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_hard_factor_with_one_batch_per_level_is_reported_as_untestable(tmp_path: Path) -> None:
     rows = [each | {"boot": each["os"]} for each in screens.two_by_three(6)]
     made, _ = analysed(table(tmp_path / "one.csv", rows))
     assert only(made)["effects"]["os"]["p"] is None

@@ -68,7 +68,7 @@ def test_restore_needs_a_command_even_if_it_is_empty() -> None:
 )
 def test_two_levels_of_a_factor_that_set_the_same_are_refused(way: str) -> None:
     text = experiment(factor("a", {"0": way, "1": "environment = { B = '1' }", "2": way}))
-    assert "level[3]: the level '2' sets the same as '0': they do not differ" in said(text)
+    assert "level[3]: the level '2' sets the same as '0': change or remove one of them" in said(text)
 
 
 def test_a_check_alone_does_not_distinguish_two_levels() -> None:

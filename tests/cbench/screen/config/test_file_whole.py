@@ -151,7 +151,7 @@ def test_a_size_that_contradicts_the_generators_is_refused() -> None:
     head = "iterations = 1\ndesign = 'fraction'\nruns = {}\ngenerators = ['C=AB']"
     factors = [two(name) for name in "abc"]
     text = experiment(*factors, head=head.format(8))
-    assert said(text) == "e.toml:4: screen.runs: 8: what is asked for has 4 treatments"
+    assert said(text) == "e.toml:4: screen.runs: 8: the requested design has 4 treatments"
     assert len(treatments.treatments(read(experiment(*factors, head=head.format(4))))) == 4
 
 
