@@ -25,7 +25,7 @@ from quiet import STEAL, Clock, QuietError, Reader, Refused, cpu_ticks, moment, 
 REGIONS = 2000
 """Empty timed regions that are measured,"""
 SPIN, SPINS = 100_000, 60
-"""Rounds of hash, and how many times, to wait for an interrupt: some 20 ms."""
+"""Rounds of the workload `hash` per wait for an interrupt, and the number of waits: some 20 ms."""
 EMPTY = 50
 """and trials of the empty workload."""
 STEADY = 0.9

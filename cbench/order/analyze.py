@@ -154,7 +154,7 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
             raise UsageError(f"{path}: no such file")
         if not is_store(path):
             raise UsageError(
-                f"{path}: several files are read only where each is a store of one study's host, or each is Parquet"
+                f"{path}: give several files only if all are stores of one study's hosts, or all are Parquet"
             )
     if metrics:
         raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")

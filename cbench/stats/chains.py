@@ -1,6 +1,6 @@
-"""Chains of additions around trials: how many cycles per trial took, and whether they can tell that at all.
+"""Chains of additions around trials: the number of cycles that a trial took, and whether the chains can measure it.
 
-A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
+A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
 is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
 them. A wide chain takes all that the core can execute in a cycle. On a core that runs another thread it takes longer
 beside the narrow one: then the trial may have taken longer too, and no clock shows that.

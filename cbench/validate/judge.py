@@ -108,7 +108,7 @@ def _workload(series: ValidationSeries) -> ValidatedWorkload:
 
 
 def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
-    """The rules of face validity, each for the instruments that it is about."""
+    """The rules of face validity, each for the instruments that it applies to."""
 
     def of_series(instruments: Sequence[str], finding: Finding) -> FindingResult:
         return extended(

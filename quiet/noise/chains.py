@@ -1,6 +1,6 @@
 """Statistics of chains of additions (c/chain.h): how many ticks a core cycle takes, and whether the core is shared.
 
-A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
+A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
 chain takes all that the core can execute in a cycle, so it takes longer when another thread runs on the same core.
 """
 

@@ -207,7 +207,8 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing where it has none.
+    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing for CPUs without a
+    cost.
 
     In turns, because a processor's speed changes, and a guest's more so.
     """

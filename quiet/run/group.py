@@ -47,7 +47,7 @@ class RunGroup:
         try:
             fd = os.pidfd_open(pid)
         except OSError:
-            raise Refused("the command's process has ended before it could be moved") from None
+            raise Refused("the command's process ended before it could be moved") from None
         try:
             self._check(pid, parent, uid)
             if path := self.path:

@@ -1,4 +1,4 @@
-"""Names and messages of strangers steer no terminal; numbers of a strange size or script are refused."""
+"""Untrusted names and messages cannot control a terminal; numbers of unusual size or script are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One life of a synthetic machine: planned, applied, met by others, killed anywhere, restored; every law on the way."""
+"""One life of a synthetic machine: planned, applied, changed by others, killed anywhere, restored; every property is
+checked on the way."""
 
 from __future__ import annotations
 

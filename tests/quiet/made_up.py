@@ -1,4 +1,4 @@
-"""Synthetic machines: any topology, any settings, any part of them missing or closed, and kernels that say no.
+"""Synthetic machines: any topology, any settings, any part of them missing or unreadable, and kernels that refuse.
 
 Whoever draws is a `random.Random`: of a seed, for thousands of machines that can each be made again, or Hypothesis's,
 which finds a smaller one for what fails. The settings of knobs come from the files of cases/, so a new knob is here as

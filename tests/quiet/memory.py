@@ -1,4 +1,4 @@
-"""A host held in memory: quick enough for ten thousand of them, and as stubborn as a kernel.
+"""A host held in memory: fast enough for ten thousand of them, and as strict as a kernel.
 
 Only the journal is on disk, below the root that is given. What a kernel does by itself is here where the laws of
 quiet lean on it: CPUs that go take their place out of the list of online ones, choices keep their brackets, a cgroup

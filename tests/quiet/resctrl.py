@@ -90,7 +90,7 @@ class Resctrl(Kernel):
         return ["", *(f"/{name}" for name in sorted(found))]
 
     def mkdir(self, path: str) -> None:
-        """A new group has every way that nobody has alone."""
+        """A new group has every way except those of exclusive groups."""
         group = path.removeprefix(ROOT)
         if len(self.groups()) >= self.closids:
             self.refuse(errno.ENOSPC, "Out of CLOSIDs")

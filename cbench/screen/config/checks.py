@@ -154,7 +154,8 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
         if missing := [level.name for level in kernel.levels if level.kernel is None]:
             raise whole.error_at(
                 ("factor", screen.factors.index(kernel), "level"),
-                f"{kernel.name}: the level {missing[0]!r} says nothing of the kernel's words: kernel = [] for none",
+                f"{kernel.name}: the level {missing[0]!r} does not say which kernel parameters it has: write "
+                "kernel = [] for none",
             )
     _level_variables(screen, whole)
     if screen.sequence and len(hard) != 1:

@@ -30,7 +30,7 @@ def read(paths: Sequence[Path]) -> Data:
     headers = []
     for path in paths:
         if not path.exists() or not is_store(path):
-            raise UsageError(f"{path}: several files are read only where each is a store of one screen's host")
+            raise UsageError(f"{path}: give several files only if all are stores of one screen's hosts")
         with StudyStore.open(path, kind="screen") as store:
             headers.append(store.header())
     for number, (path, header) in enumerate(zip(paths, headers, strict=True)):

@@ -23,7 +23,7 @@ LEAST_BLOCK = 10_000
 
 
 def block(level: float) -> int:
-    """M: how many replicates per block has."""
+    """M: how many replicates a block has."""
     return max(LEAST_BLOCK, ceil(round(100 / (1 - level), 6)))
 
 
@@ -49,7 +49,7 @@ def adaptive_bca(
     """The BCa interval of the mean from as many replicates as its ends need to be stable within `delta`, in the values'
     unit; at most `most`.
 
-    `replicates` of the result says how many it took; `why` where `most` came first.
+    `replicates` of the result is their number; `why` is set if `most` was reached first.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)

@@ -4,7 +4,7 @@ F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (19
 zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
 count nothing; a block of zeros is the same with either sign, and no block here. With few blocks, all signs are counted
 out, and of more the sums of single scores that are multiples of one step. Ranks are, and so are differences that a
-coarse clock has read: such sums take few values, each with a chance that no smooth curve has, and are counted out one
+coarse clock has read: such sums take few values, each with a chance that no smooth curve has, and are enumerated one
 number after the other, as Wilcoxon's own tables were. Else the sum of single scores has its tail by the saddlepoint
 approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals", J. R. Statist.
 Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the statistic's own mean and variance over all signs:

@@ -15,7 +15,7 @@ SAMPLES = "samples"  # of the command, run under `perf record`
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
 EVENT, HZ = "cpu-clock", 1000
-"""A software event that every kernel has, so that two hosts sample the same; the frequency is of CPU time."""
+"""A software event that every kernel has, so that two hosts sample the same event; the frequency is of CPU time."""
 
 
 class NoNumber(Exception):

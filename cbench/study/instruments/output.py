@@ -125,7 +125,7 @@ def _number(text: str) -> tuple[float, str]:
 def _path(text: str, path: str) -> str:
     """The text at a path such as jobs.0.read.iops in the JSON of the output.
 
-    Lines before the JSON are passed over; a key may have dots in it.
+    Lines before the JSON are skipped; a key may contain dots.
     """
     found = _followed(_json(text), path.split("."))
     if found is MISSING:

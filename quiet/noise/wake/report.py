@@ -126,7 +126,8 @@ class WakeReport:
 
 
 def percentile(slept: Slept, q: float) -> int:
-    """The latency of rank q in ns, to BIN_NS: its bin's begin, and never less than the least or more than the most."""
+    """The latency of rank q in ns, rounded to BIN_NS: the beginning of its bin, but within the range of all
+    latencies."""
     rank, seen = q * slept.wakes, 0
     for number, count in sorted(slept.bins.items()):
         seen += count

@@ -1,4 +1,4 @@
-"""`cbench compare`: what cannot be compared is one line."""
+"""`cbench compare`: files that cannot be compared are reported in one line."""
 
 from __future__ import annotations
 

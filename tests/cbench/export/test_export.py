@@ -1,4 +1,4 @@
-"""Exports: the files are read by those for whom they are made, and every value in them is exact."""
+"""Exports: their target programs read the files, and every value in them is exact."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_csv_goes_to_stdout_and_a_time_is_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pyperf_reads_the_file_by_each_of_its_commands(store: Path, tmp_path: Path) -> None:
+def test_each_command_of_pyperf_reads_the_file(store: Path, tmp_path: Path) -> None:
     out = as_pyperf(store)
     other = as_pyperf(stored(tmp_path / "t.db", noisy(1.1e6, 5, 12, seed=2)))
     assert "Number of run with values: 5" in pyperf("stats", out)

@@ -1,4 +1,4 @@
-"""Results of other programs exported: our files are read again, and nothing but samples passes for samples."""
+"""Results of other programs exported: our files are read again, and only samples are exported as samples."""
 
 from __future__ import annotations
 

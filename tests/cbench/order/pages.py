@@ -1,4 +1,4 @@
-"""Made-up studies, their analysis and their pages."""
+"""Synthetic studies, their analysis, and their pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up studies for the tests, and running `cbench order analyze` on them."""
+"""Synthetic studies for the tests, and running `cbench order analyze` on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""All sentences of a verdict share one chance of a false alarm; what passes only by itself is kept apart."""
+"""All sentences of a verdict share one chance of a false alarm; effects that pass only by themselves are reported
+separately."""
 
 from __future__ import annotations
 

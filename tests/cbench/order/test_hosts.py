@@ -127,7 +127,7 @@ def test_a_store_given_twice_or_belonging_to_another_study_is_refused(tmp_path: 
         analyzed([paths[0], other])
     table = tmp_path / "table.csv"
     table.write_text("test,order,value\n")
-    with pytest.raises(UsageError, match="several files are read only where each is a store"):
+    with pytest.raises(UsageError, match="give several files only if all are stores"):
         analyzed([paths[0], table])
 
 

@@ -1,5 +1,5 @@
-"""On two data sets of the paper's authors every number is the one that numpy and scipy give, and the paper's tables
-come out. Needs the data, which lie in shared/orders beside the checkout; other tests have examples of their own."""
+"""On two data sets of the paper's authors every number agrees with numpy and scipy, and the paper's tables are
+reproduced. Needs the data, which are in shared/orders beside the checkout; other tests have their own examples."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_number_is_the_reference_s(name: str, test: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "test"), TESTS)
-def test_every_interval_and_case_is_the_reference_s_by_both_rules_at_both_levels(name: str, test: str) -> None:
+def test_every_interval_and_case_equals_the_references_by_both_rules_at_both_levels(name: str, test: str) -> None:
     found, wanted = series(name)[test], SETS[name]["tests"][test]["ci"]
     levels = {"95": 0.95, "bonf": 1 - ours(name)["alpha_bonferroni"]}
     for (theirs, published), (short, level) in itertools.product(INTERVALS.items(), levels.items()):

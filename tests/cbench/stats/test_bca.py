@@ -1,4 +1,4 @@
-"""BCa intervals: small samples counted out, the conventions, scipy's own, and samples that have no interval."""
+"""BCa intervals: small samples enumerated, the conventions, scipy's own, and samples that have no interval."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_first_of_the_wristwatch_is_one_of_the_others() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 10, 1000])
-def test_the_threshold_is_the_ratio_of_a_first_value_that_is_one_of_a_thousand(n: int) -> None:
+def test_a_first_value_with_p_of_one_in_a_thousand_is_at_the_threshold(n: int) -> None:
     others = np.random.default_rng(n).normal(size=n - 1)
     t = scipy.stats.t.ppf(0.9995, n - 2)
     edge = others.mean() + t * others.std(ddof=1) * sqrt(n / (n - 1))

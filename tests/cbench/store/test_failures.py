@@ -1,4 +1,4 @@
-"""The store when something goes wrong outside it: no room, no right, a kill, another process in it."""
+"""The store when something goes wrong outside it: no space, no permission, a kill, another process that uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: every value exact, every chunk whole, and nothing that was kept is lost again."""
+"""The store: every value exact, every chunk whole, and nothing that was stored is lost."""
 
 from __future__ import annotations
 

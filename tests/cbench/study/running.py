@@ -1,4 +1,4 @@
-"""Small studies that run for real: `cbench order ...` in processes of its own."""
+"""Small studies that run for real: each `cbench order ...` in a separate process."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def planned(data: Path) -> bool:
 
 
 def killed(pid: int, after_s: float, whole_group: bool) -> bool:
-    """Kill -9 after a time, of the process alone or of its group; False where it has ended before, well.
+    """Kill -9 after a time, of the process alone or of its group; False if it had already ended successfully.
 
     A trial is in a session of its own either way.
     """

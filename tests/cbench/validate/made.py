@@ -1,4 +1,4 @@
-"""Validations with synthetic readings: of a host on which every instrument works, to be spoilt in one place."""
+"""Validations with synthetic readings: of a host on which every instrument works, to be spoiled in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which instrument is at fault: none where all work, and the spoilt one where one is spoilt."""
+"""Which instrument is at fault: none where all work, and the spoiled one where one is spoiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newer workloads in C against computations that share nothing with them."""
+"""The newer workloads in C, compared with independent computations."""
 
 from __future__ import annotations
 

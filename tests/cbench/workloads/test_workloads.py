@@ -1,4 +1,4 @@
-"""The C workloads against computations that share nothing with them."""
+"""The C workloads, compared with independent computations."""
 
 from __future__ import annotations
 

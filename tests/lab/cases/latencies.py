@@ -39,7 +39,7 @@ def quantile(bins: Bins, q: float) -> int:
 
 
 def typical(turns: Iterable[Bins]) -> dict[float, int]:
-    """By quantile: the middle one of the turns."""
+    """The median over the turns for each quantile."""
     every = list(turns)
     return {q: sorted(quantile(bins, q) for bins in every)[len(every) // 2] for q in QUANTILES}
 

@@ -1,4 +1,4 @@
-"""The job that all of this is for: while every CPU is busy, trials on an isolated one go undisturbed."""
+"""The purpose of the whole project: while every CPU is busy, trials on an isolated one go undisturbed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of a boot are requested once, by any number of tests."""
+"""A boot is requested once, regardless of how many tests need its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The lab's own kernel, built of kernel-configs/ by `make kernel`: it has what they ask for, and the osnoise tracer.
+"""The lab's own kernel, built of kernel-configs/ by `make kernel`: it has the options that they set, and the osnoise
+tracer.
 
 Skipped where nobody has built it: a build takes minutes of all cores, which no test does. Beside `quiet noise` runs the
 kernel's own analyzer, `rtla osnoise`, in the same guest and with the same disturbance planted for each.
@@ -50,7 +51,7 @@ def booted(machine: Machine) -> Result:
 
 
 def counts(machine: Machine) -> dict[str, tuple[int, int]]:
-    """By class: the counts of rtla and of quiet."""
+    """The counts of rtla and of quiet for each class."""
     found = {name: (int(theirs), int(ours)) for name, theirs, ours in ROW.findall(booted(machine).output)}
     assert found, booted(machine).output
     return found

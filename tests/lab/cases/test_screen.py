@@ -1,4 +1,5 @@
-"""Levels that change the host, where there is one to change: governor, knob, profile. Killed or not, it is restored."""
+"""Levels that change the host, in a guest that may be changed: governor, knob, profile. Killed or not, it is
+restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs with threads of every make use all isolated CPUs of a balanced partition, and no other task does."""
+"""Programs with every kind of threads use all isolated CPUs of a balanced partition, and no other task does."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def booted(machine: Machine) -> Result:
 
 @once
 def short(machine: Machine) -> Result:
-    """Only the program with four threads: of C, so that nothing has to be fetched."""
+    """Only the program with four threads, written in C, so that nothing has to be downloaded."""
     key = cache.digest([(SOURCES / "openmp.c").read_bytes()])
     made = cache.make(cache.cache_dir() / "threads-c" / key, _openmp)
     return _boot(machine, ["threads"], made.iterdir())

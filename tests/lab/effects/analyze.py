@@ -1,4 +1,4 @@
-"""From counts with and without a knob to the effects that are there. Plain values in, plain values out."""
+"""Find effects in counts with and without a knob. Plain values in, plain values out."""
 
 from __future__ import annotations
 

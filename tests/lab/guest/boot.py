@@ -1,4 +1,4 @@
-"""Runs in a guest that boots by GRUB, once a boot: what `quiet` does across reboots, for the tests to judge outside.
+"""Runs in a guest that GRUB boots, once per boot: what `quiet` does across reboots, for the tests to judge outside.
 
 Each boot leaves its steps in $LAB_OUT/boot-N.json. What has to be on the disk for that is put there in the first boot,
 before the disk's first state is taken: `quiet` itself, and a unit that looks at the machine ahead of quiet's own.

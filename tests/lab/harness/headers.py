@@ -1,4 +1,4 @@
-"""Kernel build trees of Debian's kernels, unpacked into the lab's cache: what a module outside the tree builds against.
+"""Kernel build trees of Debian's kernels, unpacked into the lab's cache: what an out-of-tree module is built against.
 
     tree("6.1.0-56-amd64", "x86_64")        # for `make -C TREE M=...`
     make_command("6.1.0-56-arm64", "arm64") # the same with what a cross-build needs

@@ -1,4 +1,4 @@
-"""Each boot loader, on machines made of its files: recognised, planned, applied and restored byte for byte."""
+"""Each boot loader, on machines made of its files: recognized, planned, applied and restored byte for byte."""
 
 from __future__ import annotations
 

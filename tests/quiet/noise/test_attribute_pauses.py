@@ -1,4 +1,4 @@
-"""Interrupts far longer than their others: paused by the host, or slow by themselves."""
+"""Interrupts far longer than the others of their kind: paused by the host, or slow by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: from the command line, from a profile, and which goes before which."""
+"""Budgets: from the command line, from a profile, and their precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From events to nested frames, and to whose time it was."""
+"""Events become nested frames, and each frame's time belongs to the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: numbers for programs, and the verdict by budgets."""
+"""Reports: numbers for programs, and the verdict based on budgets."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_reason_for_keeping_the_tick_is_reported() -> None:
     assert cpu_shape(measured({1: on}), 1)["tick_kept"] == {"RCU needs it": 3}
 
 
-def test_the_share_of_the_hosts_is_apart_from_the_processors() -> None:
+def test_the_hosts_share_is_separate_from_the_processors() -> None:
     on = on_cpu([(Cause(HOST, FIRMWARE), 3_000_000), (Cause(STALL, "processor stall"), 1_000_000), (TICK, 5_000_000)])
     one = cpu_shape(measured({1: on}), 1)
     assert (one["host_pct"], one["stall_pct"]) == (pytest.approx(0.3), pytest.approx(0.1))

@@ -1,4 +1,4 @@
-"""A trace instance of our own: set up on just these CPUs, and gone again in any case. On trees of files."""
+"""A separate trace instance: set up on only these CPUs, and always removed. On trees of files."""
 
 from __future__ import annotations
 

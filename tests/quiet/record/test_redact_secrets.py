@@ -1,4 +1,4 @@
-"""Made-up secrets in every place of a machine where people keep some: a recording has none of them."""
+"""Synthetic secrets in every place of a machine where people keep secrets: a recording contains none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Apply and restore on machines made of files: once is twice, back is byte for byte, others' changes are theirs."""
+"""Apply and restore on machines made of files: a second apply changes nothing, restores are exact to the byte, and
+others' changes are kept."""
 
 from __future__ import annotations
 

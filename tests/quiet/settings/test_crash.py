@@ -1,4 +1,4 @@
-"""Killed at any step, quiet leaves a journal from which everything comes back byte for byte."""
+"""Killed at any step, quiet leaves a journal from which everything is restored byte for byte."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_a_value_that_the_kernel_rounds_is_left_unless_rounding_is_expected(root
     assert run(host, Write("file:/b", "8", NUMBER, clamps=True))[0] == []
 
 
-def test_attempts_to_convince_a_kernel_end(root: Path) -> None:
+def test_a_value_that_the_kernel_keeps_changing_ends_the_attempts(root: Path) -> None:
     counter = iter(range(10, 1000))
     host = Kernel(root, lambda kernel, path, value: str(next(counter)))
     assert run(host, Write("file:/a", "2", TEXT))[0]

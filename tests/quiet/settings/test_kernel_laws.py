@@ -1,4 +1,4 @@
-"""Settings of the kernel that are coupled: writing one changes another, or is ignored. All must come back."""
+"""Settings of the kernel that are coupled: writing one changes another, or is ignored. All must be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Laws of the whole, on any machine: apply settles, restore is exact, and others' changes stay theirs."""
+"""Properties of the whole, on any machine: a second apply changes nothing, restore is exact, and others' changes are
+kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An apply on top of an apply: what was killed in between, and what was refused before."""
+"""An apply on top of an apply, after a kill or a refused write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of targets: one object a type, and what the registry does for all of them."""
+"""The types of targets: one object per type, and the functions of the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dividing the caches: on a host that says no as the kernel does. No emulator has this hardware."""
+"""Dividing the caches, on a host that refuses what the kernel refuses. No emulator has this hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prediction of `quiet run`: a cause is gone when its remedy is a knob that the plan can do."""
+"""The prediction of `quiet run`: a cause is removed if its remedy is a knob that the plan can set."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def test_the_p_values_are_scipys(m: int, n: int, digits: int) -> None:
     first, second = np.sort(draw.normal(size=m).round(digits)), np.sort((2 * draw.normal(size=n) + 0.3).round(digits))
     exact = 1e-9 if m + n < 100 else 1e-3
     assert unequal_spread_p(first, second) == pytest.approx(scipy.stats.brunnermunzel(first, second).pvalue, rel=exact)
-    if m > 3:  # else so few distances are different that they are counted out
+    if m > 3:  # else so few distances are different that they are enumerated
         assert spread_p(first, second) == pytest.approx(scipy.stats.fligner(first, second).pvalue, rel=0.01, abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""How many runs it takes: Noether's formula, and that simulated studies bear it out."""
+"""The required number of runs: Noether's formula, confirmed by simulated studies."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(BOOT, more="[reset]\nkind = 'reboot'\n"), "needs a `command` in [reset] that boots with the words"),
         (
             experiment(BOOT.replace("kernel = []", "found = true"), more=REBOOT),
-            "'0' says nothing of the kernel's words",
+            "'0' does not say which kernel parameters it has",
         ),
         (experiment(A, head="iterations = 1\nsequence = ['0']"), "is for one hard factor, not for 0"),
         (experiment(HARD, head="iterations = 1\nsequence = ['0', '2']"), "h has no level '2'"),

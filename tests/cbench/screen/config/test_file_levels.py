@@ -1,4 +1,4 @@
-"""Levels of an experiment's file: each sets something, each something else, and none stays where another is meant."""
+"""Levels of an experiment's file: each sets something different, and none remains set when another one is due."""
 
 from __future__ import annotations
 

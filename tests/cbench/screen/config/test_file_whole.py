@@ -63,7 +63,7 @@ def test_two_boots_with_the_same_words_are_not_two_levels() -> None:
 
 def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> None:
     text = experiment(boot("a", "nosmt"), boot("b", "quiet", other="found = true"), more=REBOOT)
-    assert "factor[2].level: b: the level '0' says nothing of the kernel's words" in said(text)
+    assert "factor[2].level: b: the level '0' does not say which kernel parameters it has" in said(text)
 
 
 @pytest.mark.parametrize("reset", [REBOOT, REBOOT.replace("reboot", "command")])

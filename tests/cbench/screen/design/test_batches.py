@@ -1,4 +1,4 @@
-"""Randomized blocks in batches, and sequences of boots: the laws they keep whatever the seed."""
+"""Randomized blocks in batches, and sequences of boots: their properties for any seed."""
 
 from __future__ import annotations
 

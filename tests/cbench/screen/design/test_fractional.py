@@ -1,4 +1,4 @@
-"""Full factorials and fractions: relations, resolutions and aliases of the books, and generators that are none."""
+"""Full factorials and fractions: relations, resolutions and aliases of the books, and invalid generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a design can test: the technical note's treatments and abridgments, batches, fractions, and the words for it."""
+"""What a design can test: the technical note's treatments and abridgments, batches, fractions, and how it is
+described."""
 
 from __future__ import annotations
 

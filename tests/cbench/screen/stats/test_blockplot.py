@@ -1,4 +1,5 @@
-"""Block plots: chances of the complete design and of its abridgments, ties, missing levels, what is questionable."""
+"""Block plots: chances of the complete design and of its abridgments, ties, missing levels, and questionable
+treatments."""
 
 from __future__ import annotations
 

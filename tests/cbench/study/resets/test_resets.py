@@ -174,7 +174,7 @@ def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["sleep 300 >/dev/null 2>&1 &", "setsid -f sleep 300 >/dev/null 2>&1"])
 def test_processes_that_trials_left_behind_are_ended_and_those_of_setup_stay(how: str, tmp_path: Path) -> None:
-    """Real daemons, found by their marks: nothing of the process that runs the tests is touched."""
+    """Real daemons, found by their marks: the process that runs the tests is left alone."""
     mine = ours(f"{tmp_path}")
     for environment in (mine.of_trial(3, 1, "a"), mine.of_step(process_tags.SETUP), ours("other").of_trial(3, 1, "a")):
         subprocess.run(["/bin/sh", "-c", how], env={**ENVIRONMENT, **environment}, check=True)

@@ -1,4 +1,4 @@
-"""The remedies are a table of knowledge: a case for each row, with the names that the kernel really gives."""
+"""The table of remedies: a case for each row, with the names that the kernel really uses."""
 
 from __future__ import annotations
 

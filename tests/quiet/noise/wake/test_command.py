@@ -1,4 +1,4 @@
-"""`quiet noise --wake`: what it refuses, and one real measurement of a CPU of this host without any right."""
+"""`quiet noise --wake`: what it refuses, and one real measurement of a CPU of this host without privileges."""
 
 from __future__ import annotations
 
