@@ -54,7 +54,7 @@ def p_values(result: OrderResult) -> str:
 
 
 def effects(result: OrderResult) -> str:
-    """Effect sizes in increasing order, of the lowest p last."""
+    """Effect sizes in increasing order; the one with the lowest p is last."""
     most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
     def limits(axes: Any, curve: bool) -> None:

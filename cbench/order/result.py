@@ -276,7 +276,7 @@ class OrderResult:
         return test.p_decides
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
-        """The tests, the smallest p first, without one last. `effect`: the p to sort by; None: the decision's."""
+        """The tests, the smallest p first, without one last. `effect`: the p to sort by; None: the p that decides."""
 
         def place(item: tuple[str, OrderTest]) -> float:
             p = item[1].within(effect)[0] if effect else self.deciding_p(item[1])

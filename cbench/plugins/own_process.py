@@ -1,4 +1,5 @@
-"""The interruptions of this process over a time, by the kernel's counts; reading them costs some 50 us at each end."""
+"""The interruptions of this process over a period, from the kernel's counts; reading them costs some 50 us at each
+end."""
 
 from __future__ import annotations
 

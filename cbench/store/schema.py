@@ -141,7 +141,7 @@ def _more(trial: Trial) -> str | None:
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
-    """A cause from its words: the file holds these."""
+    """Build a cause from its description, which the file contains."""
     for part in traced:
         if part.name == text:
             return part

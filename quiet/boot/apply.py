@@ -230,7 +230,8 @@ def _loader(known: BootRecord) -> Loader:
 def _generated_back(
     disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
-    """Regenerated files are compared with the first state; those that only we had changed get it, times included."""
+    """Regenerated files are compared with their original state; those that only quiet had changed are restored to it,
+    including their times."""
     conflicts = []
     for entry in known.generated:
         now, before = disk.load(entry.path), entry.before

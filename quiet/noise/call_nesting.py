@@ -188,7 +188,7 @@ def shares(frame: Frame) -> list[Share]:
 
 
 def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """The frames and those in them; not the rest of one that was counted before."""
+    """The frames and those in them, without the remaining part of a frame that was counted before."""
     for frame in frames:
         if not frame.again:
             yield frame

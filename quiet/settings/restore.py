@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """The settings that are not restored, or may not be."""
+        """The settings that are not restored, or possibly not."""
         return self.conflicts + self.failures + self.damage
 
     @property

@@ -234,7 +234,7 @@ class MainEffectResult(EffectResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResult(EffectResult):
-    """`cells`, `residuals`: by the levels of both factors, None where no treatment is."""
+    """`cells`, `residuals`: by the levels of both factors, None for combinations without treatments."""
 
     name: str
     factors: tuple[str, str]

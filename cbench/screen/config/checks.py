@@ -128,7 +128,8 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
             where: tuple[str | int, ...] = ("factor", number, "level", place)
             if level.profiler and ours:
                 raise whole.error_at(
-                    (*where, "profiler"), f"the workload {ours[0]!r} is cbench's: `perf record` is for commands"
+                    (*where, "profiler"),
+                    f"the workload {ours[0]!r} is cbench's: `perf record` works only with commands",
                 )
             if level.flags is not None and not screen.build:
                 raise whole.error_at((*where, "flags"), "are for `build` in [screen], which is missing")

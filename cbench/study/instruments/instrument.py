@@ -37,7 +37,8 @@ class HostInstrument:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
+    """How `perf record` samples: each `period` events, or about `hz` times per second of CPU time; exactly one of the
+    two is set.
 
     `call_graph`: its --call-graph; "" where a factor's level sets it, NO_CALL_GRAPH for none.
     """

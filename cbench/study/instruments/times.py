@@ -37,7 +37,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
         where = f"in {config.source}"
     kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"
     tick = time.clock_getres(MONOTONIC_COARSE)
-    return tick, f"{kind} {where}: {round(1 / tick):,} ticks a second determine how the sum is divided"
+    return tick, f"{kind} {where}: {round(1 / tick):,} ticks per second determine how the sum is divided"
 
 
 class CommandTime(Instrument):

@@ -75,7 +75,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "mce",
-        "ignore_ce ends polling and interrupts for memory errors that were corrected, off all of machine checks",
+        "ignore_ce ends polling and interrupts for memory errors that were corrected; off disables machine checks",
         risk="a memory module that fails is noticed late; off also hides errors that corrupt data",
         doc=f"{DOC} (mce=), arch/x86/x86_64/machinecheck",
         example="ignore_ce",

@@ -127,7 +127,7 @@ def test_cpu_time_may_be_above_by_the_clocks_resolution() -> None:
     assert cpu_within_elapsed([1.003], [1.0], parallel=False, resolution=0.004).holds
 
 
-def test_elapsed_times_of_all_instruments_are_alike_within_a_share() -> None:
+def test_elapsed_times_of_all_instruments_agree_within_a_share() -> None:
     close = elapsed_alike({"bash": ELAPSED, "perf": 1.005 * ELAPSED, "own": ELAPSED[:50]})
     assert (close.holds, close.wrong, close.n) == (True, 0, 450)
     far = elapsed_alike({"bash": ELAPSED, "perf": 1.05 * ELAPSED})

@@ -17,7 +17,7 @@ pytestmark = [
 
 CPU, TRIALS = 3, 8
 # "planted" wakes ten times a second and stays in the shell, so that it has one name and one number. Each read of a file
-# that the host serves makes an interrupt of the device behind it. The first instance's owner is long gone.
+# that the host serves causes an interrupt from the device behind it. The first instance's owner is long gone.
 SCRIPT = f"""
 mkfifo /tmp/never
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing

@@ -115,6 +115,6 @@ def test_a_hostile_user_gains_nothing(machine: Machine) -> None:
 
 
 def test_a_short_run_costs_little_while_the_profile_lingers(machine: Machine) -> None:
-    print(basics(machine)["seconds"])  # the figures are for those who read them: this is an emulator
+    print(basics(machine)["seconds"])  # the figures are only printed: in an emulator they have no limits to meet
     assert basics(machine)["lingers"]["applied_again"] == 0
     assert basics(machine)["left_by_linger"] == []

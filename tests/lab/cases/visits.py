@@ -15,7 +15,7 @@ TIMEOUT_S = 600  # ten times the duration on an idle machine
 
 @once
 def visit(machine: Machine) -> tuple[Result, list[str]]:
-    """Boot, describe the machine, quiet it and restore it; the lines are those that came while it ran."""
+    """Boot, describe the machine, quiet it and restore it; the lines are its output while it ran."""
     lines: list[str] = []
     steps = "round-trip isolation" if machine.name in WATCHED else "round-trip"
     script = f"bash tests/lab/guest/look.sh && python -m tests.lab.guest.drive {steps}"

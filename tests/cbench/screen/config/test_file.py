@@ -248,7 +248,10 @@ def test_an_error_is_reported_in_one_line_that_names_the_place(text: str, words:
 
 def test_a_workload_of_cbench_can_have_neither_a_profiler_nor_several_cpus() -> None:
     workload = "[[workload]]\nworkload = 'hash'\n[[response]]\nname = 'y'\n"
-    for way, words in (("profiler = 'fp'", "`perf record` is for commands"), ("cpus = '0-1'", "runs on one CPU")):
+    for way, words in (
+        ("profiler = 'fp'", "`perf record` works only with commands"),
+        ("cpus = '0-1'", "runs on one CPU"),
+    ):
         text = f"[screen]\niterations = 1\n{factor('a', {'0': 'found = true', '1': way})}{workload}"
         assert words in said(text)
 
