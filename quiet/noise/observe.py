@@ -42,7 +42,8 @@ _CHAINS_S = 1.0  # timing chains takes 20 ms and more for a CPU: not after a sho
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The HOST name of all pauses without an event, by the SMIs counted in the same time (None: not known)."""
+    """The HOST name of all pauses without an event, based on the number of SMIs in the same period (None: not
+    known)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI

@@ -141,7 +141,7 @@ def _profile() -> Schema:
             {
                 "max_lost": text('not quiet above this share of the time, such as "0.1%"', limit),
                 "max_gap": text('not quiet with a longer gap, such as "200us"', limit),
-                "max_interrupts": text("not quiet with more interrupts a second", limit),
+                "max_interrupts": text("not quiet with more interrupts per second", limit),
             },
             [],
         ),

@@ -23,7 +23,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "nohz_full",
-        "stops the scheduler's tick, 100 to 1,000 interrupts a second, on a CPU with only one task to run; also "
+        "stops the scheduler's tick, 100 to 1,000 interrupts per second, on a CPU with only one task to run; also "
         "offloads RCU's callbacks and keeps timers and unbound kernel threads away",
         risk="each system call and interrupt there costs a few hundred nanoseconds more; the boot CPU keeps its tick",
         doc="timers/no_hz, " + DOC + " (nohz_full=)",

@@ -17,7 +17,7 @@ REPETITIONS = 20  # whose range is the usual one
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A cause that a knob removes, in events a second without and with it."""
+    """A cause that a knob removes, in events per second without and with it."""
 
     cause: str
     without_per_s: float
@@ -122,6 +122,6 @@ def effects(reports: Mapping[str, Mapping[str, Any]]) -> list[Effect]:
 
 
 def left(report: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The remaining interruptions with all knobs, in events a second, the most frequent first."""
+    """The remaining interruptions with all knobs, in events per second, the most frequent first."""
     rates = {cause: count / report["all"]["seconds"] for cause, count in report["all"]["causes"].items()}
     return sorted(rates.items(), key=lambda item: -item[1])

@@ -43,7 +43,7 @@ def test_missing_options_are_named_with_their_cost(tmp_path: Path, quiet: Quiet)
     assert done.code == 1
     assert "missing (1):" in done.out
     assert "NO_HZ_FULL (isolation)" in done.out
-    assert "without it: CONFIG_HZ interrupts a second remain" in done.out
+    assert "without it: CONFIG_HZ interrupts per second remain" in done.out
 
 
 def test_an_enabled_debug_option_is_reported(tmp_path: Path, quiet: Quiet) -> None:
