@@ -33,7 +33,7 @@ def program() -> str | None:
 
 
 class Browser:
-    """A browser with one page; a context manager. `events`: everything that it reported of the page."""
+    """A browser with one page; a context manager. `events`: everything that it reported about the page."""
 
     def __init__(self, folder: Path) -> None:
         """`folder`: for its profile and its own messages."""

@@ -2,7 +2,7 @@
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
-headline, and with so few processes that no rank-sum test can reach the level nothing can be said of the programs.
+headline, and with so few processes that no rank-sum test can reach the level nothing can be said about the programs.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """The facts stored of a command before its trials."""
+    """The facts stored about a command before its trials."""
 
     workload: str
     cpu: int

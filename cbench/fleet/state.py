@@ -100,7 +100,9 @@ def alone(folder: Path) -> Iterator[int]:
         limit = time.monotonic() + PATIENCE_S
         while not _taken(own):
             if time.monotonic() > limit:
-                raise Refused(f"{folder}: another cbench fleet works here")
+                raise Refused(
+                    f"{folder}: another cbench fleet is working here: wait until it ends, or choose another folder"
+                )
             time.sleep(0.1)
         if not _taken(left):
             tell(f"{folder}: waiting for the Ansible that a killed cbench fleet left")

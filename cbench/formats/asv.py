@@ -16,7 +16,7 @@ from cbench.formats.reader import Number, ResultReader, TestSample
 
 UNITS = {"time": "second", "timeraw": "second", "mem": "byte", "peakmem": "byte"}
 """The unit for the first word of a benchmark's name, as asv defines it. A results file contains no units."""
-SUMMARY = "only medians are in it: run asv with --record-samples"
+SUMMARY = "it contains only medians: run asv with --record-samples"
 
 
 class AsvReader(ResultReader):

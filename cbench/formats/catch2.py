@@ -10,7 +10,7 @@ from cbench.formats.json_value import DamagedError
 from cbench.formats.reader import ResultReader, TestSample
 
 ROOT = re.compile(rb"<(Catch2TestRun|Catch)[\s>]")
-WHY = "only means are in it: Catch2 writes no samples"
+WHY = "it contains only means: Catch2 writes no samples"
 
 
 class Catch2Reader(ResultReader):

@@ -46,7 +46,7 @@ class GoogleBenchmarkReader(ResultReader):
         if not values and not summaries and failed:
             raise DamagedError(failed[0][0].place, f"every benchmark failed, this one with: {failed[0][1][:100]}")
         samples = [self.sample(name, "ns", [some], begun=begun) for name, some in values.items()]
-        why = "only summaries are in it: run without --benchmark_report_aggregates_only"
+        why = "it contains only summaries: run without --benchmark_report_aggregates_only"
         for name, some in summaries.items():
             if name not in values:
                 value = next(some[each] for each in AGGREGATES if each in some)

@@ -41,7 +41,7 @@ class HyperfineReader(ResultReader):
                 raise DamagedError(measurements.place, "no values")
             return self.sample(name, "second", ((_seconds(wall),) for wall in walls))
         summary = result.get("median") or result["mean"]
-        why = "only summaries are in it: `times` is missing"
+        why = "it contains only summaries: `times` is missing"
         return self.sample(name, "second", [[summary.number()]], summary=why)
 
 

@@ -40,7 +40,7 @@ class JmhReader(ResultReader):
         elif histogram is not None:
             forks = [tuple(_mean(each) for each in fork.items()) for fork in histogram.items()]
         else:
-            why = "only summaries are in it: `rawData` is missing"
+            why = "it contains only summaries: `rawData` is missing"
             return self.sample(name, unit, [[metric["score"].number() * factor]], summary=why)
         if not forks or not all(forks):
             raise DamagedError(metric.place, "no values")

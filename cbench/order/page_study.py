@@ -36,7 +36,7 @@ class StudyFacts:
 
 @reads_store
 def about(path: Path) -> StudyFacts:
-    """The facts of a file's study beyond its trials; only its name if it is not a store."""
+    """The facts about a file's study beyond its trials; only its name if it is not a store."""
     if not is_store(path):
         return StudyFacts(path.stem)
     with StudyStore.open(path, kind="order") as store:
@@ -58,7 +58,7 @@ def about(path: Path) -> StudyFacts:
 
 
 def about_hosts(paths: Sequence[Path]) -> StudyFacts:
-    """The facts of a study from the stores of its hosts: the machine, time and runs of each host."""
+    """The facts about a study from the stores of its hosts: the machine, time and runs of each host."""
     every = [about(path) for path in paths]
     if len(every) == 1:
         return every[0]

@@ -74,7 +74,7 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The seconds from the begin of a trial to that of the next, by test, in an earlier run of this experiment."""
+    """The seconds from the beginning of a trial to that of the next, by test, in an earlier run of this experiment."""
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:

@@ -5,7 +5,7 @@ Ph. van Elteren, "On the combination of independent two-sample tests of Wilcoxon
 the rank sums, each divided by its stratum's size + 1. The same weights combine Wilcoxon's signed ranks of pairs.
 
 p is by permutation within strata: counted, ties included, where that takes at most WORK additions on a grid that holds
-every weighted sum. Else the square of the sum is taken for a beta variable with its exact variance and kurtosis, as in
+every weighted sum. Else the square of the sum is treated as a beta variable with its exact variance and kurtosis, as in
 cbench/order/stats/permutation.py.
 """
 

@@ -11,7 +11,7 @@ from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
-"""Facts stored of a run or a trial, as JSON."""
+"""Facts stored about a run or a trial, as JSON."""
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:

@@ -221,7 +221,7 @@ class StudyStore(Database):
             return {(test, metric): texts(each, metric)["unit"] for test, each in results for metric in each}
 
     def run_facts(self) -> list[RunFacts]:
-        """The facts of the host at the begin of each run that has begun."""
+        """The facts about the host at the beginning of each run that has begun."""
         with self._reading() as c:
             rows = c.execute("SELECT run, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]

@@ -55,7 +55,7 @@ from cbench.workloads.programs import CLOCKS
 
 CLOCK_SHARE = 1e-3
 """If a clock and the etalon differ by a larger share, one of them is wrong: crystals keep time to 1e-4. Other load
-makes an etalon end late and never early, so its shortest trial counts by the host's clocks."""
+makes an etalon end late and never early, so its shortest trial is compared with the host's clocks."""
 AGREE = 0.05
 """CPU times disagree if their ratio is further from 1 than this; if the trials are not the same, with its whole
 interval."""

@@ -113,7 +113,7 @@ class Usual(NamedTuple):
 class Pauses:
     """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside handlers.
 
-    The trace has an interrupt's begin and its end, and a pause between them looks like a slow handler. The
+    The trace has an interrupt's beginning and its end, and a pause between them looks like a slow handler. The
     difference is how long the handlers take otherwise, on this CPU in this run. Only for handlers, which the kernel
     runs to their end at once: how long a task or a work takes is its own affair.
     """

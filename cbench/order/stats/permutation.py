@@ -6,7 +6,7 @@ p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far mo
 
 - the permutations are counted, ties included, wherever that takes at most WORK additions, or where there are so few
   different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). p is exact.
-- Else, where the rank sum is nearly symmetric, its square is taken for a beta variable with its variance and its
+- Else, where the rank sum is nearly symmetric, its square is treated as a beta variable with its variance and its
   kurtosis, both exact for these ranks, whose tails are lighter than the normal distribution's.
 - Else the ranks are rounded to so coarse a grid that counting is possible.
 

@@ -145,7 +145,7 @@ def _warnings(chosen: Chosen, iteration: Codes | None, treatment: Codes) -> tupl
     if iteration is not None or np.bincount(treatment).max(initial=0) < 2:
         return ()
     if chosen.by_order:
-        return ("--iteration-by-order: the n-th rows of all treatments are taken for the n-th iteration",)
+        return ("--iteration-by-order: the n-th rows of all treatments are treated as the n-th iteration",)
     return (
         "no column iteration: the rows are treated as completely randomized, whatever their order; "
         "--block COLUMN or --iteration-by-order pairs them",

@@ -1,7 +1,7 @@
 """The effects that a set of treatments and batches can test, before anything runs, also after an abridgment.
 
-A main effect is judged among the main effects (interactions are taken for none; words say which would be seen as it),
-an interaction among all main effects and two-factor interactions.
+A main effect is judged among the main effects (interactions are assumed absent; the text says which ones would be seen
+as it), an interaction among all main effects and two-factor interactions.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def iterations_needed(tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence where signed ranks within iterations cannot reject anything, so that noise is taken for normal.
+    """A sentence where signed ranks within iterations cannot reject anything, so that noise is assumed normal.
     `blocks`: iterations of each response that is tested so, and its name."""
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]

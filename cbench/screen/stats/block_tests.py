@@ -183,7 +183,8 @@ def _level_differences(
 
 
 def _rounding(matched: Differences, values: Values) -> Values:
-    """Below which each difference is rounding, and taken for 0: its values are known to a unit in the last place of the
+    """Below which each difference is rounding, and treated as 0: its values are known to a unit in the last place of
+    the
     largest of them, and each sum beyond the first rounds by half of one. Shape (blocks, differences)."""
     units = float(np.abs(matched.weights).sum()) + (matched.weights.size - 2) / 2
     largest = np.zeros((values.shape[0], matched.at.shape[0]))

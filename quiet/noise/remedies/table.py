@@ -1,4 +1,4 @@
-"""The remedy for each cause, or why there is none. One line of knowledge each, first match wins.
+"""The remedy for each cause, or why there is none. Each is one line of knowledge; the first match wins.
 
 A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
 line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's

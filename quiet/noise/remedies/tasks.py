@@ -65,7 +65,7 @@ REMEDIES: Remedies = {
             r"migration/\d+",
             "the kernel stops this CPU to move a task or to change its own code, on 64-bit Arm also for probes",
         ),
-        knob(r"ksoftirqd/\d+", "irq", "softirqs that were too many to run at the end of the interrupt"),
+        knob(r"ksoftirqd/\d+", "irq", "more softirqs than could run at the end of the interrupt"),
         knob(r"rcuo[pgs]/\d+", "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
         boot(r"(rcuc|rcub)/\d+", "rcu_nocbs={cpus}", "RCU's callbacks"),
         none(

@@ -20,7 +20,7 @@ SEEN = OwnInterruptions(2, 0, 1_500_000, 10, {"LOC (Local timer interrupts)": 3}
 
 
 def kept(path: Path, processes: int = 5, causes: dict[int, str] | None = None, **more: object) -> Path:
-    """A store of a test, with these facts of each process and these causes of its trials."""
+    """A store of a test, with these facts about each process and these causes of its trials."""
     with Store.create(path, HOST, []) as store:
         for process, values in enumerate(noisy(1e6, processes, 3, seed=1)):
             series = store.begin({**facts(process, counter=TICKS), **more})

@@ -118,12 +118,12 @@ def test_a_store_names_the_option_of_the_program_that_wrote_it(
 def test_summaries_are_compared_as_one_value_per_process_with_a_note() -> None:
     data = DATA / "google-1.7.1-aggregates.json"
     (first, *_) = compare(data, data).comparisons
-    assert "A: only summaries are in it: run without --benchmark_report_aggregates_only" in first.notes
+    assert "A: it contains only summaries: run without --benchmark_report_aggregates_only" in first.notes
 
 
 def test_a_summary_has_no_minimum() -> None:
     data = DATA / "pytest-benchmark-5.3.1-no-data.json"
-    fails(data, data, "test_sum: --headline min: only summaries are in it: save with", headline="min")
+    fails(data, data, "test_sum: --headline min: it contains only summaries: save with", headline="min")
 
 
 def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:

@@ -165,11 +165,11 @@ def test_the_median_is_taken_of_several_summaries(tmp_path: Path) -> None:
 
 def test_files_without_samples_have_one_summary_per_process(tmp_path: Path) -> None:
     (fine,) = read(tmp_path / "r", {"results": [{"command": "a", "mean": 2.0, "median": 1.5}]})
-    assert (fine.processes, fine.summary) == (((1.5,),), "only summaries are in it: `times` is missing")
+    assert (fine.processes, fine.summary) == (((1.5,),), "it contains only summaries: `times` is missing")
     (jmh_sample,) = read(tmp_path / "r", jmh())
     assert (jmh_sample.processes, jmh_sample.summary) == (
         ((2000.0,),),
-        "only summaries are in it: `rawData` is missing",
+        "it contains only summaries: `rawData` is missing",
     )
 
 

@@ -313,7 +313,7 @@ def test_values_that_are_all_alike_have_no_effect(tmp_path: Path, value: float) 
     rows = [row | {"wall": value} for row in screens.planted(5)]
     made, _ = analysed(table(tmp_path / "alike.csv", rows), chosen=WALL_ONLY)
     assert not made["factors_matter"]
-    assert "beware: wall: all values of each treatment are alike" in made["verdict"]
+    assert "beware: wall: all values of each treatment are equal" in made["verdict"]
     assert {each["effect"] for each in only(made)["effects"].values()} == {0}
     json.dumps(made, allow_nan=False)
 
@@ -388,4 +388,4 @@ def test_of_many_responses_some_are_named_and_the_others_counted(tmp_path: Path)
     rows = [row | {f"v{number}": number + row["wall"] for number in range(8)} for row in screens.planted(3)]
     chosen = screens.Chosen(values=tuple(f"v{number}" for number in range(8)), factors=("a", "b", "c"))
     made, _ = analysed(table(tmp_path / "many.csv", rows), chosen=chosen)
-    assert "so much for 5 responses; the other 3 are in --json" in made["verdict"]
+    assert "5 responses are shown; the other 3 are in --json" in made["verdict"]

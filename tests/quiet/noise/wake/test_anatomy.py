@@ -48,7 +48,7 @@ def sleeps(time: int, to: int = 0, comm: str = "swapper") -> list[TraceEvent]:
 
 
 def timer(time: int, pid: int = 0) -> list[TraceEvent]:
-    """The timer's interrupt: 300 from its begin to the thread's wake-up, 1,000 in all."""
+    """The timer's interrupt: 300 from its beginning to the thread's wake-up, 1,000 in all."""
     return [
         at(time, BEGIN, VECTOR, "local_timer", pid, 236),
         at(time + 100, BEGIN, HRTIMER, "hrtimer_wakeup", pid, 5),
