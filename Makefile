@@ -93,7 +93,7 @@ verdict-sentences: setup ## write docs/verdict-sentences.md: what verdicts say o
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)
 	@$(BIN)/python -m cbench.measure.inkernel.module build/kmod
 
-# Into ~/.cache/quiet-lab, which `make clean` leaves alone; interrupted, it goes on where it was.
+# Into ~/.cache/quiet-lab, which `make clean` leaves alone; after an interruption it resumes.
 kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)
 	@tests/lab/harness/needs.sh kernel
 	@$(BIN)/python -m tests.lab.harness.own_kernel

@@ -70,7 +70,7 @@ def _options(
 
 
 def _first_steps(*_arguments: object, **_options: object) -> int:
-    """`cbench` alone: no command is wrong usage."""
+    """`cbench` without arguments: a missing command is wrong usage."""
     emit(FIRST_STEPS)
     return 2
 

@@ -40,7 +40,7 @@ def tell(line: str) -> None:
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
-    """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
+    """One JSON object on stdout, or the table. A reader that closes early ends the command silently."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         if as_json:
@@ -76,9 +76,9 @@ def write_json(result: object) -> None:
 
 
 def table_console(width: int = 0) -> Console:
-    """A console for tables: at least `width` columns wide if it is no terminal.
+    """A console for tables: at least `width` columns wide if it is not a terminal.
 
-    Control characters are escaped in every text: names and units come from files of strangers.
+    Control characters are escaped in every text: names and units come from untrusted files.
     """
     from rich.console import Console
 

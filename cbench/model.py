@@ -22,7 +22,7 @@ class Parameter:
     minimum: int = 1
     maximum: int = 2**40
     multiple: int = 1
-    """Only whole multiples of it will do."""
+    """Only whole multiples of it are accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Counter:
     """The source of a trial's number; an unavailable counter has the reason in `why` and no number at all.
 
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
-    region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
+    region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: the events counted
     beside it, `baseline`: each one's count in an empty region, `left_out`: unavailable counts, with the reason.
     `calibration`: where the values are cycles by calibration.
     """
@@ -275,7 +275,7 @@ Enough = Callable[[Sequence[Trial], Counter], bool]
 @dataclass(frozen=True, slots=True)
 class Result:
     """One workload on one CPU, in one process or in several. `wanted_clean`: trials without a known interruption
-    that were asked for, None where just a number of trials was."""
+    that were requested, None if only a number of trials was requested."""
 
     workload: Workload
     params: Params
@@ -291,5 +291,5 @@ class Result:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Those of all processes, in the order in which they ran."""
+        """The trials of all processes, in the order in which they ran."""
         return tuple(trial for session in self.sessions for trial in session.trials)

@@ -21,7 +21,7 @@ MANY_ENTRIES = 1000
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
-"""Metadata of a field: its key where a Python name cannot be it ("class"), and when it is left out.
+"""Metadata of a field: its key where this cannot be a Python name ("class"), and when it is left out.
 
 `field(metadata={KEY: "class"})`; `field(metadata={LEFT_OUT: None})` leaves the key out when the value is None.
 """
@@ -40,7 +40,7 @@ def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
 
 
 def to_json(value: object) -> JsonValue:
-    """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers stay as they are.
+    """A result as JSON: dataclasses and mappings become objects, sequences become lists, numbers are unchanged.
 
     numpy scalars become Python numbers. Raises TypeError for a value without a JSON form.
     """
@@ -64,7 +64,7 @@ def to_json(value: object) -> JsonValue:
 
 
 def json_text(value: object) -> str:
-    """to_json() as text. Of a dataclass the entries of a large mapping are written by all CPUs."""
+    """to_json() as text. All CPUs write the entries of a dataclass's large mappings."""
     import json
 
     if not is_dataclass(value) or isinstance(value, type):
@@ -96,5 +96,5 @@ def json_object(value: object) -> dict[str, JsonValue]:
     """to_json() of a dataclass or a mapping."""
     content = to_json(value)
     if not isinstance(content, dict):
-        raise TypeError(f"{type(value).__name__} is no object in JSON")
+        raise TypeError(f"{type(value).__name__} is not an object in JSON")
     return content

@@ -126,7 +126,7 @@ def ended(call: Callable[[], object], name: str) -> int:
         code = call()
         emit("")
     except (OutputGone, BrokenPipeError):
-        # what could not be written stays in the buffer; it shall not fail once more at the end
+        # unwritten output stays in the buffer; it must not fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OutputGone.exit_code
     except QuietError as error:
@@ -147,7 +147,7 @@ def ended(call: Callable[[], object], name: str) -> int:
 def _open_streams() -> None:
     """Open stdin, stdout or stderr on /dev/null if the caller closed them: nothing is read or written there.
 
-    The numbers are taken, so that no file that is opened later gets them and what is said lands in it.
+    The numbers are taken, so that no file that is opened later gets these numbers and receives the output.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -159,7 +159,7 @@ def _open_streams() -> None:
 
 
 def _usage(error: Exception, name: str) -> int:
-    """Typer's own errors; its classes moved between versions, so they are known by what they can do."""
+    """Typer's own errors; its classes moved between versions, so they are recognized by their methods."""
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     words = getattr(error, "format_message", None)
@@ -179,7 +179,7 @@ def _internal(error: Exception, name: str) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
-        say(f"{name}: error: this needs the compiled parts, which are missing here: pip install .")
+        say(f"{name}: error: this needs the compiled modules, which are missing here: pip install .")
         return _USAGE
     what = f"{type(error).__name__}: {error}"[:200] + f" at {raised_at(error)}"
     say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows more)")
@@ -191,7 +191,7 @@ def raised_at(error: BaseException) -> str:
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else "an unknown place"
+    return f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else "an unknown location"
 
 
 def say(line: str) -> None:
@@ -199,5 +199,5 @@ def say(line: str) -> None:
     try:
         sys.stderr.write(one_line(line) + "\n")
         sys.stderr.flush()
-    except OSError:  # what is in the buffer shall not fail once more at the end
+    except OSError:  # the buffered output must not fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -68,7 +68,7 @@ def parse_mask(text: str) -> CpuSet:
 
 
 def format_mask(cpus: Iterable[int]) -> str:
-    """Write a mask in the kernel's groups: no "0x", at most eight digits a group (else EOVERFLOW)."""
+    """Write a mask in the kernel's groups: no "0x", at most eight digits per group (else EOVERFLOW)."""
     bits = sum(1 << cpu for cpu in set(cpus))
     digits = f"{bits:x}"
     digits = digits.rjust(-(-len(digits) // 8) * 8, "0")

@@ -33,7 +33,7 @@ def program() -> str | None:
 
 
 class Browser:
-    """A browser with one page; a context manager. `events`: everything that it reported of the page."""
+    """A browser with one page; a context manager. `events`: everything that it reported about the page."""
 
     def __init__(self, folder: Path) -> None:
         """`folder`: for its profile and its own messages."""
@@ -97,7 +97,7 @@ class Browser:
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
 
     def requested(self) -> list[str]:
-        """The addresses that were asked for since open()."""
+        """The addresses that were requested since open()."""
         return [each["params"]["request"]["url"] for each in self._of("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:

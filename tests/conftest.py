@@ -1,4 +1,4 @@
-"""What the tests share: those that need what is not installed say loudly why they were skipped."""
+"""Shared fixtures of the tests: those that need something that is not installed report why they were skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: every path in it exists, or is the new file of an example, and the examples work as they stand."""
+"""CONTRIBUTING.md: every path in it exists, or is the new file of an example, and the examples work unchanged."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PYTHON = [path for path in NEW if path.endswith(".py")]
 
 
 def rows(package: str) -> set[str]:
-    """What the table of a package's rooms names."""
+    """The rooms in the table of a package."""
     table = PAGE.partition(f"| `{package}/` |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 
 
 @pytest.mark.parametrize("path", sorted({each.rstrip(".") for each in PATH.findall(PROSE)} - NEW.keys()))
-def test_a_path_exists(path: str) -> None:
+def test_every_named_path_exists(path: str) -> None:
     assert (CHECKOUT / path).exists()
 
 
@@ -73,7 +73,7 @@ def test_the_new_case_has_the_form_of_the_others() -> None:
     assert tomllib.loads(NEW[path])["change"]
 
 
-def test_the_new_export_format_writes_a_row_a_line(tmp_path: Path) -> None:
+def test_the_new_export_format_writes_one_row_per_line(tmp_path: Path) -> None:
     path = next(path for path in NEW if path.startswith("cbench/export/"))
     (tmp_path / "jsonl.py").write_text(NEW[path])
     spec = importlib.util.spec_from_file_location("jsonl", tmp_path / "jsonl.py")

@@ -49,6 +49,6 @@ def test_where_a_step_fails_the_package_stays_and_the_message_has_the_reason(tmp
     assert (tmp_path / "opt/lib/python3/__pycache__").exists()
 
 
-def test_a_service_of_that_name_which_is_not_ours_stays(tmp_path: Path) -> None:
+def test_a_foreign_service_of_that_name_is_kept(tmp_path: Path) -> None:
     _, called = removed(tmp_path, unit="[Service]\nExecStart=/usr/bin/other\n")
     assert called == ["lock --no-wait -- true", "restore", "boot remove"]

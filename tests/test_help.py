@@ -69,7 +69,7 @@ def test_both_print_their_version(program: str) -> None:
         (("cbench", "run", "memroy"), "did you mean memory?"),
     ],
 )
-def test_a_misspelled_name_is_answered_with_the_close_ones(words: tuple[str, ...], said: str) -> None:
+def test_a_misspelled_name_is_answered_with_similar_ones(words: tuple[str, ...], said: str) -> None:
     done = run(*words)
     assert done.returncode == 2
     assert said in done.stderr

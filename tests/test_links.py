@@ -24,7 +24,7 @@ HEADING = re.compile(r"^#{1,6} +(.+?)\s*#*$", re.MULTILINE)
 
 
 def links(text: str) -> list[str]:
-    """The targets of links outside of code, without those that have a scheme."""
+    """The targets of links outside code, without those that have a scheme."""
     return [each for each in LINK.findall(CODE.sub("", FENCE.sub("", text))) if not re.match(r"[a-z][a-z+.-]*:", each)]
 
 
@@ -46,13 +46,13 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def broken(page: Path, link: str) -> str | None:
-    """What is wrong with a link of a page, or None."""
+    """The error of a link of a page, or None."""
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     if not target.exists():
         return f"{link}: no such file"
     if not target.is_relative_to(CHECKOUT):
-        return f"{link}: outside of the checkout"
+        return f"{link}: outside the checkout"
     if anchor and target.suffix == ".md" and anchor not in anchors(target):
         return f"{link}: no such heading"
     return None

@@ -1,4 +1,4 @@
-"""`-p tests.progress`: what a person who waits for the tests reads."""
+"""`-p tests.progress`: the progress display for a person who waits for the tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_area_is_a_folder_or_a_case_of_the_lab(node: str, expected: str) -> N
     assert area(node) == expected
 
 
-def test_the_group_of_xdist_is_no_part_of_a_test_s_name() -> None:
+def test_the_group_of_xdist_is_not_part_of_a_test_s_name() -> None:
     assert plain("tests/a.py::test_b[x]@visit-exact") == "tests/a.py::test_b[x]"
     assert plain("tests/a@b.py::test_c") == "tests/a@b.py::test_c"
 

@@ -1,4 +1,4 @@
-"""The rooms: who opens files and starts programs, and what a command loads. Who may import whom is in pyproject.toml.
+"""The rooms: who opens files and starts programs, and what a command loads. The import rules are in pyproject.toml.
 
 Read from the source; nothing is executed but the two commands whose loaded modules are counted.
 """
@@ -94,7 +94,7 @@ def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
 
 
 @pytest.mark.slow
-def test_no_class_name_stands_for_two_things() -> None:
+def test_no_class_name_is_used_twice() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for name, tree in SOURCES.items():
         for node in ast.walk(tree):

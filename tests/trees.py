@@ -85,7 +85,7 @@ def nic(
     files |= {f"{base}/queues/rx-{n}/rps_cpus": "00" for n in range(rx)}
     files |= {f"{base}/queues/tx-{n}/xps_cpus": "00" for n in range(tx)}
     if device:
-        files[f"{base}/device/uevent"] = "DRIVER=made-up"
+        files[f"{base}/device/uevent"] = "DRIVER=synthetic"
         answers = {"interrupts": " ".join(str(irqs + n) for n in range(rx))} | answers
     files |= {f"run/quiet-recorded/net/{name}/{what}": text for what, text in answers.items()}
     for queue in range(rx if device else 0):
@@ -124,7 +124,7 @@ def sparse() -> dict[str, str]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Every file below a root with its bytes, without what quiet keeps for itself in run/quiet."""
+    """Every file below a root with its bytes, without quiet's own state in run/quiet."""
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:

@@ -1,11 +1,11 @@
 """Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
 
-Each comparison is of logarithms within blocks, so that what is slower or faster for a whole block cancels. Where two
+Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. Where two
 arms are the same program, the random order within each block makes their difference as likely as its opposite, however
 the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
 Fisher, The Design of Experiments, 1935, section 21).
 
-An arm differs from A where its interval is wholly outside of the floor: the largest difference that A' may have from A,
+An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A,
 by the interval of these two. Positions and predecessors are tested by ranks within blocks, with an alpha of their own.
 Where positions matter, their median effects are taken out before arms are compared: the squares give each arm every
 position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never
@@ -108,12 +108,12 @@ class BlockAnalysis:
 
     @property
     def unlike_itself(self) -> float:
-        """By how much A' differs from A at least, as a log ratio: more blocks do not lower the floor below it."""
+        """The least difference between A' and A, as a log ratio: more blocks do not lower the floor below it."""
         return max(0.0, self.copy.low, -self.copy.high)
 
     @property
     def raised(self) -> bool:
-        """Whether the floor is what a predecessor changes, which is more than A' differs from A."""
+        """Whether the floor is the effect of a predecessor, which exceeds the difference between A' and A."""
         return self.floor > max(abs(self.copy.low), abs(self.copy.high))
 
 
@@ -143,7 +143,7 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = PO
 def detectable(
     times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
 ) -> SmallestEffect | None:
-    """By the widths of the intervals alone; None with too few blocks or layouts for intervals."""
+    """The smallest effect from only the widths of the intervals; None with too few blocks or layouts for intervals."""
     level, _ = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
     return _detectable(_shifts(level, alpha, layouts), copy, _units(level, layouts), power)
@@ -248,7 +248,7 @@ def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
 
 
 def _away(placed: Rows, at: int) -> float:
-    """By how much the median of one position is above that of all others."""
+    """How far the median of one position is above that of all others."""
     return median(row[at] for row in placed) - median(
         value for row in placed for place, value in enumerate(row) if place != at
     )
@@ -279,8 +279,8 @@ def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
 
 
 def carried_over(logs: Rows, orders: Orders) -> list[float]:
-    """By how much each arm changes the run after it: effects of arm, position and predecessor, each as medians of what
-    the others leave, in turn (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
+    """The amount by which each arm changes the run after it: effects of arm, position and predecessor, each in turn as
+    medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
     size = len(logs[0])
     left = [[row[arm] - fmean(row) for arm in order] for row, order in zip(logs, orders, strict=True)]
     carried = [0.0] * size

@@ -1,8 +1,9 @@
-"""From arms to programs that can be executed: found, built, and A copied.
+"""Turn arms into executable programs: find or build them, and copy A.
 
 A' is a copy of A's executable: another inode, so that its pages lie elsewhere in the page cache, under a path of the
 same length. A hard link would share the pages. T. Mytkowicz et al., "Producing wrong data without doing anything
-obviously wrong!", ASPLOS 2009: the place of a program in memory alone changes its speed, also by lengths of names.
+obviously wrong!", ASPLOS 2009: the place of a program in memory alone changes its speed, even through the length of its
+name.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[
 
 
 def digests_of(layouts: Sequence[StagedArms]) -> tuple[tuple[str, ...], ...]:
-    """By arm, A and A' first, those of its layouts."""
+    """The digests of each arm's layouts, A and A' first."""
     return tuple(zip(*(staged.digests for staged in layouts), strict=True))
 
 

@@ -43,7 +43,11 @@ def ab_command(
         int | None, typer.Option(metavar="N", help="Measure N blocks, each with one run of every arm.")
     ] = None,
     layouts: Annotated[
-        int, typer.Option(metavar="N", help="Build each arm N times, with another {seed} each; blocks take turns.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Build each arm N times, each time with a different {seed}; blocks rotate through the builds.",
+        ),
     ] = 1,
     preset: Annotated[
         str, typer.Option(metavar="NAME", help="Meaning of {layout} in --build: alignment, lld, mold, go.")
@@ -51,7 +55,7 @@ def ab_command(
     seed: Annotated[int, typer.Option(help="Seed of the layouts and the random orders.")] = 1,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
-    shell: Annotated[bool, typer.Option("--shell", help="Execute arms by /bin/sh, whose time is included.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Run arms with /bin/sh; its time is included.")] = False,
     prepare: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command before each run of an arm.")] = "",
     ignore_failure: Annotated[
         bool, typer.Option("--ignore-failure", help="Measure arms whose exit code is not 0.")

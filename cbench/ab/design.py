@@ -62,12 +62,12 @@ class StoppingRule:
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS
         fewest = 1 if self.strict else self.first_look
-        # Without a budget of its own, a number of blocks is measured however long it takes.
+        # Without an explicit budget, the requested number of blocks is measured however long that takes.
         limited = self.strict or self.blocks is None
         if limited and blocks >= fewest and spent_s + spent_s / blocks > self.budget_s:
             return BUDGET
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """At a check: whether the effect would be found."""
+        """Whether the effect would be found if measurement stopped here."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

@@ -18,7 +18,7 @@ from quiet import UsageError
 PROGRAM, SEED, LAYOUT, OBJECTS, ARM = "{program}", "{seed}", "{layout}", "{objects}", "{arm}"
 MOST_LAYOUTS = 200
 LONGEST_PADDING = 4096
-"""Bytes of environment: a page, after which the stack begins at the same place in one again."""
+"""Bytes of environment: one page, because the stack's place within a page then repeats."""
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 FREE, ENVIRONMENT, LINK_ORDER = "free", "environment", "link-order"
 PRESETS = {
@@ -32,13 +32,14 @@ PRESETS = {
 }
 """The randomized values, by preset."""
 FOR_ARMS = tuple(preset for preset in PRESETS if preset not in (LINK_ORDER, ENVIRONMENT))
-"""Those that need a build command alone."""
+"""The presets that need only a build command."""
 BUILD_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnLayout:
-    """One layout: for people, and what a build command receives. `padding`: bytes that its environment has."""
+    """One layout: its description, and the values that a build command receives. `padding`: bytes that its environment
+    has."""
 
     text: str
     seed: int = 0

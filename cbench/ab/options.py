@@ -124,9 +124,9 @@ def check(options: AbOptions) -> None:
         raise UsageError(f"{len(names)} arms: at most {MOST_ARMS}")
     for name in names:
         if printable(name) != name or "\n" in name or "\t" in name:
-            raise UsageError(f"{one_line(name)}: no name for an arm, with control characters; use --arm NAME=CMD")
+            raise UsageError(f"{one_line(name)}: an arm's name cannot have control characters; use --arm NAME=CMD")
         if names.count(name) > 1 or name.endswith(COPY):
-            raise UsageError(f"{name}: the name of two arms; name them with --arm NAME=CMD")
+            raise UsageError(f"{name}: two arms have this name; name them with --arm NAME=CMD")
     for arm in options.arms:
         split_command(arm.text, options.shell, arm.name)
     budget, blocks, timeout = options.budget, options.blocks, options.timeout
@@ -188,7 +188,7 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
             )
         arm = found.get(name, Arm(name, run))
         if arm.environment:
-            raise UsageError(f"--env-file {text!r}: {name!r} has a file already")
+            raise UsageError(f"--env-file {text!r}: {name!r} already has a file")
         found[name] = Arm(arm.name, arm.text, arm.revision, environment_of(Path(file)))
     return list(found.values())
 

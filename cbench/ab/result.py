@@ -179,7 +179,7 @@ def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
 
 
 def _round_up(seconds: float) -> int:
-    """To a whole number of seconds with a tenth to spare."""
+    """Rounded up to whole seconds, with a tenth to spare."""
     return int(1.1 * seconds) + 1
 
 

@@ -1,7 +1,7 @@
 """Arms that are git revisions: each is checked out into a clone of its own and built there once.
 
 The clone borrows the objects of the repository (git-clone(1), --shared) and registers nothing in it, as a worktree
-would: what a killed measurement leaves is a folder in the cache, and the user's repository is as it was.
+would: a killed measurement leaves only a folder in the cache, and the user's repository is unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def commit_of(repository: str, revision: str) -> str:
 def checked_out(
     repository: str, commit: str, build: str, prefix: str, folder: Path, environment: Mapping[str, str]
 ) -> Path:
-    """The folder of a built revision; as it is where it has been built there. Raises UsageError."""
+    """The folder of a built revision; reused if the build exists. Raises UsageError."""
     tree, mark = folder / "tree", folder / BUILT
     where = tree / prefix
     if mark.exists():

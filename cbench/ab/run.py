@@ -55,9 +55,9 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
     alone = lock.alone(path, create=not resumed, kind="comparison") if path else nullcontext()
     with alone:
         if path and resumed:
-            before = stored.read(path)  # which another process may have gone on with
+            before = stored.read(path)  # which another process may have continued
         elif path and has_content(path):
-            raise UsageError(f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}")
+            raise UsageError(f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
             layouts = stage_layouts(before.options, folder, show, tell)
             digests = digests_of(layouts)

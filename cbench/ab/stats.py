@@ -15,7 +15,7 @@ from math import sqrt
 from statistics import NormalDist
 
 EXACT_UP_TO = 60
-"""Up to this many differences the distribution is counted, above it is approximated as normal."""
+"""Up to this many differences the exact distribution is used, above it a normal approximation."""
 MANY = 600
 """A larger number of differences is represented by this many quantiles."""
 STEP = 1e-12

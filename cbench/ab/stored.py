@@ -134,11 +134,11 @@ def place(block: int, position: int, layouts: int) -> dict[str, int]:
 
 
 def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
-    """Raises ValueError where these are no whole blocks."""
+    """Raises ValueError where these are not whole blocks."""
     for number, block in enumerate(zip(*trials, strict=True)):
         ordered = sorted(block, key=lambda trial: trial.counts[POSITION])
         if any(place(number, at, layouts).items() - trial.counts.items() for at, trial in enumerate(ordered)):
-            raise ValueError(f"block {number} is not whole")
+            raise ValueError(f"block {number} is incomplete")
         if any(trial.value <= 0 for trial in block):
             raise ValueError(f"block {number} has a time of 0 ns")
 
@@ -146,7 +146,8 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 class BlockKeeper:
     """Writes new blocks to the requested file; None: nowhere.
 
-    The options are stored before anything is built or measured: a kill at any moment leaves what can be resumed.
+    The options are stored before anything is built or measured: a kill at any moment leaves a store that can be
+    resumed.
     """
 
     def __init__(self, store: Store | None, before: StoredBlocks) -> None:

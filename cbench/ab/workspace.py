@@ -1,7 +1,7 @@
 """The folder for copies and builds of one measurement, in the user's cache.
 
-That of a measurement which is stored stays until it has ended, so that it resumes with the very same files; others,
-and those whose store is removed, are removed at the end, and what a kill has left by the next measurement.
+The folder of a stored measurement is kept until it has ended, so that it resumes with the same files; others, and those
+whose store is removed, are removed at the end, and leftovers of a kill by the next measurement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def root() -> Path:
 
 @contextmanager
 def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
-    """An empty folder; where the measurement in `store` is resumed, as it was left. Raises QuietError."""
+    """An empty folder; if the measurement in `store` is resumed, the existing one. Raises QuietError."""
     base = root()
     owner = str(store.absolute()) if store else ""
     name = hashlib.sha256(os.fsencode(owner)).hexdigest()[:12] if store else f"{os.getpid()}-{time.time_ns():x}"

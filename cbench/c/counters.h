@@ -82,7 +82,7 @@ int cb_event_view(const cb_event *event, struct cb_view *ret);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 /*
- * What an x86 processor says of itself: EAX, EBX, ECX, EDX of one leaf, as the
+ * What an x86 processor reports about itself: EAX, EBX, ECX, EDX of one leaf, as the
  * CPU that runs this has them, into ret[0..3]. -ENOENT above the highest leaf
  * of its range, -ENOSYS on other processors. In a virtual machine each call
  * traps: never near a timed region.

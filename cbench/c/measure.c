@@ -1,4 +1,4 @@
-/* The bookkeeping around the timed region: all looks at the kernel lie outside of it. */
+/* The bookkeeping around the timed region: all reads of kernel data lie outside it. */
 #define _GNU_SOURCE
 #include "measure.h"
 

@@ -9,7 +9,7 @@ typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 enum {
 	CB_RESCHEDULED = 1, /* the counter was descheduled and scheduled again */
-	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is no measurement */
+	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is not a measurement */
 	CB_IRQ_UNKNOWN = 4, /* the interrupt lines changed, or could not be read */
 };
 
@@ -65,7 +65,7 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
 
-/* What two reads of the counter differ by with nothing at all between them, n times. */
+/* The difference of two reads of the counter with nothing between them, n times. */
 int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 
 #endif

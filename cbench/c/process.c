@@ -30,8 +30,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What the child does before it is the program; only async-signal-safe calls, for it borrows the caller's memory. */
-static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+/* The child's work before it becomes the program; only async-signal-safe calls, because it borrows the caller's memory.
+*/ static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		  size_t cpus_size, const sigset_t *mask)
 {
 	static const int ignored_by_python[] = { SIGPIPE, SIGXFSZ };
@@ -42,8 +42,8 @@ static int become(const char *path, char *const *argv, char *const *envp, const 
 	for (int i = 0; i < 3; i++)
 		if (dup2(streams[i], i) < 0)
 			return errno;
-	/* What others have left open is not the program's. An old kernel refuses; then it keeps what it inherits. */
-	syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
+	/* Descriptors that others have left open must not reach the program. An old kernel refuses; then it keeps what it
+	inherits. */ syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
 	if (cpus && syscall(SYS_sched_setaffinity, 0, cpus_size, cpus) < 0)
 		return errno;
 	for (size_t i = 0; i < sizeof(ignored_by_python) / sizeof(*ignored_by_python); i++)

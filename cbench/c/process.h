@@ -27,10 +27,10 @@ typedef struct cb_process {
 int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		     size_t cpus_size, cb_process *ret);
 
-/* Wait for its end for so long: 1 when it has ended, 0 when not, -EINTR when a signal came. It stays a zombie. */
+/* Wait at most this long for its end: 1 when it has ended, 0 when not, -EINTR when a signal came. It stays a zombie. */
 int cb_process_wait(cb_process *process, int timeout_ms);
 
-/* Take its status and what it has used; blocks until it has ended. */
+/* Collect its status and resource usage; blocks until it has ended. */
 int cb_process_reap(cb_process *process);
 
 #endif

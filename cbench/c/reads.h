@@ -113,7 +113,7 @@ static inline uint64_t cb_pmc_now(uint32_t index)
 	return value;
 }
 
-/* Whether an index can be read at all; whether the kernel lets user space do it is cap_user_rdpmc's to say. */
+/* Whether an index can be read at all; whether the kernel lets user space do it is reported by cap_user_rdpmc. */
 static inline int cb_pmc_readable(uint32_t index)
 {
 	return index >= 1 && index <= 32;

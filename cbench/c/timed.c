@@ -64,9 +64,8 @@ static uint64_t raw_difference(uint64_t start, uint64_t stop, uint16_t width)
 }
 
 /*
- * What the event counted. While lock, index and offset are what they were, it
- * stayed on the CPU and the raw counts decide; else the full counts still hold,
- * plus what their own reads cost.
+ * What the event counted. If lock, index and offset are unchanged, it * stayed on the CPU and the raw counts decide;
+ * else the full counts still hold, plus what their own reads cost.
  */
 static int difference(const cb_event *event, const struct cb_view *begin, uint64_t start, uint64_t stop,
 		      uint32_t *flags, uint64_t *ret)

@@ -41,7 +41,8 @@ def compare_command(
     better: Annotated[
         str | None,
         typer.Option(
-            metavar="higher|lower", help="Which values are better, except of times (by the unit: of rates, higher)."
+            metavar="higher|lower",
+            help="Which values are better, for units other than time (default: by the unit; for rates, higher).",
         ),
     ] = None,
     markdown: Annotated[

@@ -1,4 +1,4 @@
-"""Many comparisons, one error rate: which claims stay when all of them are looked at together.
+"""Many comparisons, one error rate: which claims remain when all are considered together.
 
 Of 30 benchmarks that do not differ, each at 95 % by itself, at least one differs in four of five comparisons.
 S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: whatever the
@@ -57,7 +57,7 @@ def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | 
 
 
 def needed(alpha: float, comparisons: int) -> int:
-    """The fewest processes a side with which each of these comparisons can show a difference."""
+    """The fewest processes per side with which each of these comparisons can show a difference."""
     return fewest(alpha / comparisons)
 
 

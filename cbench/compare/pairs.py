@@ -1,4 +1,4 @@
-"""Pair the tests of two files, and reject pairs that only look alike."""
+"""Pair the tests of two files, and reject pairs that are only similar."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class FilePair:
 
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
-    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
+    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for a file that cannot be
+    read."""
     path, selection = file_of(text)
     samples = registry.read(path)
     if selection is None:

@@ -135,8 +135,8 @@ def compare(
 ) -> CompareResult:
     """Whether B, and each of `more`, is faster than A, slower, or the same, as `cbench compare` reports it.
 
-    `better`: "higher" or "lower" of all values that are no times; None: by the unit. UsageError for what cannot be read
-    or not be compared.
+    `better`: "higher" or "lower" of all values that are not times; None: by the unit. UsageError for data that cannot
+    be read or compared.
     """
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")

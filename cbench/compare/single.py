@@ -15,7 +15,7 @@ from quiet import UsageError
 
 AUTO = "auto"
 STEADIER = 10
-"""How many times less the floors of the processes must differ than their medians to be recommended."""
+"""Floors are recommended if the processes' medians differ at least this many times more than their floors."""
 
 
 @dataclass(frozen=True, slots=True)

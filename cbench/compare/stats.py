@@ -2,7 +2,7 @@
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
-headline, and with so few processes that no rank-sum test can reach the level nothing can be said of the programs.
+headline, and with so few processes that no rank-sum test can reach the level nothing can be said about the programs.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def compare_samples(
 
 
 def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> float:
-    """p of the hypothesis that the ratio of b to a is outside of 1 / (1 + threshold) to 1 + threshold.
+    """p of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
 
     The larger p of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15
     (1987) 657-680). They are two-sided, so that it is at most alpha where the interval at 1 - alpha lies within.
@@ -202,7 +202,8 @@ def _range(values: Sequence[Number]) -> Number | None:
 
 
 def _detectable(interval: RatioInterval | None, alpha: float) -> float | None:
-    """From the interval's width (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19 (1995) 547-556)."""
+    """The detectable effect, from the interval's width (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19
+    (1995) 547-556)."""
     if interval is None or not interval.attained:
         return None
     normal = NormalDist()

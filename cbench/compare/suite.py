@@ -73,7 +73,7 @@ def outcome(compared: str, unit: str, threshold: float | None) -> str:
 
 
 def more_is_better(unit: str, better: str | None = None) -> bool:
-    """Whether a larger value is better. `better`: HIGHER or LOWER for all that are no times; None: by the name."""
+    """Whether a larger value is better. `better`: HIGHER or LOWER for all that are not times; None: by the name."""
     if unit in FASTER_UNITS:
         return False
     return is_rate(unit) if better is None else better == HIGHER
@@ -82,7 +82,7 @@ def more_is_better(unit: str, better: str | None = None) -> bool:
 def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
     """Whether it is a regression, True, or an improvement, False; None for neither.
 
-    `better`: HIGHER or LOWER for all units that are no times; None: by the unit's name.
+    `better`: HIGHER or LOWER for all units that are not times; None: by the unit's name.
     """
     if outcome in (SLOWER, FASTER):
         return outcome == SLOWER

@@ -13,13 +13,13 @@ from cbench.compare.verdict import amount, change, limits, percent
 from cbench.console import table_console
 
 NAME_WIDTH = 12
-"""The narrowest column of names: on a narrower terminal lines wrap."""
+"""The minimum width of the column of names: on a narrower terminal, lines wrap."""
 WIDEST_NAME = 160
 """The length of a displayed name without a terminal."""
 
 
 def suite(result: CompareResult) -> None:
-    """A line a test, regressions first, the skipped tests, and the summary."""
+    """A line per test, regressions first, the skipped tests, and the summary."""
     console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
@@ -73,7 +73,7 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),
-        ("compared with nothing, other units or counters (--force compares them)", result.other_units, ", "),
+        ("not compared: different units or counters (--force compares them)", result.other_units, ", "),
         ("only in OLD", result.only_in_old, ", "),
         ("only in NEW", result.only_in_new, ", "),
         ("renamed? (compare OLD:NAME with NEW:NAME)", renamed, "; "),

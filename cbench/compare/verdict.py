@@ -57,7 +57,7 @@ def amount(value: float, sign: str = "") -> str:
 
 
 def interrupted(counts: Mapping[str, int]) -> str:
-    """By what, that of most times first; "" for nothing."""
+    """The interruptions, the most frequent first; "" without any."""
     found = Counter(counts)
     waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
@@ -164,7 +164,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
     """The notes that a reader needs. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
-        lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B are different things")
+        lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B measure different things")
     if 1 in comparison.processes:
         which = [name for name, side in (("A", a), ("B", b)) if len(side.processes) == 1]
         lines.append(
@@ -175,7 +175,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
         rates = "; their ticks may be of different length" if "ticks" in a.unit else ""
         lines.append(f"different CPUs: {a.host} and {b.host}{rates}")
     if a.method and b.method and a.method != b.method:
-        lines.append(f"read differently, {a.method} in A, {b.method} in B: what a read costs is in each value")
+        lines.append(f"read differently, {a.method} in A, {b.method} in B: each value includes the cost of a read")
     if a.test != b.test:
         lines.append("two different tests")
     elif a.cpu is not None and b.cpu is not None and a.cpu != b.cpu:
@@ -188,8 +188,8 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
     if first:
         other = "B" if first == "A" else "A"
         lines.append(
-            f"{first} was measured before {other}: what changed on the host in between looks like a difference; "
-            "measure both in turn, a process each at a time (`cbench run --output` and `pytest --cbench-store` add to "
+            f"{first} was measured before {other}: a change on the host in between looks like a difference; "
+            "alternate between them, one process at a time (`cbench run --output` and `pytest --cbench-store` add to "
             "their file)"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Measure the same work repeatedly, a process each, until the time is over, and observe the host."""
+"""Measure the same work repeatedly, a process each, until the time is up, and observe the host."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Examination:
 
 
 def examine(options: DoctorOptions, show: Show) -> Examination:
-    """Measure until the time is over. Raises QuietError if that is impossible."""
+    """Measure until the time is up. Raises QuietError if that is impossible."""
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
     siblings = describe.siblings(cpu)

@@ -18,7 +18,7 @@ SHOWN = 3
 LEAST_GAIN = 1.1
 LEAST_PROCESSES = 8
 MORE = 4
-"""So many times the processes for half the difference."""
+"""Half the difference takes this many times the processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
             "from the lowest trial of each process",
         ),
         (
-            f"{MORE * now.processes} processes a side instead of {now.processes}",
+            f"{MORE * now.processes} processes per side instead of {now.processes}",
             max(now.difference / MORE**0.5, step),
             "by the square root of their number",
         ),

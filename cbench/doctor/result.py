@@ -21,7 +21,7 @@ from cbench.stats.headline import resolution_of
 FEW = 16
 """With fewer processes, a rare process that is far off may be missing from the measured ones."""
 FINE = 0.001
-"""The difference whose price in processes is named."""
+"""The difference for which the number of processes is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def quartile_range(values: Sequence[float]) -> float:
 
 
 def _kept_values(one: Examined) -> list[int]:
-    """Those of all trials if none can be kept."""
+    """The values of the kept trials, or of all trials if none can be kept."""
     trials = one.result.trials
     return [trial.value for trial in trials if kept(trial)] or [trial.value for trial in trials]
 
@@ -196,7 +196,7 @@ def _step(found: Examination, middle: float) -> float | None:
 
 
 def _frequency(found: Examination) -> FrequencyRange | None:
-    """From the calibrations of all processes."""
+    """The frequency of the CPU, from the calibrations of all processes."""
     figures = [workload_result(one.result, True).calibration for one in found.processes]
     known = [each for each in figures if each and each.hz and each.low_hz and each.high_hz]
     if not known:

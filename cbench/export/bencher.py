@@ -18,7 +18,7 @@ NAME, SLUG = 1024, 64
 class BencherExporter(Exporter):
     """The median of the processes, with the lowest and the highest of them.
 
-    Times are the measure `latency`, in ns; operations a second `throughput`; other units a measure of their own.
+    Times are the measure `latency`, in ns; operations per second `throughput`; other units are separate measures.
     """
 
     name = "bencher"

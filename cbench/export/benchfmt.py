@@ -12,7 +12,7 @@ PREFIX = "Benchmark"
 
 
 class BenchfmtExporter(Exporter):
-    """A line a process, with the median of its trials, also of a single process.
+    """A line per process, with the median of its trials, also of a single process.
 
     `benchstat` takes the lines of a benchmark for independent measurements, which processes are and their trials are
     not. Times become ns/op.
@@ -60,5 +60,5 @@ def _unit(unit: str) -> str:
 
 
 def _number(value: Number) -> str:
-    """In full, without an exponent for whole numbers."""
+    """The number with all its digits; no exponent for whole numbers."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

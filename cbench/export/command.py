@@ -47,7 +47,7 @@ def export_command(
     from quiet import UsageError
 
     if as_json and output is None:
-        raise UsageError("--json: only with --output FILE: the data themselves go to stdout")
+        raise UsageError("--json: add --output FILE, since otherwise the data go to stdout")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     result = export(ExportOptions(data, kind, output, clean_only))
     if as_json:

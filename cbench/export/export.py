@@ -93,7 +93,7 @@ class ExportOptions:
             raise UsageError(f"--format {self.format}: use {', '.join(formats)}")
         if output is None:
             if formats[self.format].binary:
-                raise UsageError(f"--format {self.format}: say where to with --output FILE")
+                raise UsageError(f"--format {self.format}: name a file with --output FILE")
             return
         check_savable(output, "--output")
         check_not_lost(output, "--output", self.data)

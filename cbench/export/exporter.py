@@ -42,7 +42,7 @@ class ExportSource:
     samples: tuple[TestSample, ...] | None = None
 
     def tests(self, clean_only: bool) -> tuple[TestSample, ...]:
-        """The tests with their values, a tuple a process. UsageError for a study's store, and without a value."""
+        """The tests with their values, a tuple per process. UsageError for a study's store, and without a value."""
         if self.what:
             raise UsageError(
                 f"{self.path}: the store of {self.what}, whose {self.extra} this format cannot hold; "
@@ -57,7 +57,7 @@ class ExportSource:
 
 
 def headlines(sample: TestSample) -> list[Number]:
-    """One value a process, the median of its trials: trials of one process are not independent."""
+    """One value per process, the median of its trials: trials of one process are not independent."""
     return [median(values) for values in sample.processes]
 
 

@@ -17,7 +17,7 @@ COMMAND = ("command", "mean", "stddev", "median", "user", "system", "min", "max"
 
 
 class HyperfineExporter(Exporter):
-    """A test a command, and a process a run: hyperfine's readers take each time for an independent one.
+    """A test per command, and a process per run: hyperfine's readers take each time for an independent one.
 
     `user`, `system` and `exit_codes` are known of commands only; `user` and `system` are means, as there.
     """
@@ -35,7 +35,7 @@ def _result(source: ExportSource, sample: TestSample, command: Mapping[str, Valu
     times, processes = seconds(sample, headlines(sample)), len(sample.processes)
     if times is None:
         unit = sample.unit or "no unit"
-        raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files have seconds alone")
+        raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files hold only seconds")
     if processes == 1 < sample.trials:
         more = sample.more_processes.replace("{n}", "10")
         raise UsageError(

@@ -11,7 +11,7 @@ HEAD = ("test", "unit", "median", "lowest", "highest", "processes", "values")
 
 
 class MarkdownExporter(Exporter):
-    """A row a test: median, lowest and highest of its processes, each by the median of its values."""
+    """A row per test: median, lowest and highest of its processes, each by the median of its values."""
 
     name = "markdown"
 

@@ -1,4 +1,4 @@
-"""Results as a file of pyperf: a benchmark a test, a run a process, warm-ups as warm-ups, every value exact.
+"""Results as a file of pyperf: a benchmark per test, a run a process, warm-ups as warm-ups, every value exact.
 
 pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
 Cycles and ticks are whole numbers. Ticks become seconds only where the counter's facts give their rate (`hz`, and
@@ -26,7 +26,7 @@ QUANTUM = "cbench_quantum"
 
 
 class PyperfExporter(Exporter):
-    """A benchmark a test, a run a process."""
+    """A benchmark per test, a run a process."""
 
     name = "pyperf"
     samples = True
@@ -65,7 +65,9 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
     values = [of or own for of, own in zip(times, sample.processes, strict=True)]
     if not is_time and not all(float(value).is_integer() for of in values for value in of):
         unit = sample.unit or "no unit"
-        raise UsageError(f"{source.path}: {sample.name}: {unit}, and pyperf knows seconds, bytes and whole numbers")
+        raise UsageError(
+            f"{source.path}: {sample.name}: {unit}, and pyperf supports only seconds, bytes and whole numbers"
+        )
     if min(min(of) for of in values) <= 0:
         raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot hold; use --format csv")
     unit = "second" if is_time else "byte" if sample.unit in ("byte", "B/op") else "integer"
@@ -121,7 +123,7 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
 
 
 def _per_second(series: StoredSeries) -> float | None:
-    """How many of the unit a second has, None unless the unit is a time."""
+    """The number of units in a second; None unless the unit is a time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
 
 

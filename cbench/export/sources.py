@@ -74,7 +74,7 @@ def source_of(data: str, clean_only: bool) -> ExportSource:
 
 
 def _of_samples(path: Path, clean_only: bool) -> ExportSource:
-    """Results of another program: a row a value."""
+    """Results of another program: a row per value."""
     samples = registry.read(path)
     if clean_only and not any(each.polluted for each in samples):
         raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; omit it")
@@ -92,7 +92,7 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
 
 
 def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
-    """A row a trial; after its own columns one for each further counter, empty where a trial has none."""
+    """A row per trial; after its own columns one for each further counter, empty where a trial has none."""
     counted = sorted({name for each in series for stored in each.trials for name in stored.counts})
     builds: dict[object, int] = {}
     rows = (
@@ -161,7 +161,7 @@ def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
 
 
 def _screen(path: Path) -> ExportSource:
-    """A row a trial: the levels of its factors, its place, its responses."""
+    """A row per trial: the levels of its factors, its place, its responses."""
     from cbench.screen.data.load_store import trial_rows
 
     columns, responses, rows = trial_rows(path)

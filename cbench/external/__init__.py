@@ -1,1 +1,1 @@
-"""Measures commands: a process a trial."""
+"""Measures commands: one process per trial."""

@@ -18,7 +18,7 @@ from cbench.model import FAULT, MIGRATION, SWITCH, Trial, TrialCause
 
 STOLEN, WAITED = "stolen by the host", "waited for a CPU"
 WAITED_SHARE = 0.01
-"""A shorter wait than this share of the trial is no cause: each start waits some microseconds."""
+"""A shorter wait than this share of the trial is not a cause: each start waits some microseconds."""
 KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
 """The text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16
@@ -28,7 +28,7 @@ DEAR_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class KernelCounts:
-    """/proc/stat and /proc/interrupts at one moment, as they are: reading them has to be quick, between two trials."""
+    """/proc/stat and /proc/interrupts at one moment, unparsed: reading them has to be quick, between two trials."""
 
     stat: bytes
     interrupts: bytes
@@ -94,7 +94,7 @@ def stolen(text: str, cpus: Collection[int]) -> int | None:
 
 
 def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, int]:
-    """By how much each line of /proc/interrupts, such as "LOC (Local timer interrupts)", rose on these CPUs."""
+    """How much each line of /proc/interrupts, such as "LOC (Local timer interrupts)", rose on these CPUs."""
     head, *lines = after.splitlines() or [""]
     names = head.split()
     columns = [at for at, name in enumerate(names, 1) if name.removeprefix("CPU") in {str(cpu) for cpu in cpus}]

@@ -126,7 +126,7 @@ class CommandRunner:
 
 
 def cycles_event(counter: str) -> str:
-    """The event that counts a command's cycles, "" for none. Raises UsageError where it was asked for by name."""
+    """The event that counts a command's cycles, "" for none. Raises UsageError if it was requested by name."""
     if counter == "wall":
         return ""
     for name in ("cycles", "cycles:u") if counter == "auto" else (counter,):
@@ -194,7 +194,7 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
 
 
 def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions, show: Show) -> None:
-    """Discard trials: as many as were asked for, or until settled; at least one, within a share of the time."""
+    """Discard trials: the requested number, or until settled; at least one, within a share of the time."""
     values: list[int] = []
     most = settling.LIMIT if options.warmup is None else options.warmup
     until = time.monotonic() + WARMUP_SHARE * options.seconds
@@ -247,7 +247,7 @@ def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """The facts stored of a command before its trials."""
+    """The facts stored about a command before its trials."""
 
     workload: str
     cpu: int

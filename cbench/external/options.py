@@ -40,7 +40,7 @@ class ExternalOptions:
     """How to measure commands. UsageError if that cannot be measured.
 
     `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
-    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take as long as it takes.
+    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take any time.
     `pad`: the stack begins at another place in each trial. `on_failure`, `on_timeout`: what the messages of a failed
     and of a late command advise, "" for nothing.
     """
@@ -54,7 +54,7 @@ class ExternalOptions:
     cpus: tuple[str, ...] = ()
     setup: str = ""
     ignore_failure: bool = False
-    on_failure: str = "--ignore-failure measures it all the same"
+    on_failure: str = "--ignore-failure measures it anyway"
     timeout: float | None = None
     on_timeout: str = "allow more: --timeout"
     seed: int = 1
@@ -139,5 +139,5 @@ def program(name: str, path: str | None) -> str:
         return found
     if "/" in name and Path(name).is_file():
         raise UsageError(f"{name}: not executable (chmod +x, or name its interpreter)")
-    shell = "; for a shell's own words and operators add --shell" if "/" not in name else ""
+    shell = "; for shell built-ins and operators add --shell" if "/" not in name else ""
     raise UsageError(f"{name}: no such program{shell}")

@@ -21,7 +21,7 @@ PADDING = "CBENCH_PADDING"
 SLICE_MS = 1000
 """The longest delay (s) of a signal that arrives just before a wait."""
 FIRST_OWN = 3
-"""The first file descriptor that is no standard stream."""
+"""The first file descriptor that is not a standard stream."""
 MOST_ERRORS = 4096
 SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
 
@@ -111,7 +111,7 @@ class Launcher:
         scheduled = [int(word) for word in _content(f"/proc/{process.pid}/schedstat").split()]
         moved = SCHED_MIGRATIONS.search(_content(f"/proc/{process.pid}/sched"))
         if failed := lib.cb_process_reap(process):
-            raise QuietError(f"{path}: its end was taken by another thread ({os.strerror(-failed)})")
+            raise QuietError(f"{path}: another thread has collected its exit status ({os.strerror(-failed)})")
         code = os.waitstatus_to_exitcode(process.status)
         return ProgramEnd(
             code=code if code >= 0 else 128 - code,
@@ -162,7 +162,7 @@ def _variable(name: str, value: str) -> Any:
 
 
 def _own(fd: int) -> int:
-    """The same file under a number that is no standard stream's."""
+    """The same file under a number that is not a standard stream's."""
     if fd >= FIRST_OWN:
         return fd
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
@@ -189,7 +189,7 @@ def _content(path: str) -> bytes:
 
 def _not_started(path: str, error: int) -> QuietError:
     if error == errno.ENOEXEC:
-        return UsageError(f"{path}: no program for this machine, and no script with #!; name its interpreter")
+        return UsageError(f"{path}: neither a program for this machine nor a script with #!; name its interpreter")
     if error == errno.EINVAL:
         return Refused(f"{path}: not permitted on these CPUs; see --cpu")
     return UsageError(f"{path}: {os.strerror(error)}")

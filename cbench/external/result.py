@@ -27,7 +27,8 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class MedianEstimate:
-    """A median with its interval at 95 %, None with fewer than 6 values; `how` says what it is the median of."""
+    """A median with its interval at 95 %, None with fewer than 6 values; `how` names the values that it is the median
+    of."""
 
     value: float
     unit: str

@@ -14,7 +14,7 @@ CODE = {
     "x86_64": (62, bytes.fromhex("31ff b83c000000 0f05")),  # xor edi, edi; mov eax, 60; syscall
     "aarch64": (183, struct.pack("<3I", 0xD2800000, 0xD2800BA8, 0xD4000001)),  # mov x0, 0; mov x8, 93; svc 0
 }
-"""By architecture: its number in ELF (elf.h), and exit(0)."""
+"""Each architecture's number in ELF (elf.h), and code for exit(0)."""
 LOADED_AT = 0x400000
 HEADERS = 64 + 56
 STARTS = 30

@@ -76,10 +76,10 @@ def hosts(inventory: str) -> tuple[str, ...]:
     except (ValueError, AttributeError):
         names = set[str]()
     if done.returncode or not names:
-        why = (done.stderr.strip() or "no host in it").splitlines()[-1].removeprefix("[WARNING]: ")
-        raise UsageError(f"{inventory}: not an inventory of Ansible: {why}")
+        why = (done.stderr.strip() or "it contains no host").splitlines()[-1].removeprefix("[WARNING]: ")
+        raise UsageError(f"{inventory}: not an Ansible inventory: {why}")
     if wrong := [name for name in names if "/" in name or name.startswith(".")]:
-        raise UsageError(f"{inventory}: {wrong[0]!r}: a host's name is the name of a file here")
+        raise UsageError(f"{inventory}: {wrong[0]!r}: host names become file names here")
     return tuple(sorted(names))
 
 

@@ -24,11 +24,11 @@ fleet = typer.Typer(
 Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
 Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
 Known = Annotated[
-    str | None, typer.Argument(metavar="[STUDY.toml]", help="The study of `run`; not needed.", show_default=False)
+    str | None, typer.Argument(metavar="[STUDY.toml]", help="The study given to `run`; optional.", show_default=False)
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results and the state.")]
-Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Look at the nodes at least this often.")]
-Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait so long for a node that does not answer.")]
+Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Check the nodes at least this often.")]
+Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait this long for a node that does not answer.")]
 
 
 @fleet.command("plan")
@@ -36,7 +36,8 @@ def plan_command(
     study: Study,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of `run`; nothing is written.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="The folder that `run` uses; nothing is written."),
     ] = None,
     inventory: Inventory = None,
     as_json: Json = False,

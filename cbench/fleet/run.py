@@ -64,7 +64,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
 
 
 class Fleet:
-    """A fleet in its folder, which this process alone works on. A context manager."""
+    """A fleet in its folder, which only this process uses. A context manager."""
 
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show
@@ -92,7 +92,7 @@ class Fleet:
                     wait = min(wait * 1.5, MOST_POLL_S)
         except KeyboardInterrupt:
             again = f"cbench fleet resume -o {self._folder}, or release -o {self._folder}"
-            raise StoppedError(f"interrupted; the nodes go on measuring; resume with: {again}") from None
+            raise StoppedError(f"interrupted; the nodes continue to measure; resume with: {again}") from None
         self.release()
         return self._state
 
@@ -296,7 +296,7 @@ def check_same(before: FleetState, folder: Path, inventory: str | None, study: s
         raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
     if inventory and before.inventory != _inventory(inventory):
         known = before.inventory or "allocated nodes"
-        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or leave -i out")
+        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or omit -i")
 
 
 def _inventory(given: str | None) -> str:
@@ -314,7 +314,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
         if seen.trials_done > node.trials_done:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
-        lost = node.state not in (state.NEW, FAILED)  # it answers, and knows nothing of the study
+        lost = node.state not in (state.NEW, FAILED)  # it answers, and does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)

@@ -93,14 +93,16 @@ def store(folder: Path, state: FleetState) -> None:
 def alone(folder: Path) -> Iterator[int]:
     """Be the only controller of this folder. The descriptor is for Ansible to inherit: it may outlive this process.
 
-    Raises Refused while another controller works; what a killed one left running is waited for.
+    Raises Refused while another controller works; it waits for processes that a killed one left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:
         limit = time.monotonic() + PATIENCE_S
         while not _taken(own):
             if time.monotonic() > limit:
-                raise Refused(f"{folder}: another cbench fleet works here")
+                raise Refused(
+                    f"{folder}: another cbench fleet is working here: wait until it ends, or choose another folder"
+                )
             time.sleep(0.1)
         if not _taken(left):
             tell(f"{folder}: waiting for the Ansible that a killed cbench fleet left")

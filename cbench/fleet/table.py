@@ -1,4 +1,4 @@
-"""A fleet as text: a line a node."""
+"""A fleet as text: a line per node."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Readers of results, one a format."""
+"""Readers of results, one per format."""

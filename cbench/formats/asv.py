@@ -15,8 +15,8 @@ from cbench.formats.json_value import DamagedError, JsonValue
 from cbench.formats.reader import Number, ResultReader, TestSample
 
 UNITS = {"time": "second", "timeraw": "second", "mem": "byte", "peakmem": "byte"}
-"""By the first word of a benchmark's name, as asv defines it. A file of results has no units."""
-SUMMARY = "only medians are in it: run asv with --record-samples"
+"""The unit for the first word of a benchmark's name, as asv defines it. A results file contains no units."""
+SUMMARY = "it contains only medians: run asv with --record-samples"
 
 
 class AsvReader(ResultReader):

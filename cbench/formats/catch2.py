@@ -10,11 +10,11 @@ from cbench.formats.json_value import DamagedError
 from cbench.formats.reader import ResultReader, TestSample
 
 ROOT = re.compile(rb"<(Catch2TestRun|Catch)[\s>]")
-WHY = "only means are in it: Catch2 writes no samples"
+WHY = "it contains only means: Catch2 writes no samples"
 
 
 class Catch2Reader(ResultReader):
-    """A file is one process with one value a benchmark, its mean in ns: Catch2 does not write the samples.
+    """A file is one process with one value per benchmark, its mean in ns: Catch2 does not write the samples.
 
     A benchmark that a test case repeats, once for each of its sections, has a value each time.
     """
@@ -40,7 +40,7 @@ class _Means:
     """Collects the means of benchmarks, named by their test case, sections and own names."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate("UTF-8")  # whatever the document says: its text is decoded
+        self.parser = expat.ParserCreate("UTF-8")  # whatever encoding the document declares: its text is decoded
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.StartDoctypeDeclHandler = self._doctype

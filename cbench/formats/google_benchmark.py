@@ -46,7 +46,7 @@ class GoogleBenchmarkReader(ResultReader):
         if not values and not summaries and failed:
             raise DamagedError(failed[0][0].place, f"every benchmark failed, this one with: {failed[0][1][:100]}")
         samples = [self.sample(name, "ns", [some], begun=begun) for name, some in values.items()]
-        why = "only summaries are in it: run without --benchmark_report_aggregates_only"
+        why = "it contains only summaries: run without --benchmark_report_aggregates_only"
         for name, some in summaries.items():
             if name not in values:
                 value = next(some[each] for each in AGGREGATES if each in some)
@@ -55,7 +55,7 @@ class GoogleBenchmarkReader(ResultReader):
 
 
 def _aggregate(entry: JsonValue) -> str:
-    """The name of the summary, "" for a repetition. Versions before 1.5 mark summaries by the end of the name alone."""
+    """The name of the summary, "" for a repetition. Versions before 1.5 mark summaries only by the end of the name."""
     kind = entry.get("run_type")
     if kind is not None:
         name = entry.get("aggregate_name")
@@ -80,5 +80,5 @@ def _time(entry: JsonValue) -> Number:
     unit = entry.get("time_unit")
     name = "ns" if unit is None else unit.text()
     if name not in NANOSECONDS:
-        raise DamagedError(f"{entry.place}.time_unit", f"{name[:20]!r} is none of {', '.join(NANOSECONDS)}")
+        raise DamagedError(f"{entry.place}.time_unit", f"{name[:20]!r} is not one of {', '.join(NANOSECONDS)}")
     return entry["real_time"].number() * NANOSECONDS[name]

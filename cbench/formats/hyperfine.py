@@ -12,7 +12,7 @@ from cbench.formats.reader import ResultReader, TestSample, numbered
 class HyperfineReader(ResultReader):
     """A command is a test, and each of its runs a process with one value: wall-clock seconds.
 
-    Results of the same command have names of their own, by hyperfine's parameters or by a number.
+    Results of the same command have distinct names, by hyperfine's parameters or by a number.
     """
 
     name = "hyperfine JSON"
@@ -41,7 +41,7 @@ class HyperfineReader(ResultReader):
                 raise DamagedError(measurements.place, "no values")
             return self.sample(name, "second", ((_seconds(wall),) for wall in walls))
         summary = result.get("median") or result["mean"]
-        why = "only summaries are in it: `times` is missing"
+        why = "it contains only summaries: `times` is missing"
         return self.sample(name, "second", [[summary.number()]], summary=why)
 
 

@@ -40,7 +40,7 @@ class JmhReader(ResultReader):
         elif histogram is not None:
             forks = [tuple(_mean(each) for each in fork.items()) for fork in histogram.items()]
         else:
-            why = "only summaries are in it: `rawData` is missing"
+            why = "it contains only summaries: `rawData` is missing"
             return self.sample(name, unit, [[metric["score"].number() * factor]], summary=why)
         if not forks or not all(forks):
             raise DamagedError(metric.place, "no values")
@@ -57,7 +57,7 @@ def _name(result: JsonValue) -> str:
 
 
 def _unit(score: JsonValue) -> tuple[Number, str]:
-    """Times of an operation become ns; rates and others stay as they are."""
+    """Times of an operation become ns; rates and others are unchanged."""
     unit = score.text()
     time, _, per = unit.partition("/")
     return (NANOSECONDS[time], "ns") if per == "op" and time in NANOSECONDS else (1, unit)

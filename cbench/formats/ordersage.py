@@ -84,7 +84,7 @@ def numbers(place: str, status: str, result: str) -> list[float]:
     except ValueError:
         found = []
     if not found or "_" in result or any(map(isinf, found)):
-        raise DamagedError(place, f"result {result[:40]!r} is no number")
+        raise DamagedError(place, f"result {result[:40]!r} is not a number")
     return [] if any(map(isnan, found)) else found
 
 

@@ -8,7 +8,7 @@ from cbench.formats.reader import ResultReader, TestSample
 
 
 class PytestBenchmarkReader(ResultReader):
-    """A file is one process, the run of pytest; its rounds are that process's values, in seconds a call."""
+    """A file is one process, the run of pytest; its rounds are that process's values, in seconds per call."""
 
     name = "pytest-benchmark JSON"
     more = "run pytest {n} times, each with its own --benchmark-json, and give the folder of these files"
@@ -31,7 +31,7 @@ class PytestBenchmarkReader(ResultReader):
         data = stats.get("data")
         if data is not None and data.value != []:
             return self.sample(name, "second", [data.numbers()], host=host, kernel=kernel, begun=begun)
-        why = "only summaries are in it: save with --benchmark-save-data, or by --benchmark-json"
+        why = "it contains only summaries: save with --benchmark-save-data or --benchmark-json"
         median = stats["median"].number()
         return self.sample(name, "second", [[median]], host=host, kernel=kernel, begun=begun, summary=why)
 

@@ -23,7 +23,7 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 
 @dataclass(frozen=True, slots=True)
 class TestSample:
-    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
+    """One test's values, a tuple per process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
 
     `counter`: what was counted, `method`: how it was read; "" where that is not known. `cannot_tell`: why its values
     allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
@@ -57,7 +57,7 @@ class TestSample:
         return sum(len(values) for values in self.processes)
 
     def like(self, other: TestSample) -> bool:
-        """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
+        """Whether both are numbers of one kind: cycles of user mode only are not cycles of all modes."""
         alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 
@@ -74,7 +74,7 @@ class TestSample:
         )
 
     def undisturbed(self) -> TestSample:
-        """Without polluted trials, and without processes that have only these."""
+        """The sample without polluted trials and without processes whose trials are all polluted."""
         kept = tuple(values for values in self.clean if values)
         aligned = len(self.begun) == len(self.clean)
         begun = tuple(at for at, values in zip(self.begun, self.clean, strict=False) if values) if aligned else ()
@@ -115,13 +115,13 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
 
 
 def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[str, int]) -> Counter[str]:
-    """TestSample.interruptions of a process, from what a plugin counted; of what it could not know, nothing."""
+    """TestSample.interruptions of a process, from the counts of a plugin; nothing about causes that it cannot count."""
     found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
     return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """With a number where a name is there more than once: "sort", "sort #2"."""
+    """The names, numbered where one occurs more than once: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))

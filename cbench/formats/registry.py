@@ -40,7 +40,7 @@ READERS: tuple[ResultReader, ...] = (
 
 
 def read(path: Path) -> tuple[TestSample, ...]:
-    """The tests in a file, or in all files of a directory, whose processes are put together.
+    """The tests in a file, or in all files of a directory, whose processes are combined.
 
     UsageError for a format that is not known, for damage, and for a directory of several formats.
     """
@@ -56,7 +56,7 @@ def read(path: Path) -> tuple[TestSample, ...]:
         content = _content(file)
         reader = _reader(content)
         if reader is None:
-            raise UsageError(f"{file}: not a format that cbench reads; the folder must have results alone")
+            raise UsageError(f"{file}: not a format that cbench reads; the folder must contain only results")
         first = first or (file, reader)
         if reader is not first[1]:
             mixed = f"{first[0].name} is {first[1].name}, {file.name} {reader.name}"

@@ -1,4 +1,4 @@
-"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have commands of their own."""
+"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have separate commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",
     "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
 }
-"""By kind of study: the command that analyzes its store."""
+"""The command that analyzes the store of each kind of study."""
 
 
 class StoreReader(ResultReader):
@@ -83,7 +83,7 @@ def _of_group(group: Group) -> TestSample:
 
 
 def _more_processes(series: StoredSeries) -> str:
-    """By what measured it: the plugin of pytest, `cbench ab`, or `cbench run` of a command or a workload."""
+    """The program that measured it: the plugin of pytest, `cbench ab`, or `cbench run` of a command or a workload."""
     if "interrupted" in series.facts:
         return "run pytest {n} times, with the same --cbench-store"
     if "comparison" in series.facts:

@@ -11,7 +11,7 @@ SECOND = 10**9
 NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND}
 """Units of time, by the names that other programs give them. There are two letters for micro."""
 TIMES = NANOSECONDS | {"second": SECOND, "seconds": SECOND, "sec": SECOND}
-"""How many nanoseconds a unit of time has."""
+"""The nanoseconds in each unit of time."""
 _DURATION = r"(s|ms|us|ns|min|minute|sec|second|h|hr|hour)s?"
 _RATES = (
     re.compile(rf".+(/|[ _-]per[ _-]){_DURATION}", re.IGNORECASE),  # MB/s, tokens per second

@@ -117,7 +117,7 @@ def _check_placeholders(commands: Mapping[str, str], wrong: Callable[[str, str],
         known = {"build": IN_BUILD, "prepare": ()}.get(key, IN_COMMANDS)
         for word in _PLACEHOLDER.findall(text):
             if word not in known:
-                raise wrong(key, f"{word}: unknown; here may be {', '.join(known) or 'no placeholders'}")
+                raise wrong(key, f"{word}: unknown; valid here: {', '.join(known) or 'no placeholders'}")
 
 
 def _threshold(table: TomlTable) -> float:
@@ -138,7 +138,7 @@ def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, 
 
 
 _KEYS = (
-    ("for a shell's own words and operators add --shell", "for a shell's own words and operators set shell = true"),
+    ("for shell built-ins and operators add --shell", "for shell built-ins and operators set shell = true"),
     ("permitted on these CPUs; see --cpu", "permitted on these CPUs; see cpus"),
     (": --build: ", ": build: "),
     ("byte for byte: does --build use", "byte for byte: does build use"),

@@ -24,7 +24,7 @@ from cbench.gate.rule import GateRule
 from cbench.model import Trial
 from quiet import UsageError
 
-ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it all the same", "raise timeout_s"
+ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it anyway", "raise timeout_s"
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
 IN_FILE_NAME = str.maketrans(" ", "-", "()")

@@ -16,7 +16,7 @@ SUITE, CLASS = "cbench gate", "cbench.gate"
 SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
 """Outcomes that Markdown does not fold."""
 SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
-"""Those that JUnit has no other word for."""
+"""Outcomes for which JUnit has no other word."""
 
 
 def sentence(test: JudgedTest) -> str:

@@ -93,7 +93,7 @@ def counts(tests: Sequence[JudgedTest]) -> str:
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
     """Measure and judge; a second session measures the suspects of the first. Raises QuietError."""
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
-        raise UsageError(f"--artifacts {artifacts}: exists already; choose a new or empty folder")
+        raise UsageError(f"--artifacts {artifacts}: already exists; choose a new or empty folder")
     if artifacts:
         try:
             artifacts.mkdir(parents=True, exist_ok=True)

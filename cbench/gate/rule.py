@@ -11,7 +11,7 @@ from cbench.ab.analyze import ALPHA, POWER
 class GateRule:
     """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session.
 
-    `better`: "higher" or "lower" of all values that are no times; None: by the unit.
+    `better`: "higher" or "lower" of all values that are not times; None: by the unit.
     """
 
     threshold: float

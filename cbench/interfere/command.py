@@ -21,13 +21,15 @@ def interfere(
     ],
     *,
     load: Annotated[
-        list[str] | None, typer.Option(metavar="WORKLOAD", help="Workload that disturbs; repeatable (hash and memory).")
+        list[str] | None, typer.Option(metavar="WORKLOAD", help="Workload used as load; repeatable (hash and memory).")
     ] = None,
     cpu: Cpu = None,
     trials: Annotated[
         int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="How often each condition is visited (5, with --quick 2).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="How many times each condition is visited (5, with --quick 2).")
+    ] = None,
     counter: Counter = "auto",
     param: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, n=1000.")] = None,
     seed: Seed = 1,

@@ -48,7 +48,7 @@ class Figures:
 
 
 def rounds(run: Run) -> int:
-    """How many rounds take CALL_S, found by doubling."""
+    """The number of rounds that take CALL_S, found by doubling."""
     n = 1
     while True:
         took = min(_seconds(run, n) for _ in range(3))  # an interruption must not pass for a long call

@@ -59,7 +59,8 @@ def conditions(places: Sequence[Place], specs: Sequence[load_generator.Spec]) ->
 
 
 def schedule(count: int, rounds: int, seed: int) -> tuple[int, ...]:
-    """Every condition once a round in a random order, so that drift hits all alike; no load (0) first and last."""
+    """Every condition once per round in a random order, so that drift affects all of them equally; no load (0) first
+    and last."""
     dice = random.Random(seed)
     order = [0]
     for _ in range(rounds):

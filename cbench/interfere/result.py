@@ -123,8 +123,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
     """The values of one workload, a tuple for each visit.
 
-    Of calibrated cycles without those whose chains disagree; a core that is shared with the load is no reason to leave
-    a trial out here.
+    Of calibrated cycles without those whose chains disagree; a core that is shared with the load is not a reason to
+    leave a trial out here.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 

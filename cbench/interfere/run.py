@@ -46,7 +46,7 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The loads by name, each with a buffer of that many bytes where it has one; where they run is not said yet."""
+    """The loads by name, each with a buffer of that many bytes where it has one; where they run is not decided yet."""
     loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
@@ -62,7 +62,7 @@ def buffer_size(near: Sequence[Cache], free: int) -> int:
 
 
 def measure(options: InterfereOptions) -> InterfereResult:
-    """The result; QuietError for whatever prevents it, wrong options before anything is measured."""
+    """The result; QuietError if it is impossible, for wrong options before anything is measured."""
     trials = options.trials if options.trials is not None else QUICK_TRIALS if options.quick else TRIALS
     rounds = options.rounds if options.rounds is not None else QUICK_ROUNDS if options.quick else ROUNDS
     if not 1 <= rounds <= 1000:

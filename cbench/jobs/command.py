@@ -1,4 +1,4 @@
-"""The commands `cbench status` and `cbench stop`: of any store, whatever measures into it."""
+"""The commands `cbench status` and `cbench stop`: for any store, whichever command measures into it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from cbench.command import STUDY, Json
 from cbench.console import show, tell
 
-Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files that something measures into (-o).")]
+Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files into which a measurement writes (-o).")]
 
 
 def status_command(stores: Stores, *, as_json: Json = False) -> None:

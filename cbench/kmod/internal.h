@@ -10,7 +10,7 @@
 
 struct perf_event;
 
-/* What the two reads and the call between them gave. */
+/* The results of the two reads and the call between them. */
 struct cb_ends {
 	u64 start;
 	u64 stop;

@@ -2,9 +2,8 @@
 /*
  * CPU cycles by perf's own counter, pinned on one CPU, read as user space reads it.
  *
- * perf sets the counter up and takes care of everybody else's; only the number
- * of the hardware counter is taken from it. What is read that way is compared
- * with what perf itself says before it is believed.
+ * perf sets the counter up and manages the counters of others; only the number * of the hardware counter is taken from
+ * it. A value read that way is compared * with perf's own count before it is trusted.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>

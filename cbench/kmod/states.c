@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* What workloads run on, as cbench/c/workloads/states.c makes it, with the kernel's memory. */
+/* The states of workloads, as in cbench/c/workloads/states.c, in the kernel's memory. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* Left to everybody else, in bytes. */
+/* Memory left to the rest of the system, in bytes. */
 #define SPARE (64ull << 20)
 #define QUIETLY (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Warm-up, trials, and what bounds them.
+ * Warm-up, trials, and their limits.
  *
- * How long the function takes is found out with interrupts on, by doubling n,
+ * The duration of the function is measured with interrupts on, by doubling n,
  * before any interrupt is held back. Between two trials interrupts are on, and
  * others may run: the longest that a timer, RCU or a watchdog waits for this
  * CPU is one trial, 0.5 s at most, where the shortest of their limits is 10 s.
@@ -63,7 +63,7 @@ static int run_trial(struct cb_job *job)
 	unsigned long flags;
 	int err = 0;
 
-	job->err = -ENODEV; /* stop_machine() calls nobody when the CPU has gone */
+	job->err = -ENODEV; /* stop_machine() calls nothing if the CPU has gone offline */
 	if (job->request->flags & CBENCH_STOP_MACHINE) {
 		err = stop_machine(one_trial, job, cpumask_of(job->request->cpu));
 	} else {

@@ -25,20 +25,23 @@ def knobs_command(
     ] = "lost",
     profile: Annotated[str, typer.Option(metavar="P", help="The full profile, or a file.")] = "bench",
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="KNOB", help="Screen these; the others stay applied.")
+        list[str] | None,
+        typer.Option("--only", metavar="KNOB", help="Screen only these knobs; the others stay applied."),
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--without", metavar="KNOB", help="Never apply this knob; repeatable.")
     ] = None,
     cpus: Annotated[str, typer.Option(metavar="LIST", help="The CPUs to isolate (the profile's).")] = "",
-    duration: Annotated[float, typer.Option(metavar="S", help="Measure each application for S seconds.")] = 10.0,
-    trials: Annotated[int | None, typer.Option(metavar="N", help="Runs of a command or workload each time.")] = None,
+    duration: Annotated[float, typer.Option(metavar="S", help="Measure for S seconds after each apply.")] = 10.0,
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", help="Runs of the command or workload after each apply.")
+    ] = None,
     within: Annotated[
-        str, typer.Option(metavar="SHARE", help="How much noisier than the full profile the written one may be.")
+        str, typer.Option(metavar="SHARE", help="How much noisier than the full profile the smallest one may be.")
     ] = "5%",
     applications: Annotated[int, typer.Option(metavar="N", help="Apply and restore at most N times.")] = 40,
-    budget: Annotated[float | None, typer.Option(metavar="S", help="Take at most S seconds.")] = None,
-    alpha: Annotated[float, typer.Option(metavar="A", help="Chance of naming any knob that does nothing.")] = 0.05,
+    budget: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
+    alpha: Annotated[float, typer.Option(metavar="A", help="Chance of naming any knob that has no effect.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design and what it takes; change nothing.")] = False,
     write_profile: Annotated[
@@ -46,7 +49,7 @@ def knobs_command(
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page.")] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Keep every application in this file.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Store every application in this file.")
     ] = Path("knobs.db"),
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Resume a screening; show one that has ended.")
@@ -112,7 +115,7 @@ def _check_profile(path: Path, data: Path) -> None:
     if path.suffix != ".toml":
         raise UsageError(f"--write-profile {path}: must end with .toml, as quiet's --profile reads it")
     if path.exists() and data.exists() and path.samefile(data):
-        raise UsageError(f"--write-profile {path}: is the data itself; choose another name")
+        raise UsageError(f"--write-profile {path}: is the data file itself; choose another name")
 
 
 def add_to(group: typer.Typer) -> None:

@@ -19,7 +19,7 @@ FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
     "the full profile",
     "no knob",
     "without a group",
-    "again without a group",
+    "once more without a group",
     "the written profile",
     "without all knobs that matter",
     "without one knob",
@@ -49,7 +49,7 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: the share of the full profile's level that is no difference; `adds`: whether causes add up in the
+    """`within`: the share of the full profile's level that is not a difference; `adds`: whether causes add up in the
     response, as lost time does, or the largest one counts, as in the longest gap."""
 
     within: float = 0.05
@@ -120,13 +120,13 @@ class Needs:
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
     def ordered(self, names: Collection[str], seed: int) -> list[str]:
-        """In random order, but a knob that needs another one comes before it."""
+        """The knobs in random order, except that a knob that needs another one comes before it."""
         shuffled = Stream(seed, "knobs").shuffled(sorted(names))
         return sorted(shuffled, key=lambda name: -len(self.of(name)))
 
 
 def share_that_matters(matter: int, decided: int) -> float:
-    """How likely an undecided knob is to matter, by those that are decided."""
+    """The probability that an undecided knob matters, estimated from the decided ones."""
     return (PRIOR_MATTER + matter) / (PRIOR_KNOBS + decided)
 
 

@@ -64,12 +64,12 @@ def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
     changing = dict.fromkeys(change.knob for change in plan.changes)
     for name in options.only:
         if name not in changing:
-            why = next((skip.reason for skip in plan.skips if skip.knob == name), "it has nothing to change here")
+            why = next((skip.reason for skip in plan.skips if skip.knob == name), "it would change nothing here")
             raise UsageError(f"--only {name}: {why}")
     names = [name for name in changing if not options.only or name in options.only]
     if not names:
         why = plan.skips[0].reason if plan.skips else "every setting is as the profile has it"
-        raise Refused(f"profile {profile.name}: nothing to screen, it would change nothing here: {why}")
+        raise Refused(f"profile {profile.name}: nothing to screen, because it would change nothing here: {why}")
     wanted = sum(choice != "leave" for choice in profile.knobs.values())
     return KnobPlan(
         profile=profile.name,

@@ -20,12 +20,12 @@ from statistics import NormalDist, fmean, median
 from cbench.stats.distributions import student_p, t_quantile
 
 MISSED = 0.01
-"""The chance that a group whose knobs add `matters` in all passes for one that adds nothing, at each decision."""
+"""The chance, at each decision, that a group whose knobs together add `matters` is taken for one that adds nothing."""
 SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
 """The smallest effect that matters, in standard deviations: from, to; and as a share of all the profile removes."""
 MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
-"""From FEW values on, a standard deviation of more than HEAVY times that of the middle half's is that of outliers."""
+"""From FEW values on, a standard deviation of more than HEAVY times that of the middle half is due to outliers."""
 CAUTION = 0.975
 """The quantile by which Student's t enlarges a standard deviation estimated from few values."""
 NORMAL_MAD = 1.4826
@@ -82,7 +82,7 @@ class QuietLevel:
 
     @property
     def matters(self) -> float:
-        """The smallest difference that is looked for."""
+        """The smallest difference to detect."""
         noise = self.cautious
         seen = min(LARGEST * noise, max(SMALLEST * noise, OF_ALL * abs(self.range_)))
         return max(self.within * abs(self.center), seen)

@@ -17,7 +17,7 @@ WINDOWS = 3
 """The noise of an application is the median of this many windows, so a burst in one of them does not count."""
 FEWEST_PAIRS = 3
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
-"""Lines of /proc/interrupts that count parts of others, or errors."""
+"""Lines of /proc/interrupts that count parts of other lines, or errors."""
 
 
 def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
@@ -57,14 +57,14 @@ def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
 
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as was asked for
+    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as requested
         said = done.stderr.strip().splitlines()
         raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
     return done.stdout
 
 
 def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
-    """From the objects of each CPU in `quiet noise --json`: the mean over CPUs, of gaps the longest."""
+    """The response from the CPUs' objects in `quiet noise --json`: the mean over CPUs; for gaps, the longest."""
     if response == "gap":
         return max(float(each["max_ns"]) for each in cpus) / 1e3
     if response == "lost":

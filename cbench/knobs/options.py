@@ -28,10 +28,12 @@ RESPONSES = {
     for each in (
         KnobResponse("lost", "%", 10**9, "lost share of the isolated CPUs' time"),
         KnobResponse("gap", "us", 10**6, "longest gap on an isolated CPU", adds=False),
-        KnobResponse("interrupts", "/s", 10**6, "interrupts a second on an isolated CPU"),
+        KnobResponse("interrupts", "/s", 10**6, "interrupts per second on an isolated CPU"),
         KnobResponse("median", "ns", 10**3, "median time of a run", command=True),
-        KnobResponse("spread", "%", 10**9, "interquartile range of a run's times, of their median", command=True),
-        KnobResponse("floor", "%", 10**9, "noise floor: what runs A and A' may seem to differ by", command=True),
+        KnobResponse(
+            "spread", "%", 10**9, "interquartile range of a run's times, relative to their median", command=True
+        ),
+        KnobResponse("floor", "%", 10**9, "noise floor: how much runs A and A' may seem to differ", command=True),
     )
 }
 FEWEST = 15
@@ -66,10 +68,10 @@ class KnobOptions:
                 if name not in KNOBS:
                     raise UsageError(f"{option} {name}: unknown knob; `quiet explain` lists the knobs")
         if response.command and not self.words:
-            raise UsageError(f"--response {self.response} is of a command: name a workload, or a command after --")
+            raise UsageError(f"--response {self.response} measures a command: name a workload, or a command after --")
         if not response.command and self.words:
             choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
-            raise UsageError(f"--response {self.response} is of the CPUs alone: omit the command, or use {choices}")
+            raise UsageError(f"--response {self.response} measures only the CPUs: omit the command, or use {choices}")
         if not 0.1 <= self.duration <= 3600:
             raise UsageError(f"--duration {self.duration:g}: from 0.1 to 3600 seconds")
         if not 0 < self.within <= 10:

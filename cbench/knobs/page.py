@@ -17,7 +17,7 @@ def page(result: KnobsResult) -> str:
                 "effects",
                 figure.effects(result),
                 "Effects",
-                f"By how much the {result.title} changes when a knob is left out, with its 95 % interval.",
+                f"How much the {result.title} changes when a knob is left out, with its 95 % interval.",
                 broad=True,
             )
         )

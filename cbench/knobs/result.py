@@ -27,7 +27,7 @@ class DesignForecast:
 
 @dataclass(frozen=True, slots=True)
 class KnobDesign:
-    """`--plan`: what would be screened. `fixed` knobs are always applied, `idle` ones have nothing to change here."""
+    """`--plan`: what would be screened. `fixed` knobs are always applied, `idle` ones would change nothing here."""
 
     profile: str
     cpus: str
@@ -85,7 +85,7 @@ class ProfileCheck:
 class KnobsResult:
     """A screening. `full` and `none`: the response with the whole profile and without any of its knobs.
 
-    finished: every knob is decided and the smallest profile compared. smallest: difference that was looked for.
+    finished: every knob is decided and the smallest profile compared. smallest: the difference to detect.
     """
 
     profile: str
@@ -186,7 +186,7 @@ def _effects(search: Search) -> tuple[KnobEffect, ...]:
 
 def _conflicts(search: Search) -> list[KnobConflict]:
     found = [
-        KnobConflict("needs", (by, knob), f"{by} may not be applied without {knob}, so both are kept")
+        KnobConflict("needs", (by, knob), f"{by} must not be applied without {knob}, so both are kept")
         for knob, by in search.needed.items()
         if knob not in search.matter
     ]
@@ -211,8 +211,8 @@ def _conflicts(search: Search) -> list[KnobConflict]:
             KnobConflict(
                 "overlap",
                 names,
-                f"the effects of {', '.join(names)} overlap: all left out they have {share} of their sum, so some "
-                "remove the same noise only together",
+                f"the effects of {', '.join(names)} overlap: left out together they have {share} of the sum of "
+                "their effects, so some of them remove the same noise",
             )
         )
     return found

@@ -29,7 +29,7 @@ Measure = Callable[[Application], tuple[float, Sequence[str]]]
 Apply = Callable[[LeftOut], AbstractContextManager[None]]
 
 RESERVE = 2 * PAIRS
-"""Applications that are left for the verification when the search has to end."""
+"""Applications reserved for the verification when the search has to end."""
 EXPECTED = (0, 1, 4, 8)
 SIMULATED = 20
 FORECAST_NOISE = 0.05
@@ -70,7 +70,7 @@ def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
 
 
 def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
-    """How many applications a screening takes on average where so many knobs matter alike, simulated."""
+    """How many applications a screening takes on average if so many knobs matter equally, simulated."""
     taken = []
     for seed in range(SIMULATED):
         draw = random.Random(seed)
@@ -92,7 +92,7 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
     """A new screening. Raises QuietError."""
     _only_root()
     if path.is_file() and path.stat().st_size:
-        raise UsageError(f"{path}: exists already; resume with: cbench screen knobs --resume {path}")
+        raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {path}")
     screening = StoredScreening.new(options, planned(options, Reader()))
     return _run(screening, path, show, tell)
 
@@ -149,7 +149,7 @@ def replayed(screening: StoredScreening) -> Search:
         if search.next is not None and search.next.phase == SEARCH != done.phase:
             search.conclude()
         if search.next is None or search.next.left_out != done.left_out:
-            raise QuietError("the stored applications are not those of this search: it was made by another version")
+            raise QuietError("the stored applications are not those of this search: it was written by another version")
         search.add(done.value, done.suspects)
     return search
 

@@ -55,7 +55,7 @@ AGREE = 0.25
 HINT_LOW, HINT_HIGH = 0.25, 0.5
 """The share of the first half's effect below which the other half's rest seems inert, and above which it matters."""
 ADDS_UP = 0.7
-"""The effects of all knobs that matter add up, when together they have at least this share of the sum."""
+"""Effects count as additive if all knobs that matter together have at least this share of the sum."""
 
 Steps = Generator[Application, float, None]
 
@@ -197,7 +197,7 @@ class Search:
             values = self.values[each.key]
             while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:  # by the new values alone: the first one was why it was named
+            if sign == ALIKE:  # by the new values only: the first one was the reason to name it
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)
@@ -256,7 +256,7 @@ class Search:
         return any(abs(other - effect) <= AGREE * abs(effect) for other in others)
 
     def findings(self) -> list[KnobFinding]:
-        """The knobs that matter, the largest effect first, with what all applications so far say of the noise."""
+        """The knobs that matter, the largest effect first, with the noise estimated from all applications so far."""
         level = self.level
         centers = [median(each) for each in (*level.segments, level.values)]
         found = []

@@ -68,7 +68,7 @@ class StoredScreening:
 
     def _names(self, bits: int) -> tuple[str, ...]:
         if not 0 <= bits < 1 << len(self.plan.screened):
-            raise ValueError("an application leaves out a knob that there is none of")
+            raise ValueError("an application leaves out a knob that does not exist")
         return tuple(knob.name for at, knob in enumerate(self.plan.screened) if bits >> at & 1)
 
     def application(self, trial: Trial) -> MeasuredApplication:

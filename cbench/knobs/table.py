@@ -58,7 +58,7 @@ def lines(found: KnobsResult) -> list[str]:
     of = f"of {counted(found.screened, 'knob')} of profile {found.profile}"
     matter = found.matter
     if found.full is None or found.none is None:
-        return [f"nothing can be said: {counted(found.applications, 'application')} of the profile are too few"]
+        return [f"no conclusion: {counted(found.applications, 'application')} of the profile are too few"]
     said = f"{len(matter)} {of} matter for the {found.title}: {', '.join(matter)}"
     if not matter:
         said = f"none {of} matters for the {found.title} by {_amount(found.smallest, found)} or more"
@@ -83,7 +83,7 @@ def verified(found: KnobsResult) -> str:
     shown += f" ({low:+.3g} to {high:+.3g} %)" if low is not None and high is not None else ""
     words = {
         WITHIN: f"as quiet as the full one within {found.within:.0%}",
-        ALIKE: f"no difference from the full one shown, but {found.within:.0%} not either",
+        ALIKE: f"no difference from the full one shown, but equality within {found.within:.0%} is not shown either",
         NOISIER: "NOISIER than the full one",
         QUIETER: "quieter than the full one",
     }[check.outcome]
@@ -106,7 +106,7 @@ def below(found: KnobsResult) -> list[str]:
     said += [f"conflict: {each.text}" for each in found.conflicts]
     said += [f"not applied: {knob}: {why}" for knob, why in found.refused.items()]
     if found.effects:
-        named = f"a chance of at most {found.alpha:.3g} that any knob is named that does nothing"
+        named = f"a chance of at most {found.alpha:.3g} that any named knob has no effect"
         said.append(f"p is corrected for all {found.screened:,} knobs: {named}")
     if found.boot_left_out:
         said.append(f"not screened, since each would take a reboot: {' '.join(found.boot_left_out)}")
@@ -131,7 +131,7 @@ def design_lines(plan: KnobDesign) -> list[str]:
         f": {', '.join(plan.knobs)}",
         f"response: {plan.response}, {plan.duration_s:g} s in each application",
         "design: the full profile 3 to 5 times and no knob once; then groups of knobs are left out, and a group "
-        "without which the host is noisier is halved; at last the smallest profile against the full one, in random "
+        "without which the host is noisier is halved; finally the smallest profile against the full one, in random "
         "order",
     ]
     for each in plan.expected:
@@ -145,7 +145,7 @@ def design_lines(plan: KnobDesign) -> list[str]:
         said.append(f"at most {plan.budget_s:,.0f} s; knobs that are undecided then stay in the profile")
     if plan.fixed:
         said.append(f"applied each time, not screened: {', '.join(plan.fixed)}")
-    said.append(f"{counted(plan.idle, 'other knob')} of the profile have nothing to change here and are left out")
+    said.append(f"{counted(plan.idle, 'other knob')} of the profile would change nothing here and are left out")
     if plan.boot_left_out:
         said.append(f"not screened, since each would take a reboot: {' '.join(plan.boot_left_out)}")
     return said

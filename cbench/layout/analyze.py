@@ -4,7 +4,7 @@ Logarithms of times are an effect of their block, a random effect of the build a
 components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
 exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
 ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from what their block and build are like are
-drawn in to that distance first: an interruption is no property of a build.
+drawn in to that distance first: an interruption is not a property of a build.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEVEL = 0.95
 POWER = 0.8
 MOST_OFF = 3.0
 ENOUGH_BLOCKS = 20
-"""With fewer the deviations from medians are too small for the noise, and what is drawn in makes it seem smaller."""
+"""With fewer values, deviations from medians underestimate the noise, and winsorizing makes it seem smaller still."""
 MAD = 1.4826
 """The ratio of standard deviation to median absolute deviation of normal values."""
 MOST_NEEDED = 10_000
@@ -83,7 +83,7 @@ def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
     mean_within = (
         sum((value - mean) ** 2 for column, mean in zip(columns, means, strict=True) for value in column) / degrees
     )
-    if mean_between + mean_within < TINY:  # rounding is no variance
+    if mean_between + mean_within < TINY:  # rounding is not a variance
         mean_between = mean_within = 0.0
     between = max(0.0, (mean_between - mean_within) / blocks)
     ratio = mean_between / mean_within if mean_within else float("inf") if mean_between else 1.0
@@ -116,7 +116,7 @@ def _share(ratio: float, blocks: int) -> float:
 
 
 def _drawn_in(rows: Sequence[Sequence[float]]) -> list[list[float]]:
-    """With values that are far from what their block and their build are like at most so far."""
+    """The values, with those far from the level of their block and build moved to a maximal distance."""
     level = [[value - median(row) for value in row] for row in rows]
     centers = [median(column) for column in zip(*level, strict=True)]
     left = [[value - center for value, center in zip(row, centers, strict=True)] for row in level]

@@ -15,18 +15,22 @@ def layout_command(
     preset: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Source of the layouts: alignment, lld, mold, go, link-order, environment, free."
+            metavar="NAME", help="How the layouts are made: alignment, lld, mold, go, link-order, environment, free."
         ),
     ] = "free",
     build: Annotated[
         str, typer.Option(metavar="'CMD'", help="Shell command that writes {program}; see docs/layout.md.")
     ] = "",
-    run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure ({program} alone).")] = "",
+    run: Annotated[
+        str, typer.Option(metavar="'CMD'", help="Command to measure (default: {program} without arguments).")
+    ] = "",
     objects: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="File to link, for preset link-order; repeatable.")
     ] = None,
     builds: Annotated[int, typer.Option(metavar="N", help="Layouts to build.")] = 10,
-    effect: Annotated[str, typer.Option(metavar="SHARE", help="Report how many builds such a claim needs.")] = "1%",
+    effect: Annotated[
+        str, typer.Option(metavar="SHARE", help="Report how many builds a claim of this size needs.")
+    ] = "1%",
     budget: Annotated[float, typer.Option(metavar="S", help="Seconds of measuring, without the builds.")] = 30,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Measure N blocks, each with all builds.")] = None,
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,

@@ -55,6 +55,6 @@ class LayoutOptions:
 
     def _check_environment(self) -> None:
         if self.build or self.objects:
-            raise UsageError(f"--preset {ENVIRONMENT} builds nothing: leave --build and --objects out")
+            raise UsageError(f"--preset {ENVIRONMENT} builds nothing: omit --build and --objects")
         if not self.run or PROGRAM in self.run:
             raise UsageError(f"--preset {ENVIRONMENT}: give the command to measure with --run")

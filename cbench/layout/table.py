@@ -10,7 +10,7 @@ from cbench.external.table import duration
 from cbench.layout.result import BuildTime, LayoutResult
 
 SHOWN = 3
-"""Builds at each end that are printed."""
+"""The number of builds to print at each end."""
 
 
 def result(report: LayoutResult) -> None:
@@ -34,7 +34,7 @@ def lines(report: LayoutResult) -> list[str]:
     rows = [
         head,
         f"  {report.builds} builds{same}, preset {report.preset}, {report.blocks} blocks in {report.seconds:.3g} s",
-        f"  between builds {report.between_pct:.2g} %, from run to run {report.within_pct:.2g} % (standard deviations)",
+        f"  between builds {report.between_pct:.2g} %, between runs {report.within_pct:.2g} % (standard deviations)",
     ]
     if report.layout_matters:
         needed = f"{report.builds_needed:,}" if report.builds_needed else "more than 10,000"

@@ -11,10 +11,10 @@ from quiet import CHAIN_BODY, chain_facts
 
 DELTAS = 20_000
 SHORTEST, LONGEST, SINGLE = 16_000, 256_000, 96_000
-"""Lengths of the chains around a trial, the last where it is not known how long that takes."""
+"""Lengths of the chains around a trial; the last one if the trial's duration is not known."""
 SHARE = 0.6
-"""A chain's length as a share of the trial's cycles: two narrow and two wide chains take 2.5 lengths, beside an untimed
-call of the workload and some 400,000 cycles of looking at the kernel's counts."""
+"""A chain's length as a share of the trial's cycles: two narrow and two wide chains take 2.5 lengths, plus an untimed
+call of the workload and some 400,000 cycles of reading the kernel's counts."""
 
 
 def ticks_deltas() -> list[int]:

@@ -23,7 +23,7 @@ from quiet import Reader, UsageError, parse_cpus
 DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 ARM = ("armv8", "armv9")
-"""How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
+"""How PMUv3 PMUs are named, regardless of their CPU's architecture."""
 HYBRID = ("cpu_core", "cpu_atom")
 CALIBRATED = "calibrated-cycles"
 CALIBRATED_METHOD = "clock and chains of additions, read in user space"
@@ -38,7 +38,7 @@ REASONS = {
     errno.EBUSY: "the PMU has no counter left for it",
     errno.ENODATA: "the hardware counter opens but does not count",
     errno.EOPNOTSUPP: "this CPU's PMU does not support it",
-    errno.E2BIG: f"more than {MOST} events beside the counter",
+    errno.E2BIG: f"more than {MOST} events in addition to the counter",
 }
 
 METHODS = {
@@ -120,7 +120,7 @@ def _known(name: str) -> tuple[CounterEvent, str]:
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
     """The counter and its C handle (None when unavailable) for the calling thread, pinned to `cpu`.
 
-    Raises UsageError for a name that is no counter.
+    Raises UsageError for a name that is not a counter.
     """
     handle = ffi.new("cb_counter **")
     if name == CALIBRATED:
@@ -153,7 +153,9 @@ def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
     error = lib.cb_ticks_create(handle)
     if error:
         return Counter(CALIBRATED, CALIBRATED_UNIT, False, reason(error)), None
-    why = calibration.obstacle or "core cycles, by how long dependent additions take right before and after a trial"
+    why = calibration.obstacle or (
+        "core cycles, calibrated by the time that dependent additions take right before and after a trial"
+    )
     return Counter(CALIBRATED, CALIBRATED_UNIT, True, why, CALIBRATED_METHOD, calibration=calibration), handle[0]
 
 
@@ -181,7 +183,7 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with what is counted beside it: `wanted`, or for None what suits it.
+    """The counter with the events counted beside it: `wanted`, or for None the suitable ones.
 
     An unavailable event is left out with its reason; UsageError if it was requested by name.
     """
@@ -208,7 +210,7 @@ def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu:
 
 def unavailable(name: str, counter: Counter, why: str) -> UsageError:
     """Raised if an event that was requested by name is unavailable."""
-    return UsageError(f"--events {name}: unavailable beside {counter.name}: {why}; see `cbench list`")
+    return UsageError(f"--events {name}: unavailable together with {counter.name}: {why}; see `cbench list`")
 
 
 def _as(counter: Counter, name: str) -> int:

@@ -14,8 +14,8 @@ from cbench.results import LEFT_OUT, JsonValue, json_object
 from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
-LATER = {"noise": "not measured here", "counter": "not of the host: stored with each series"}
-"""Facts of the passport that the measurement adds."""
+LATER = {"noise": "not measured here", "counter": "not a property of the host: stored with each series"}
+"""Passport facts that the measurement adds."""
 
 
 def _text(path: str) -> str:
@@ -48,8 +48,8 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor` None where it shows none, `missing`: what would make it quieter.
-    `passport`: what a comparison with another result looks at."""
+    """The host's part of the results; `governor` None where it shows none, `missing`: settings that would make it
+    quieter. `passport`: the facts that a comparison with another result uses."""
 
     cpu: str
     machine: str

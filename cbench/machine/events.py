@@ -16,7 +16,7 @@ HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
 
 AUTO, NONE = "auto", "none"
 MOST = 7
-"""How many events fit beside the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
+"""The number of events that fit in addition to the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
 
 AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
@@ -73,8 +73,8 @@ EVENTS: Mapping[str, CounterEvent] = {
     "cpu-migrations": CounterEvent("migrations", "moves to another CPU", (SOFTWARE, 4)),
     "minor-faults": CounterEvent("faults", "page faults without a wait for a device", (SOFTWARE, 5)),
     "major-faults": CounterEvent("faults", "page faults with a wait for a device", (SOFTWARE, 6)),
-    "alignment-faults": CounterEvent("faults", "unaligned accesses that the kernel had to do", (SOFTWARE, 7)),
-    "emulation-faults": CounterEvent("faults", "instructions that the kernel had to do", (SOFTWARE, 8)),
+    "alignment-faults": CounterEvent("faults", "unaligned accesses that the kernel had to perform", (SOFTWARE, 7)),
+    "emulation-faults": CounterEvent("faults", "instructions that the kernel had to emulate", (SOFTWARE, 8)),
 }
 
 USER_FAULTS = ("page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults")
@@ -82,13 +82,13 @@ BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "bra
 """Events that any code causes: a counter that shows none of them does not count."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
-"""Above 0 only if the kernel ran between two reads in user mode."""
+"""Above 0 only if the kernel ran between two user-mode reads."""
 
 INTERRUPTS = "interrupts"
 AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)
 """The events counted beside cycles by default."""
 AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
-"""The same where the kernel may not be counted."""
+"""The same where counting the kernel is not permitted."""
 
 
 def split(name: str) -> tuple[CounterEvent, str] | None:
@@ -101,7 +101,7 @@ def split(name: str) -> tuple[CounterEvent, str] | None:
 
 
 def parse_events(text: str) -> tuple[str, ...] | None:
-    """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
+    """The names in `--events A,B`; None for "auto". UsageError for a name that is not an event."""
     if text == AUTO:
         return None
     if text == NONE:

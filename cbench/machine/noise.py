@@ -54,7 +54,7 @@ def _aside(cpus: frozenset[int]) -> Iterator[None]:
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)
-    except QuietError:  # not permitted: then it is looked at from where this is
+    except QuietError:  # not permitted: then it is measured from the current CPU
         yield
         return
     try:
@@ -79,4 +79,4 @@ def _verified() -> NoiseVerdict:
         "drift": drift,
         "cpus": {cpu: {name: each[name] for name in kept if name in each} for cpu, each in cpus.items()},
     }
-    return NoiseVerdict(result.get("quiet"), "quiet verify gave no verdict", details)
+    return NoiseVerdict(result.get("quiet"), "quiet verify returned no verdict", details)

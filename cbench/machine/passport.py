@@ -44,12 +44,13 @@ class Passport:
 
     @classmethod
     def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
-        """From what a store keeps of a host; one of before there were passports has its CPU and kernel. None where
-        nothing is known. Raises ValueError for anything that is not a passport."""
+        """The passport from a store's facts about a host; a store older than passports has only CPU and kernel. None if
+        nothing is
+        known. Raises ValueError for anything that is not a passport."""
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
-            raise ValueError("the passport of its host is no object")
+            raise ValueError("the passport of its host is not an object")
         known = {name: " ".join(str(stored[name]).split()) for name in FACTS if stored.get(name) is not None}
         if counter:
             known["counter"] = counter
@@ -88,7 +89,7 @@ class UnlikeFact:
 def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
     """The facts in which hosts differ, of passports by the hosts' names; hosts where a fact is not known are left out.
 
-    A pure function, for reports and for a look at a fleet before its study runs. `noise` is of a moment and left out.
+    A pure function, for reports and for checking a fleet before its study runs. `noise` is of a moment and left out.
     """
     found = []
     for name in FACTS:
@@ -148,7 +149,7 @@ def _firmware(reader: Reader) -> tuple[str, str]:
 
 def _command_line(reader: Reader) -> tuple[str, str]:
     text = reader.text("/proc/cmdline")
-    return redacted_command_line(text or "") or ("nothing of note" if text else ""), "/proc/cmdline is not readable"
+    return redacted_command_line(text or "") or ("nothing notable" if text else ""), "/proc/cmdline is not readable"
 
 
 def _profile(reader: Reader) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def die_with_parent(parent: int) -> bool:
 class GroupGuard:
     """Kills a command's process group when this process is killed, SIGKILL included.
 
-    The kernel's parent-death signal reaches the command alone, and what it has started would go on and disturb the next
+    The kernel's parent-death signal reaches only the command, and its children would continue and disturb the next
     measurement. A shell in a session of its own waits for the end of a pipe that only this process holds, then kills
     the group whose number is in a file shared with it. It sleeps until then, so that it interrupts no trial.
     """
@@ -93,11 +93,11 @@ class GroupGuard:
             raise
 
     def hold(self, group: int) -> None:
-        """From now on the guard kills this process group."""
+        """Make this the process group that the guard kills."""
         os.pwrite(self._group, f"{group:{self._WIDTH}}\n".encode(), 0)
 
     def release(self) -> None:
-        """From now on it kills nothing."""
+        """Leave the guard without a process group to kill."""
         self.hold(0)
 
     def close(self) -> None:

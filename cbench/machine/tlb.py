@@ -1,4 +1,4 @@
-"""How much memory the data TLBs reach, as the processor's CPUID says; a hypervisor may have made that up.
+"""How much memory the data TLBs reach, as reported by the processor's CPUID; a hypervisor may report something else.
 
 Sources: Intel SDM volume 2A, CPUID leaves 2 (descriptors, also arch/x86/kernel/cpu/cpuid_0x2_table.c) and 18H;
 AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not report it to user programs.
@@ -44,7 +44,7 @@ class TlbLevels:
     levels: tuple[Tlb, ...] = ()
 
 
-# Leaf 2: descriptor -> the TLBs for data that it stands for. A 4 MiB page is none of ours.
+# Leaf 2: descriptor -> the TLBs for data that it stands for. 4 MiB pages are not used.
 DESCRIPTORS: dict[int, tuple[Tlb, ...]] = {
     0x03: (Tlb(1, SMALL, 64),),
     0x57: (Tlb(1, SMALL, 16),),
@@ -100,7 +100,7 @@ def _leaf_2(cpuid: Cpuid) -> Iterator[Tlb]:
 
 
 def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """The first level by function 8000_0005h, the second by 8000_0006h; associativity 0 stands for none."""
+    """The first level by function 8000_0005h, the second by 8000_0006h; associativity 0 means none."""
     first, second = cpuid(0x80000005, 0), cpuid(0x80000006, 0)
     tlbs = []
     for number, page in ((1, SMALL), (0, HUGE)):

@@ -12,7 +12,7 @@ from quiet import CPU_FOLDER, CpuSet, Facts, Reader, UsageError, parse_cpu_mask,
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SIBLING, CACHE, FAR, NODE = "sibling", "cache", "far", "node"
-PLACES = {SIBLING: "a sibling thread", CACHE: "a core of the same cache", FAR: "a far core", NODE: "another node"}
+PLACES = {SIBLING: "a sibling thread", CACHE: "a core with the same cache", FAR: "a far core", NODE: "another node"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
             node - last - core if name else frozenset(),
             f"all cores of the node share the {name}" if name else unreported,
         ),
-        (NODE, others, "no other node has CPUs that are online"),
+        (NODE, others, "no other node has online CPUs"),
     )
     near = frozenset(preferred)
     return tuple(

@@ -2,7 +2,7 @@
 
 The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
 the trace shows the timed region itself. So where both know of an interruption the trace has its name, and
-an interrupt that was counted, but that the trace has before or after the trial, is no cause.
+an interrupt that was counted, but that the trace has before or after the trial, is not a cause.
 
 Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not
 interrupted, whatever was counted around it, and one with some was.
@@ -39,7 +39,7 @@ class Causes:
     """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
 
     def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
-        """`follower` None: not asked for. `task`: the measuring process. `own_faults`: its faults are its work."""
+        """`follower` None: not requested. `task`: the measuring process. `own_faults`: its faults are its work."""
         self._follower, self._cpu, self._task = follower, cpu, task
         self._own_faults = own_faults
         self._lost = self._counted = 0

@@ -26,7 +26,7 @@ ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
 class LayoutPlan:
     """`vary`: the factors that are drawn for each process, with `seed`; the others are held at `base`.
 
-    `every`: all factors were asked for, so that those which a workload lacks are no mistake.
+    `every`: all factors were requested, so those that a workload lacks are not an error.
     """
 
     processes: int = 1
@@ -48,7 +48,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
         if name not in FACTORS:
             raise UsageError(f"--vary {name!r}: unknown; use all or {', '.join(FACTORS)}")
     if names and processes == 1:
-        raise UsageError("--vary draws a layout for each process: request several with --processes N")
+        raise UsageError("--vary draws a layout for each process: request several processes with --processes N")
     for option, value in (("--environment", base.environment), ("--stack", base.stack)):
         if not 0 <= value <= MOST_BYTES:
             raise UsageError(f"{option} {value}: from 0 to {MOST_BYTES:,} bytes")
@@ -64,8 +64,8 @@ def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
         if not any(_has(workload, name) for workload in listed):
             names = ", ".join(workload.name for workload in listed)
             raise UsageError(
-                f"--vary {name}: {names} has no such parameter (see `cbench list`); leave it out, or write --vary all "
-                "for those that there are"
+                f"--vary {name}: {names} has no such parameter (see `cbench list`); omit it, or write --vary all "
+                "for the available ones"
             )
 
 

@@ -38,7 +38,7 @@ class MeasureOptions:
     number_given: bool = True
 
     def trials_of(self, workload: Workload) -> int:
-        """How many trials a process has."""
+        """The number of trials per process."""
         return self.trials if self.number_given or workload.trials is None else min(self.trials, workload.trials)
 
     def warmup_of(self, workload: Workload) -> int | None:
@@ -76,7 +76,7 @@ def measure_options(
     if stop_machine and not in_kernel:
         raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
     if in_kernel and plan.processes > 1:
-        raise UsageError("--in-kernel measures in the kernel, not in processes: leave out --processes")
+        raise UsageError("--in-kernel measures in the kernel, not in processes: omit --processes")
     if in_kernel and (events_text != events.AUTO or plan.base != PLAIN):
         raise UsageError("--in-kernel counts nothing beside the counter, and has no addresses, environment or stack")
     discarded = None if warmup == "auto" else int(warmup)

@@ -36,7 +36,7 @@ Take = Callable[[int], bytes]
 
 
 class ProtocolError(Exception):
-    """The bytes are no message of this protocol."""
+    """The bytes are not a message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,13 @@ def load(content: bytes) -> Any:
 
 
 def _fits(message: object) -> bool:
-    """Whether a value of one of the protocol's classes has the declared types; others are compared by who gets them."""
+    """Whether a value of one of the protocol's classes has the declared types; others are checked by their
+    receivers."""
     return not is_dataclass(type(message)) or _has_type(message, type(message))
 
 
 def _fits_trial(trial: Any) -> bool:
-    """The same for what a list may hold; without the general _has_type(), for there are many."""
+    """The same for list items; without the general _has_type(), because there are many."""
     numbers = (trial.value, trial.output, trial.context_switches, trial.page_faults, trial.begin, trial.end)
     return (
         type(trial) is Trial

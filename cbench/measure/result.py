@@ -23,7 +23,7 @@ from quiet import table_html
 SHOWN = 5
 MOSTLY = 0.5
 INTERRUPTED = (
-    "most of these trials were interrupted: what the kernel did is in these cycles; shorter trials have less of it"
+    "most of these trials were interrupted: these cycles include the kernel's work; shorter trials include less of it"
 )
 OWN_CACHES = 256 * 1024
 """Bytes that fit into the caches which follow the core's clock, on every core: its own first and second one."""
@@ -44,7 +44,7 @@ class SettlingResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanTrials:
-    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was asked for."""
+    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was requested."""
 
     rule: str
     means: str
@@ -109,7 +109,7 @@ class ProcessesResult:
 class WorkloadResult:
     """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit.
 
-    `floor`: the lowest value that repeats. `overhead_subtracted`: what was taken off every trial's value.
+    `floor`: the lowest value that repeats. `overhead_subtracted`: the amount subtracted from every trial's value.
     """
 
     workload: str
@@ -180,7 +180,7 @@ class RunResult:
 
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
-    """`subtract`: the lowest value of an empty timed region is taken off every trial's value."""
+    """`subtract`: the lowest value of an empty timed region is subtracted from every trial's value."""
     workloads = tuple(workload_result(result, host.virtual, subtract) for result in results)
     return RunResult(results[0].session.counter, host, workloads)
 

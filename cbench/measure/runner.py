@@ -75,7 +75,7 @@ class Worker:
     def receive(self, timeout: float, name: str) -> Any:
         """The next message, None when the child has ended; TimeoutError after `timeout` seconds.
 
-        Raises the error that has ended it, with `name` before it; QuietError for what is no message.
+        Raises the error that has ended it, with `name` before it; QuietError for what is not a message.
         """
         until = time.monotonic() + timeout
 
@@ -202,8 +202,8 @@ def _next(worker: Worker, name: str, timeout: float, phase: str) -> Any:
         message = worker.receive(timeout, name)
     except TimeoutError:
         raise UsageError(
-            f"{name}: no trial ended within {timeout:g} s {phase}; ended it "
-            "(an endless loop? else allow more with --timeout)"
+            f"{name}: no trial ended within {timeout:g} s {phase}; ended it (an endless loop? If not, allow more "
+            "with --timeout)"
         ) from None
     if message is None:
         raise QuietError(ending(worker.ended(patience=1), name, phase))

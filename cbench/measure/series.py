@@ -89,7 +89,7 @@ class TrialSeries:
     def run(self, most: int) -> list[Trial]:
         """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
 
-        Trials end where one was not on the CPU that was asked for; `strayed` is then set.
+        Trials end where one was not on the requested CPU; `strayed` is then set.
         """
         error = lib.cb_trials_run(
             self._counter,
@@ -168,7 +168,7 @@ class TrialSeries:
 def line_names(text: str) -> tuple[str, ...]:
     """One name for each line below the header: "LOC (Local timer interrupts)", "27 (virtio1-virtqueues)".
 
-    What stands behind the counts is free text, split by runs of blanks; its last part is the device's name
+    The rest after the counts is free text, split by runs of blanks; its last part is the device's name
     (numbered lines) or the description (lettered lines).
     """
     lines = text.splitlines()

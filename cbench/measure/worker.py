@@ -25,7 +25,7 @@ from quiet import STEAL, Clock, QuietError, Reader, Refused, cpu_ticks, moment, 
 REGIONS = 2000
 """Empty timed regions that are measured,"""
 SPIN, SPINS = 100_000, 60
-"""Rounds of hash, and how many times, to wait for an interrupt: some 20 ms."""
+"""Rounds of the workload `hash` per wait for an interrupt, and the number of waits: some 20 ms."""
 EMPTY = 50
 """and trials of the empty workload."""
 STEADY = 0.9
@@ -57,7 +57,7 @@ def stolen_ms(cpu: int) -> int | None:
 
 
 def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
-    """The counter with its step, what two reads differ by, and what a call of nothing has; kernel_baseline()."""
+    """The counter with its step, the difference of two reads, and the count of an empty call; kernel_baseline()."""
     regions = ffi.new("uint64_t[]", REGIONS)
     if lib.cb_empty_regions(handle, regions, REGIONS):
         raise QuietError("the counter could not be read; try another --counter")
@@ -96,12 +96,12 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 def opened(job: Job) -> tuple[Counter, Any]:
     """The counter and the events beside it, without events that open but count nothing.
 
-    UsageError when just that was asked for by name.
+    UsageError if such an event was requested by name.
     """
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
     if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
-        why = "opens, but counted none of the interrupts that came"
+        why = "opens, but counted none of the interrupts that occurred"
         if job.events is not None:
             raise counters.unavailable(events.INTERRUPTS, counter, why)
         others = counter.others[:-1]  # it is the last of those that are counted automatically
@@ -125,7 +125,8 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
 
 
 def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Counter:
-    """With a length for the job's trials; if none may be discarded, for trials of unknown duration."""
+    """The counter with a chain length for the job's trials; if no trial may be discarded, for trials of unknown
+    duration."""
     assert counter.calibration
     length = chains.length_for(chains.SINGLE / chains.SHARE)
     if job.warmup != 0:

@@ -26,7 +26,8 @@ NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """As typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are counted;
+    """The options as typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are
+    counted;
     `more`: stores of the same study on other hosts."""
 
     data: str
@@ -38,7 +39,7 @@ class OrderOptions:
     more: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raises UsageError, which says what may be written."""
+        """Raises UsageError, which lists the valid values."""
         if self.delta is not None and not 0 < self.delta <= 1000:
             raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:
@@ -153,7 +154,7 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
             raise UsageError(f"{path}: no such file")
         if not is_store(path):
             raise UsageError(
-                f"{path}: several files are read only where each is a store of one study's host, or each is Parquet"
+                f"{path}: give several files only if all are stores of one study's hosts, or all are Parquet"
             )
     if metrics:
         raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")

@@ -15,15 +15,16 @@ from typing import Literal
 
 Family = Literal["orders", "within", "spread", "position", "predecessor", "earlier", "drift", "interaction", "unlike"]
 FIRST = 0.75
-"""The share of the first family; the others need far larger effects anyway, and get what costs it hardly any power."""
+"""The share of alpha for the first family; the other families need far larger effects anyway, and their share costs the
+first hardly any power."""
 OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "predecessor", "earlier")
 """Families whose effects are effects of the order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One family: what is claimed at its `level`, a part of the study's alpha; `alone`: what is significant only if
-    this family is looked at alone, at all of alpha."""
+    """One family: what is claimed at its `level`, a part of the study's alpha; `alone`: the tests that are significant
+    only if this family is considered alone, at all of alpha."""
 
     family: Family
     level: float

@@ -43,7 +43,7 @@ def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
 
 
 def significant(effects: Mapping[str, Sequence[float]], alpha: float) -> list[tuple[bool, bool, bool, bool]]:
-    """For each series whether position, predecessor, drift and spread are significant, each family looked at alone."""
+    """Whether position, predecessor, drift and spread of each series are significant, each family considered alone."""
     position, predecessor, drift, spread = (effects[name] for name in ("position", "predecessor", "drift", "spread"))
     return [
         (a < alpha, b < alpha, c < alpha, d < alpha)
@@ -59,7 +59,7 @@ def claims_of(
     suite: Mapping[str, MetricMeaning] | None,
     of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
-    """`suite`: what its metrics mean; None for a study of tests."""
+    """`suite`: the meaning of its metrics; None for a study of tests."""
     names = [result.name for result in analysis.results]
     rules = analysis.rules
     adjusted = [nan if each.p_adjusted is None else each.p_adjusted for each in analysis.results]

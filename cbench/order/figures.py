@@ -2,7 +2,7 @@
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
 and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one to
-a line; of more each is a point of a curve, and of very many only as many as can be seen.
+a line; with more, each is a point on a curve; with very many, only as many as can be seen are drawn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from cbench.report.text import mark
 from cbench.stats.trials import Trials
 
 MOST_NAMED = 30
-"""Tests that have a line and their name each."""
+"""Tests that get a line and a name of their own."""
 MOST_POINTS = 1200
-"""Points of a curve: more of them lie on top of each other at this size."""
+"""Points of a curve: at this size, more would lie on top of each other."""
 LOWEST_P = 1e-300
 MOST_PANELS = 6
 MOST_CELLS = 30
@@ -54,7 +54,7 @@ def p_values(result: OrderResult) -> str:
 
 
 def effects(result: OrderResult) -> str:
-    """Effect sizes in increasing order, of the lowest p last."""
+    """Effect sizes in increasing order; the one with the lowest p is last."""
     most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
     def limits(axes: Any, curve: bool) -> None:
@@ -106,7 +106,7 @@ def intervals(result: OrderResult) -> str:
 
 
 def hosts(result: OrderResult) -> str:
-    """The difference between the orders on each host and on all hosts combined, with intervals; a panel a test."""
+    """The difference between the orders on each host and on all hosts combined, with intervals; a panel per test."""
     shown = with_hosts(result)[:MOST_PANELS]
 
     def panel(axes: Any, name: str) -> None:
@@ -245,7 +245,7 @@ def matrix(result: OrderResult) -> str:
     place: dict[str, int] = {}
     for number, name in enumerate(result.tests):
         place.setdefault(name, number)
-        place.setdefault(name.rpartition(":")[0], number)  # a metric's name stands behind that of its test
+        place.setdefault(name.rpartition(":")[0], number)  # a metric's name follows that of its test
     before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
     cells = np.full((len(tests), len(before)), np.nan)
     rows, columns = ({name: number for number, name in enumerate(names)} for names in (tests, before))
@@ -268,7 +268,7 @@ def matrix(result: OrderResult) -> str:
                 color = "white" if abs(value) > 0.6 * most else DARK
                 axes.text(column, row, words.strip(), ha="center", va="center", color=color, fontsize=8)
         named = iter(labels([name for name in before if name is not None], 22))
-        names = ["(begin of a run)" if name is None else next(named) for name in before]
+        names = ["(start of a run)" if name is None else next(named) for name in before]
         axes.set_xticks(range(len(before)), names, rotation=40, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(len(tests)), labels(tests))
         axes.set(xlabel="ran right before", ylabel="is measured")
@@ -305,7 +305,7 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders; the first six names. Of several hosts each has a panel and its own
+    """Values over the runs in time, both orders; the first six names. With several hosts, each has a panel and its own
     time, the first six of the tests' hosts."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))

@@ -61,7 +61,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "p",
             figures.p_values(result),
             "p-values, sorted",
-            "How likely such a difference between the orders is by chance alone; filled: significant.",
+            "The probability of such a difference between the orders by chance alone; filled: significant.",
             f"{family:,} of {many:,} are below {result.alpha_bonferroni:.2g}, {below:,} below {result.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
@@ -77,7 +77,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             figures.deltas(result),
             "Differences between the orders, sorted",
             f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} by Hodges and Lehmann, with intervals at 95 %: "
-            f"below 0 the larger values are those of: {result.arm_labels[1]}.",
+            f"below 0, the larger values are those of: {result.arm_labels[1]}.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
@@ -86,7 +86,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "ecdf",
             figures.distributions(result, trials, [name for name, _ in tested]),
             "Values of both orders",
-            "The share of values up to each one: curves side by side differ in location, curves that cross in spread."
+            "The share of values up to each one: curves side by side differ in location, crossing curves in spread."
             + _foremost(many),
             broad=True,
         )
@@ -114,12 +114,12 @@ def _positions(result: OrderResult) -> Figure | None:
     if not tests:
         return None
     every = all(len(each.groups) == each.labels for each in tests.values())
-    places = "each place" if every else "the places where it was most often"
+    places = "each place" if every else "its most frequent positions"
     return Figure(
         "position",
         figures.positions(result, list(tests)),
         "Median by position",
-        f"Each test's median at {places} in the random runs, against the middle one of these medians."
+        f"Each test's median at {places} in the random runs, against the median of these medians."
         + _foremost(len(tests)),
         _significant([result.tests[name] for name in tests], "position"),
         broad=True,
@@ -153,8 +153,8 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
         explained += "; p of the drift over all runs." + _foremost(len(tests))
     else:
         explained += (
-            ". Each host has its own time, and all are scaled to one level: the first "
-            f"{figures.MOST_PANELS} panels of the tests with the smallest p of the drift."
+            f". Each host has its own time, and all are scaled to one level: the first {figures.MOST_PANELS} panels "
+            "show the tests with the smallest p of the drift."
         )
     return Figure(
         "drift",
@@ -236,7 +236,7 @@ def rest(result: OrderResult) -> Table | None:
 
 
 def carry_over(result: OrderResult) -> Table:
-    """A suite's tests in a process of their own and in one process for all, the largest difference first."""
+    """A suite's tests in separate processes and in one process for all, the largest difference first."""
     every = sorted(result.suite.carry_over if result.suite else (), key=lambda each: -abs(log(each.times or 1)))
     rows = [
         (
@@ -266,7 +266,7 @@ def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
     rows = [
         (
             each.test,
-            "(begin of a run)" if each.after is None else each.after,
+            "(start of a run)" if each.after is None else each.after,
             f"{each.n:,}",
             f"{each.median:,.6g}",
             f"{each.median_others:,.6g}",
@@ -305,13 +305,13 @@ def _hosts(result: OrderResult) -> Figure | None:
         return None
     many = len(result.hosts.names)
     unlike = [f"{each.host} ({each.test})" for each in result.hosts.unlike if each.p_holm < result.alpha]
-    some = f" Of {many:,} hosts those whose effect is least like the others'." if many > figures.MOST_NAMED else ""
+    some = f" Of {many:,} hosts, those whose effect differs most from the others'." if many > figures.MOST_NAMED else ""
     return Figure(
         "hosts",
         figures.hosts(result),
         "Each host alone and all hosts combined",
-        f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its interval at 95 %; all hosts: "
-        f"of runs compared within hosts only.{_foremost(len(names))}{some}",
+        f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its interval at 95 %; all "
+        f"hosts: runs are compared only within hosts.{_foremost(len(names))}{some}",
         f"{many:,} hosts. " + _some("Unlike the others (Holm)", unlike),
         broad=len(names) > 1,
     )

@@ -23,12 +23,12 @@ FAILURES = {
 
 
 OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
-"""Facts that each host has its own of."""
+"""Facts that differ from host to host."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`name`: of the study; `rows`: what its store says of it."""
+    """`name`: of the study; `rows`: the facts in its store."""
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()
@@ -36,7 +36,7 @@ class StudyFacts:
 
 @reads_store
 def about(path: Path) -> StudyFacts:
-    """The facts of a file's study beyond its trials; only its name if it is no store."""
+    """The facts about a file's study beyond its trials; only its name if it is not a store."""
     if not is_store(path):
         return StudyFacts(path.stem)
     with StudyStore.open(path, kind="order") as store:
@@ -58,7 +58,7 @@ def about(path: Path) -> StudyFacts:
 
 
 def about_hosts(paths: Sequence[Path]) -> StudyFacts:
-    """The facts of a study from the stores of its hosts: the machine, time and runs of each host."""
+    """The facts about a study from the stores of its hosts: the machine, time and runs of each host."""
     every = [about(path) for path in paths]
     if len(every) == 1:
         return every[0]
@@ -91,7 +91,7 @@ def _sequence(design: OrderDesign) -> str:
             "not known: the data do not say in which order the runs came, so drift and blocked designs cannot be seen"
         )
     if not design.runs_fixed:
-        return f"{design.runs_random:,} runs, each in an order of its own"
+        return f"{design.runs_random:,} runs, each in its own order"
     said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"
     if not design.runs_random:
         return said
@@ -123,7 +123,7 @@ def _reset(study: Study) -> str:
 def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
     """The output of `quiet verify` before each run, if a profile was requested."""
     if not study.profile:
-        return "no: the study asked for no profile, so it ran on the host as it was"
+        return "no: the study requested no profile, so it ran on the host as it was"
     known = [each for each in found if each is not None]
     good = sum(each.quiet for each in known)
     said = f"profile {study.profile}: quiet before {good:,} of {len(found):,} runs"

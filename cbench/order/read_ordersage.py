@@ -1,6 +1,6 @@
 """OrderSage's own result files as a study's trials.
 
-A run is known by its run_uuid, for its number starts again at each phase of a study that was not interleaved. Its
+A run is known by its run_uuid, because its number restarts at each phase of a study that was not interleaved. Its
 time_start is the CPU time of the process that controlled it and says nothing; a UUID of version 1 has the time in it
 (RFC 9562, section 5.1).
 """

@@ -44,7 +44,7 @@ def read(path: Path) -> tuple[Trials, list[str]]:
 
 
 def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
-    """The trials of one study from a store of each host; warnings; and what differs between the hosts' passports.
+    """The trials of one study from a store of each host; warnings; and the differences between the hosts' passports.
 
     Raises UsageError for stores of different studies, and for a store that is given twice.
     """
@@ -54,7 +54,7 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
             if store.header.made_ns == before.header.made_ns and store.header.host == before.header.host:
                 raise UsageError(f"{path}: is the same study as {other}; give the store of each host once")
         if store.header.tests != stores[0].header.tests:
-            raise UsageError(f"{path}: has other tests than {paths[0]}; give stores of one study")
+            raise UsageError(f"{path}: has different tests than {paths[0]}; give stores of one study")
     names = host_names(paths, [store.header for store in stores])
     columns = _columns(stores)
     columns["host"] = [name for name, store in zip(names, stores, strict=True) for _ in _rows(store, _metrics(stores))]

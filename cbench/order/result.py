@@ -24,7 +24,8 @@ WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """By which rule and level medians have intervals, and by which rule cases: "exact" ranks and the "algorithm" of the
+    """The rule and the level of the intervals of medians, and the rule for cases: "exact" ranks and the "algorithm" of
+    the
     paper, or the "published" ones and the "tool" of OrderSage."""
 
     rule: str
@@ -161,7 +162,7 @@ class OrderTest:
 
 @dataclass(frozen=True, slots=True)
 class PowerRule:
-    """`runs_needed` are for a shift of `delta_pct` % of the median, seen with the chance `power`."""
+    """`runs_needed` are for a shift of `delta_pct` % of the median, detected with probability `power`."""
 
     delta_pct: float
     power: float
@@ -225,7 +226,7 @@ class UnlikeHost:
 @dataclass(frozen=True, slots=True)
 class OrderHosts:
     """The hosts of a study. pooled_significant: how many tests differ if hosts are pooled, which is not the decision.
-    unlike: the smallest p first, Holm over hosts, tests and what was looked at. passports: facts that differ."""
+    unlike: the smallest p first, Holm over hosts, tests and the two questions. passports: facts that differ."""
 
     names: tuple[str, ...]
     pooled_significant: int
@@ -275,7 +276,7 @@ class OrderResult:
         return test.p_decides
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
-        """The tests, the smallest p first, without one last. `effect`: the p to sort by; None: the decision's."""
+        """The tests, the smallest p first, without one last. `effect`: the p to sort by; None: the p that decides."""
 
         def place(item: tuple[str, OrderTest]) -> float:
             p = item[1].within(effect)[0] if effect else self.deciding_p(item[1])

@@ -53,7 +53,7 @@ def summary_of(
     each_order = min(result.fixed.values.size, result.random.values.size) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
-    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing says how they vary
+    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing shows how they vary
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     shift = result.shift
     return OrderTest(
@@ -118,7 +118,7 @@ def _alike(result: SeriesResult) -> bool:
 
 
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
-    """How many results an interval takes, where there are some in an order, but too few."""
+    """The number of results that an interval requires, if an order has some, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
     if all(median_ranks.ranks(size, level, published) for size in sizes):
         return None

@@ -1,4 +1,4 @@
-"""From the arrays of an analysis to its result: names for numbers, corrected p-values, the verdict."""
+"""Turn the arrays of an analysis into its result: names in place of numbers, corrected p-values, the verdict."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _blocked(analysis: Analysis) -> list[str]:
         return []
     return [
         f"{verdict.BY_TIME}: {runs.fixed:,} fixed and {counted(runs.random, 'random run')} in {runs.stretches:,} "
-        "stretches; what changed with time cannot be separated from what the order does"
+        "stretches; changes over time cannot be separated from effects of the order"
     ]
 
 

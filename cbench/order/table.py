@@ -23,7 +23,7 @@ MOST_RUNS = 10
 INTERVALS = 0.95
 """The level of the intervals of Δ."""
 LONGEST_NAME = 60
-"""On a terminal; whole names are in files and pipes."""
+"""The limit on a terminal; files and pipes contain whole names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Column:
 def analysis(result: OrderResult, runs: bool = False) -> None:
     """The verdict, then a table of the tests; two tables of what is most important where one does not fit.
 
-    `runs`: whether to say how many runs it takes to see the shift that was asked for.
+    `runs`: whether to say how many runs it takes to see the requested shift.
     """
     console = table_console()
     for number_of_line, line in enumerate(result.verdict):
@@ -61,7 +61,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 
 
 def _carry_over(tests: Sequence[CarryOver]) -> Table:
-    """In a process of its own against one process for all, the largest difference first."""
+    """Tests in separate processes against one process for all, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")
@@ -228,16 +228,16 @@ def _legend(result: OrderResult) -> list[str]:
     if any(test.case for test in tests):
         lines.append(
             f"{fixed}, {random}: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "
-            f"these are apart; 2: they overlap with {inside} inside of the other's; 3: they overlap otherwise."
+            f"these are apart; 2: they overlap with {inside} inside the other's; 3: they overlap otherwise."
         )
     if needs:
         lines.append(f"no interval (-) at {100 * rule.level:.4g} % with fewer than {max(needs):,} results in an order.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
-        lines.append(f"p position, predecessor: inside of the {random} runs; p drift: over all runs.")
+        lines.append(f"p position, predecessor: within the {random} runs; p drift: over all runs.")
     if result.hosts:
         lines.append(
-            "medians and intervals of the first table: of values with all hosts at one level. Second table, not "
-            "corrected: p of the host alone; p effect: its effect of the order against the other hosts' (all hosts: "
-            "whether the effects differ); p level: its median against theirs."
+            "medians and intervals of the first table: values are scaled so that all hosts have one level. Second "
+            "table, not corrected: p of the host alone; p effect: its effect of the order against the other hosts' "
+            "(all hosts: whether the effects differ); p level: its median against theirs."
         )
     return lines

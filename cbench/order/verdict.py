@@ -50,7 +50,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
         return (
             f"order and time cannot be told apart: {design.runs_fixed:,} fixed and "
             f"{counted(design.runs_random or 0, 'random run')} lie apart in time, in {design.stretches:,} stretches, "
-            "and what changed with time looks like an effect of the order; mix the runs, as `cbench order run` does",
+            "and a change over time looks like an effect of the order; mix the runs, as `cbench order run` does",
             set(),
         )
     if "orders" in sentences:
@@ -85,7 +85,7 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
     if family == "unlike":
         return f"unlike the other hosts: {some(list(names))}"
     if family == "drift":
-        return f"over the study drift: {some(list(names))}"
+        return f"drift over the study: {some(list(names))}"
     if family == "within":
         places = [name for name in names if (tests[name].position_p or 1.0) <= (tests[name].predecessor_p or 1.0)]
         after = result.claim("predecessor")
@@ -111,10 +111,12 @@ def _hosts(result: OrderResult) -> list[str]:
         return []
     tested = sum(test.p is not None for test in result.tests.values())
     how = "van Elteren's test of signed ranks" if result.design.pairs else "van Elteren's test"
-    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    lines = [
+        f"{counted(len(hosts.names), 'host')}: values are compared after each host's values are scaled to one level"
+    ]
     if tested:
         lines[0] = (
-            f"{counted(len(hosts.names), 'host')}, each a stratum of its own: {how} decides; pooled ranks, which "
+            f"{counted(len(hosts.names), 'host')}, each a separate stratum: {how} decides; pooled ranks, which "
             f"mix hosts and orders, would call {hosts.pooled_significant:,} of {counted(tested, 'test')} different"
         )
     return lines + [f"beware: the hosts differ: {each}" for each in hosts.passports]
@@ -137,14 +139,14 @@ def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
 
 
 def _across(result: OrderResult) -> list[str]:
-    """Comparisons between tests that change: named where they are more than chance alone makes."""
+    """Comparisons between tests that change: named if they are more than expected by chance."""
     across = result.across
     if not across.changed or result.design.blocked:
         return []
     many = f"{across.changed:,} of {counted(across.pairs, 'comparison')} between tests change with the order"
     expected = "" if across.expected is None else f"about {across.expected:.3g} are expected by chance"
     if across.p is not None and across.p >= result.alpha:
-        return [f"{many}, no more than chance makes: {expected} (p = {across.p:.2g})"]
+        return [f"{many}, no more than expected by chance: {expected} (p = {across.p:.2g})"]
     by_chance = [expected] if expected else []
     by_chance += [] if across.p is None else [f"p = {across.p:.2g} by itself"]
     named = [f"{pair.a} against {pair.b} ({pair.fixed} / {pair.random})" for pair in across.named]
@@ -209,7 +211,7 @@ def _where(result: OrderResult) -> str:
 
 
 def _changed(name: str, test: OrderTest, where: str) -> str:
-    """In the second arm, `where`, by how much results are away from the fixed order's, and the interval of this."""
+    """How far the results of the second arm, `where`, are from the fixed order's, with the interval of this."""
     delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
     if delta is None:
         delta = test.delta_pct_median
@@ -238,13 +240,13 @@ def _blind(result: OrderResult) -> str:
     compared = [test for test in result.tests.values() if test.p is not None]
     shifts = [test.detectable_pct for test in compared if not test.alike or test.n_fixed + test.n_random < 4]
     if not shifts:
-        return "; all values of a test are alike"
+        return "; all values of a test are equal"
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; so few runs would show hardly any difference with a chance of {share}: take more"
+        return f"; so few runs would hardly show any difference with a chance of {share}: take more"
     least = max(known)
     if not least:
-        return "; most values of a test are alike"
+        return "; most values of a test are equal"
     shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
     return f"; differences of {shown} % or more would have been seen with a chance of {share}"

@@ -1,4 +1,5 @@
-"""The interruptions of this process over a time, by the kernel's counts; reading them costs some 50 us at each end."""
+"""The interruptions of this process over a period, from the kernel's counts; reading them costs some 50 us at each
+end."""
 
 from __future__ import annotations
 
@@ -31,12 +32,12 @@ class OwnInterruptions:
 
     @property
     def text(self) -> str:
-        """As text, empty for none."""
+        """The message as text, empty for none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
             parts.append(f"waited for a CPU for {self.waited_ns / 1e6:.3g} ms")
         if self.stolen_ms:
-            parts.append(f"the hypervisor took {self.stolen_ms} ms of its CPUs")
+            parts.append(f"the hypervisor stole {self.stolen_ms} ms from its CPUs")
         if self.major_faults:
             parts.append(f"{self.major_faults} page faults from disk")
         if self.interrupts:

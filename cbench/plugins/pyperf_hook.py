@@ -45,4 +45,4 @@ class QuietHook:
         metadata.update({name: number for name, number in numbers.items() if number is not None})
         if self._all.interrupts:
             metadata[INTERRUPTS] = json.dumps(dict(self._all.interrupts))
-        metadata[TEXT] = self._all.text or "by nothing but the usual interrupts"
+        metadata[TEXT] = self._all.text or "only by the usual interrupts"

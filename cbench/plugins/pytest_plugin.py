@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.pluginmanager.hasplugin("benchmark"):
         raise pytest.UsageError(f"{OPTION}: needs pytest-benchmark (pip install pytest-benchmark)")
     if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", None):
-        raise pytest.UsageError(f"{OPTION}: benchmarks side by side disturb each other; leave -n out")
+        raise pytest.UsageError(f"{OPTION}: benchmarks that run in parallel disturb each other; omit -n")
     config.pluginmanager.register(BenchmarkKeeper(Path(path)), "cbench-keeper")
 
 

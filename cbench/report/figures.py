@@ -21,9 +21,9 @@ def check(path: str, option: str = "-o") -> None:
     pyplot()
 
 
-def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") -> Any:
+def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or omit -o") -> Any:
     """Import matplotlib. UsageError with the missing package if it is not installed."""
-    os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
+    os.environ.setdefault("MPLBACKEND", "agg")  # no window, regardless of the user's settings
     try:
         import matplotlib.pyplot as plt
     except ImportError:

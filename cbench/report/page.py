@@ -99,11 +99,11 @@ def check_page(data: str, output: str) -> None:
     if not target.is_file():
         return
     if Path(data).exists() and target.samefile(data):
-        raise UsageError(f"-o {output}: is the data itself; choose another name for the page")
+        raise UsageError(f"-o {output}: is the data file itself; choose another name for the page")
     with target.open("rb") as file:
         begin = file.read(len(PAGE))
     if begin and begin.lower() != PAGE:
-        raise UsageError(f"-o {output}: exists already and is not a page; choose another name, or remove it")
+        raise UsageError(f"-o {output}: already exists and is not a page; choose another name, or remove it")
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Figures as SVG texts that stand side by side in one HTML page: small, the same bytes each time, ids of their own."""
+"""Figures as SVG texts that share one HTML page: small, the same bytes each time, with unique ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cbench.report.figures import pyplot
 
 WIDTH, BROAD = 5.6, 9.6  # inches; of figures in two columns and over the whole page
 DARK, GREY, FAINT = "#1d232b", "#6b7280", "#c9ced6"
-FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ as well
+FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ too
 LONGEST_NAME = 28
 STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
@@ -47,7 +47,7 @@ def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float
 def panels(
     key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False, height: float = 2.1
 ) -> str:
-    """A panel for each name, at most three in a row; `legend`: that of the first one stands above all;
+    """A panel for each name, at most three in a row; `legend`: that of the first one is placed above all;
     `height`: of a panel, in inches."""
     across = min(3, max(1, len(names)))
     down = max(1, -(-len(names) // across))
@@ -68,7 +68,7 @@ def drawn(key: str, rows: int, columns: int, width: float, height: float) -> Ite
     plt = pyplot()
     found: list[str] = []
     with plt.rc_context({**STYLE, "svg.hashsalt": key}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has fonts of its own
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser uses its own fonts
         figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
         try:
             yield found, list(axes.flat)

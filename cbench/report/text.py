@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST = 5
-"""A sentence names at most this many items."""
+"""A sentence lists at most this many items."""
 
 
 def counted(number: int, noun: str) -> str:

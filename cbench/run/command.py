@@ -33,7 +33,7 @@ def list_command(*, as_json: Json = False) -> None:
 
 
 def explain_command(
-    name: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A workload or a counter of `cbench list`.")],
+    name: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A workload or a counter from `cbench list`.")],
     *,
     as_json: Json = False,
 ) -> None:
@@ -55,12 +55,16 @@ def run(
     *,
     commands: Annotated[
         list[str] | None,
-        typer.Option("--command", metavar="'CMD...'", help="A command to measure, quoted; several take turns."),
+        typer.Option(
+            "--command", metavar="'CMD...'", help="A command to measure, quoted; several are measured in alternation."
+        ),
     ] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Run commands with /bin/sh; its time is included.")] = False,
     prepare: Annotated[
         list[str] | None,
-        typer.Option(metavar="'CMD...'", help="Shell command before each trial of a command; once, or one for each."),
+        typer.Option(
+            metavar="'CMD...'", help="Shell command before each trial of a command; give one, or one per command."
+        ),
     ] = None,
     setup: Annotated[str, typer.Option(metavar="'CMD...'", help="Shell command before the first trial.")] = "",
     ignore_failure: Annotated[
@@ -137,7 +141,7 @@ def run(
         from cbench.study import detached
 
         if not (words or commands or workloads):
-            raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
+            raise UsageError("nothing to measure: name a workload from `cbench list`, or a command after --")
         if output is None:
             raise UsageError("--detach: name the file that keeps every trial: -o FILE")
         job = detached.start_again(output)
@@ -187,7 +191,7 @@ def run(
         )
         return
     if not workloads:
-        raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
+        raise UsageError("nothing to measure: name a workload from `cbench list`, or a command after --")
     for_commands = {"--shell": shell, "--prepare": bool(prepare), "--setup": bool(setup)}
     _only({**for_commands, "--ignore-failure": ignore_failure}, "is for a command: write it after --")
     from cbench.measure.shortcomings import shortcomings

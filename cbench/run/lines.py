@@ -1,4 +1,4 @@
-"""The short report of `cbench run`: a few lines a workload, its headline first."""
+"""The short report of `cbench run`: a few lines per workload, its headline first."""
 
 from __future__ import annotations
 

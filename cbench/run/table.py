@@ -17,7 +17,7 @@ from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
-"""The discarded trials to show; the last one is shown too."""
+"""How many discarded trials to show; the last one is shown too."""
 
 
 def label(result: WorkloadResult) -> str:
@@ -41,7 +41,7 @@ def results(report: RunResult) -> None:
 
 
 def tables(report: RunResult) -> None:
-    """One table a workload, its CPUs side by side, and a verdict for each."""
+    """One table per workload, its CPUs side by side, and a verdict for each."""
     console = table_console(max(100, 40 + 30 * len({r.cpu for r in report.results})))
     counter = report.counter
     steps = "" if counter.quantum is None else f", steps of {counter.quantum}"
@@ -81,7 +81,7 @@ def _named(counter: Counter) -> str:
 
 
 def _subtracted(results: Sequence[WorkloadResult]) -> str:
-    return ", which is taken off every value" if any(r.overhead_subtracted for r in results) else ""
+    return ", which is subtracted from every value" if any(r.overhead_subtracted for r in results) else ""
 
 
 def _source(causes: CausesSource) -> str:
@@ -191,7 +191,7 @@ def _missed(missed: Sequence[int], number: int) -> str:
 
 
 def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """A row a process, and the spread within and between them, where there are several."""
+    """A row per process, and the spread within and between them, where there are several."""
     for result in group:
         processes = result.processes
         rows = processes.each
@@ -209,7 +209,7 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
         console.print(table)
         unit = result.counter.unit
         if processes.floor_range is None:
-            line = f"not in each process a value repeats; their lowest: range {processes.lowest_range:,} {unit}"
+            line = f"not every process has a value that repeats; their lowest: range {processes.lowest_range:,} {unit}"
         else:
             line = f"floors of {len(rows)} processes: range {processes.floor_range:,} {unit}"
             line += f" ({processes.floor_range_pct:.4f} %)"

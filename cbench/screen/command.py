@@ -107,7 +107,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class AnalysisProgress:
-    """On a terminal, one line of progress; nothing elsewhere."""
+    """Show one line of progress on a terminal, and nothing elsewhere."""
 
     def __enter__(self) -> Callable[[str], None]:
         return self._say if sys.stderr.isatty() else lambda words: None

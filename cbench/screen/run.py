@@ -37,7 +37,8 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """Plan an experiment: its runs, and what they could test. Raises UsageError if something is wrong with the file.
+    """Plan an experiment: its runs, and the effects that they could test. Raises UsageError if something is wrong with
+    the file.
 
     The duration is estimated where the store beside the file has trials of the same tests.
     """
@@ -50,7 +51,7 @@ def plan(path: str) -> ScreenPlan:
 
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
-    """By response the standard deviation of a treatment's values, the median over treatments, and sentences about
+    """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
     clocks whose steps are coarse beside it; nothing where numpy is not installed or there are no values."""
     try:
         import numpy as np
@@ -73,7 +74,7 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The seconds from the begin of a trial to that of the next, by test, in an earlier run of this experiment."""
+    """The seconds from the beginning of a trial to that of the next, by test, in an earlier run of this experiment."""
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:

@@ -48,9 +48,9 @@ def analysis(result: ScreenResult) -> None:
         console.print()
         console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
-        f"p: {tested_by(result)}. %: of the mean of all treatments. "
-        "adj.: by least squares with all main effects, where treatments are not balanced.",
+        f"● significant: p after Holm's correction over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
+        f"p: {tested_by(result)}. %: relative to the mean of all treatments. adj.: by least squares with all main "
+        "effects, if treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
 
@@ -111,7 +111,7 @@ def boxes(plot: BlockPlot | None) -> str:
 
 
 def _hosts(found: ResponseHosts, confidence: float) -> Table:
-    """Each host alone; whether hosts differ is in the row of all of them."""
+    """Each host separately; the row for all hosts shows whether they differ."""
     table = _table(("effect by host", "host", "n", "size", f"{100 * confidence:.4g} %", "%", "p effect"))
     for each in found.effects:
         name = shortened(f"{each.factor}: {each.levels[1]} - {each.levels[0]}", LONGEST_NAME)

@@ -19,17 +19,17 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import Values, exponent
 
 Progress = Callable[[float], None]
-"""Called with the fraction that is done, from 0 to 1."""
+"""Called with the completed fraction, from 0 to 1."""
 
 KEPT = 1 << 22
-"""So many replicates of a batch are there at a time: 32 MB."""
+"""So many replicates of a batch are in memory at a time: 32 MB."""
 
 COUNTS = 1 << 20
-"""So many counts of a batch's matrix are there at a time: 8 MB, and twice that while they are drawn."""
+"""So many counts of a batch's matrix are in memory at a time: 8 MB, and twice that while they are drawn."""
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
-    """Student's intervals of rows of finite values, a sample each; width 0 where all of a row's values are alike."""
+    """Student's intervals of rows of finite values, a sample each; width 0 if all of a row's values are equal."""
     n = samples.shape[1]
     middle = samples.mean(axis=1)
     power = exponent(samples)

@@ -24,22 +24,23 @@ REPLICATES = 50_000
 
 FEWEST = 3
 MOST_EXACT = 8
-"""All resamples of 8 values are 6,435 different ones; of 12 there would be over a million."""
+"""8 values have 6,435 different resamples; 12 would have over a million."""
 
 _NORMAL = NormalDist()
 _SORTED = 4096
 """Up to this many replicates are sorted completely."""
 
 _PROBE = 1024
-"""With more replicates, this many locate a quantile roughly."""
+"""With more replicates, this many of them locate a quantile roughly."""
 
 _FAR = 4
-"""How many standard deviations of the probe's rank the guess is on the safe side."""
+"""The safety margin of the guess, in standard deviations of the probe's rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class CenteredSample:
-    """Values without their mean, in units of the largest distance to it; `rounding`: what is equal in these units."""
+    """Values without their mean, in units of the largest distance to it; `rounding`: the distance below which values
+    count as equal, in these units."""
 
     row: Values
     middle: float
@@ -51,7 +52,7 @@ class CenteredSample:
         return bootstrap.sums(self.row, count, rng) / self.row.size
 
     def back(self, value: float) -> float:
-        """In the values' own unit."""
+        """The value converted back to the values' own unit."""
         return self.middle + self.scale * value
 
 
@@ -80,9 +81,9 @@ def bca(
 ) -> Interval:
     """The BCa interval from `replicates` resamples of the values (one row, any order), drawn with `seed`.
 
-    No interval, with its reason: fewer than 3 values, values that are no finite numbers, no or every replicate below
-    the estimate. All values alike: an interval of width 0, and that is said. ValueError for a level outside (0, 1), an
-    unknown convention of ties, or fewer than 1 replicate.
+    No interval, with its reason: fewer than 3 values, values that are not finite numbers, no or every replicate below
+    the estimate. All values alike: an interval of width 0, and this is reported. ValueError for a level outside (0, 1),
+    an unknown convention of ties, or fewer than 1 replicate.
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
@@ -99,7 +100,7 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
-    """The values ready to be drawn from, or the interval that says why there is nothing to draw."""
+    """The values ready to be drawn from, or the interval that states why there is nothing to draw."""
     row = checked(values)
     why = no_numbers(row)
     if why is None and row.size < FEWEST:
@@ -112,7 +113,7 @@ def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
     middle = float((row / row.size).sum())
     scale = max(high - middle, middle - low)
     if not isfinite(high - low) or scale <= 0:
-        return kind.none("the values are too far apart, or too close, for numbers of 64 bits")
+        return kind.none("the values are too far apart, or too close together, for 64-bit numbers")
     return CenteredSample((row - middle) / scale, middle, scale, bootstrap.rounding(row.size, middle, scale))
 
 
@@ -144,7 +145,7 @@ def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
     """The mean of each different resample, ascending, and in how many orders it can be drawn."""
     n = centered.row.size
     if n > MOST_EXACT:
-        raise ValueError(f"at most {MOST_EXACT} values can be counted out, there are {n}")
+        raise ValueError(f"at most {MOST_EXACT} values can be enumerated, there are {n}")
     every = np.array(list(combinations_with_replacement(range(n), n)))
     ways = []
     for chosen in every:
@@ -195,7 +196,7 @@ def corrected(p: float, a: float, level: float) -> Corrected:
     for tail in ((1 - level) / 2, (1 + level) / 2):
         z = z0 + _NORMAL.inv_cdf(tail)
         if a * z >= 1:
-            return Corrected(z0, none, none, f"an acceleration of {a:.3g} is too much for level {level:g}")
+            return Corrected(z0, none, none, f"an acceleration of {a:.3g} is too large for level {level:g}")
         ends.append(_NORMAL.cdf(z0 + z / (1 - a * z)))
     return Corrected(z0, ends[0], ends[1])
 
@@ -209,7 +210,7 @@ def share_below(replicates: Values, ties: str, rounding: float) -> float:
 
 
 def acceleration(row: Values) -> float:
-    """a, of values that are not all alike."""
+    """a, of values that are not all equal."""
     away = row - row.mean()
     away = away / np.abs(away).max()
     return float((away**3).sum() / (6 * (away**2).sum() ** 1.5))

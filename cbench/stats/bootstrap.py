@@ -1,6 +1,6 @@
 """Sums of bootstrap samples: n values drawn with replacement from n values, as often as wanted.
 
-For many values, the draw is a count per value and not an index per draw; one look-up gives four counts.
+For many values, the draw is a count per value and not an index per draw; one lookup gives four counts.
 
 These counts are multinomial: those of independent Poisson variables, given that they add up to n. The variables are
 drawn with a mean a little below 1. Where they add up to less than n, what is missing is drawn value by value (given
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from cbench.stats.interval import Values
 
 CHUNK = 120_000
-"""So many values are drawn at a time: what is made of them stays in the CPU's caches, and larger products of matrices
-take four times as long a value in OpenBLAS."""
+"""So many values are drawn at a time: the results stay in the CPU's caches, and larger products of matrices
+take four times as long per value in OpenBLAS."""
 
 COUNTED = 256
 """From this many values on, counts per value are drawn instead of indices."""
@@ -34,16 +34,16 @@ COUNTED = 256
 FOUR = 4
 CELLS = 1 << 16
 MOST_COUNTS = 19
-"""A Poisson count with a mean below 1 is larger in fewer than one of 1e18 cases."""
+"""A Poisson count with a mean below 1 is larger in fewer than one in 1e18 cases."""
 
 BELOW = 1.75
-"""So many standard deviations below n the counts' sum is on average: 1 of 25 samples is thrown away."""
+"""So many standard deviations below n the counts' sum is on average: 1 in 25 samples is discarded."""
 
 BLOCKS = 8
-"""So many times a chunk of counts is drawn together."""
+"""So many counts are drawn together as one chunk."""
 
 Packed = NDArray[np.uint32]
-"""Four counts, a byte each."""
+"""Four counts of one byte each."""
 
 Places = NDArray[np.intp]
 
@@ -97,8 +97,8 @@ def table(mean: float) -> CountTable:
 
 
 def _cells(packed: Packed, chances: Values) -> tuple[Packed, int, Values]:
-    """Each of `packed` as often as its chance fills a cell; the first cell that is left; and what is left of each
-    chance, in cells."""
+    """Each of `packed` as often as its chance fills a cell; the first remaining cell; and the remainder of each
+    probability, in cells."""
     whole = np.floor(chances * CELLS).astype(np.intp)
     full = int(whole.sum())
     cells = np.zeros(CELLS, dtype=np.uint32)
@@ -131,8 +131,8 @@ def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
 class Drawer:
     """Draws sets of Poisson counts, with a mean a little below 1, for the values of a row.
 
-    It keeps the memory that it draws into: to be given pages by the kernel takes as long as to draw. What is drawn
-    together is made into numbers in BLOCKS parts, which stay in the CPU's caches.
+    It keeps the memory that it draws into: to be given pages by the kernel takes as long as to draw. Draws are
+    converted to numbers in BLOCKS parts, which stay in the CPU's caches.
     """
 
     def __init__(self, row: Values, rows: int) -> None:
@@ -142,7 +142,7 @@ class Drawer:
         self.packed = np.empty(BLOCKS * rows * width, dtype=np.uint32)
         self.numbers = np.empty((rows, FOUR * width))
         self.sums = np.empty((BLOCKS * rows, 2))
-        # Beside each value a 1, to count with. What only fills up the last four is added as 0 and counted as 0.
+        # Beside each value a 1, to count with. Padding of the last four is added as 0 and counted as 0.
         self.marked = np.zeros((FOUR * width, 2), order="F")
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 

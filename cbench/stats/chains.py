@@ -1,6 +1,6 @@
-"""Chains of additions around trials: how many cycles a trial took, and whether they can tell that at all.
+"""Chains of additions around trials: the number of cycles that a trial took, and whether the chains can measure it.
 
-A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
+A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
 is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
 them. A wide chain takes all that the core can execute in a cycle. On a core that runs another thread it takes longer
 beside the narrow one: then the trial may have taken longer too, and no clock shows that.
@@ -17,10 +17,10 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER = 0.02
-"""As in quiet's chains: by how many steps of the clock and by which share readings may differ."""
+"""How far readings may differ, in steps of the clock and as a share; the same as in quiet's chains."""
 SLOWEST = 1.02
-"""Chains that disagree count as at most so many times as long as the fastest before: both may have been interrupted. A
-trial that is left out then rather has too many cycles than too few."""
+"""If chains disagree, they count as at most this many times as long as the fastest before: both may have been
+interrupted. A trial that is left out then has too many cycles rather than too few."""
 
 
 def cycles(times: ChainTimes, calibration: Calibration) -> float:
@@ -64,7 +64,7 @@ def kept(trial: Trial) -> bool:
 
 
 def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:
-    """For each trial "", DISAGREE or SHARED; and why no trial can be kept, else ""."""
+    """ "", DISAGREE or SHARED for each trial; and why no trial can be kept, else ""."""
     agreeing = [chains_agree(each.before, each.after, step) for each in trials]
     ratios = [(each.wide_before / each.before, each.wide_after / each.after) for each in trials]
     alone, why = unshared_ratio([max(pair) for pair, same in zip(ratios, agreeing, strict=True) if same], machine)

@@ -21,17 +21,17 @@ DRAWS = 2000
 BATCH = 500
 FEWEST_A_SIDE = 4
 MOST_DRAWN = 40
-"""With more processes a side the interval shrinks with the square root of their number."""
+"""With more processes per side the interval shrinks with the square root of their number."""
 MOST_A_SIDE = 100_000
 REPEATS, REPEATED_DRAWS = 100, 200
-"""Samples of the sample, and draws from each, for the range in which the answer lies."""
+"""Resamples, and draws from each of them, for the interval of the answer."""
 
 Logs = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """A difference as a share: found with probability POWER by `processes` a side; `low` to `high`: its interval.
+    """A difference as a share: found with probability POWER by `processes` per side; `low` to `high`: its interval.
 
     `third_found`: the share of draws that find a third of it; more than 30 % where the processes fall into groups.
     `false_alarms`: the share of draws without any difference that a comparison would have called one.
@@ -45,7 +45,7 @@ class Detectable:
     false_alarms: float
 
     def processes_for(self, wanted: float) -> int | None:
-        """How many processes a side find `wanted`; the interval shrinks with their square root. None: too many."""
+        """How many processes per side find `wanted`; the interval shrinks with their square root. None: too many."""
         needed = ceil(self.processes * (self.difference / wanted) ** 2)
         return max(needed, FEWEST_A_SIDE) if needed <= MOST_A_SIDE else None
 

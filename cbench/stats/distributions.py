@@ -62,7 +62,7 @@ def _terms(half: float, first: float, top: float) -> float:
 def student_p(t: float, df: float) -> float:
     """P(|T| > |t|) for T ~ Student with `df` > 0 degrees of freedom."""
     if df <= 0:
-        raise ValueError("degrees of freedom are above 0")
+        raise ValueError("degrees of freedom must be above 0")
     square = t * t
     return beta_cdf(df / (df + square), square / (df + square), df / 2, 0.5) if square < 1e300 else 0.0
 
@@ -73,7 +73,7 @@ def t_quantile(p: float, df: float) -> float:
     if not 0 < p < 1:
         raise ValueError("a probability between 0 and 1 is needed")
     if df <= 0:
-        raise ValueError("degrees of freedom are above 0")
+        raise ValueError("degrees of freedom must be above 0")
     if p == 0.5:
         return 0.0
     if p > 0.5:
@@ -125,7 +125,7 @@ def beta_sf(x: float, a: float, b: float) -> float:
 def f_sf(f: float, df1: float, df2: float) -> float:
     """P(F > f) with df1 and df2 > 0 degrees of freedom, relative error about 1e-12; 1 for f <= 0, NaN for NaN."""
     if df1 <= 0 or df2 <= 0:
-        raise ValueError("degrees of freedom are above 0")
+        raise ValueError("degrees of freedom must be above 0")
     if isnan(f):
         return f
     if f <= 0:

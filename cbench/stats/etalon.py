@@ -1,4 +1,4 @@
-"""The etalon against an independent clock, and whether a series' first run is one of the others.
+"""The etalon against an independent clock, and whether a series' first run is like the others.
 
 D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
 over, and a wristwatch shows whether that clock is right; the only outliers of one metric were the first of each series.
@@ -18,11 +18,11 @@ from cbench.stats.interval import Interval, checked, deviation, no_squares, t_in
 
 FIRST_ALPHA = 0.001
 """A first value of lower probability among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"
-of the sd; which ratio of sds a first value of this rarity makes depends on n, and is the threshold here. Series are
-looked at by the dozen, and one false alarm in a thousand of them is few."""
+of the sd; the ratio of sds that a first value of this rarity causes depends on n, and is the threshold here. Series are
+examined by the dozen, and one false alarm in a thousand is rare enough."""
 
 FIRST_LEAST = 5
-"""Among fewer values than this, an outlier means nothing."""
+"""Among fewer values than this, an outlier has no significance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def etalon(
     sem = sd / sqrt(row.size)
     cv = sd / mean if mean else None
     if not sd:
-        why = f"all {row.size:,} values are alike: there is no spread to compare a difference with"
+        why = f"all {row.size:,} values are equal: there is no spread to compare a difference with"
         return Etalon(row.size, wanted, mean, middle, sd, sem, cv, None, None, *ends, why)
     t = (mean - wanted) / sem
     return Etalon(row.size, wanted, mean, middle, sd, sem, cv, t, student_p(t, row.size - 1), *ends)
@@ -96,7 +96,7 @@ def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
     n - 2 degrees of freedom if it is one of them, and ratio^2 = (n - 2 + t^2)/(n - 1); so a probability is a ratio.
     """
     if not 0 < alpha < 1:
-        raise ValueError("alpha lies between 0 and 1")
+        raise ValueError("alpha must lie between 0 and 1")
     row = checked(values)
     n = row.size
     why = no_squares(row)
@@ -110,9 +110,9 @@ def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
     assert without is not None
     threshold = sqrt((n - 2 + t_quantile(1 - alpha / 2, n - 2) ** 2) / (n - 1))
     if not sd:
-        return FirstRun(n, sd, without, None, threshold, None, False, f"all {n:,} values are alike")
+        return FirstRun(n, sd, without, None, threshold, None, False, f"all {n:,} values are equal")
     if not without:
-        return FirstRun(n, sd, without, inf, threshold, 0.0, True, "all values but the first are alike")
+        return FirstRun(n, sd, without, inf, threshold, 0.0, True, "all values but the first are equal")
     t = (float(row[0]) - float(others.mean())) / (without * sqrt(n / (n - 1)))
     ratio = sd / without
     away = np.abs(row - np.median(others))

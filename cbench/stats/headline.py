@@ -18,10 +18,10 @@ from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
 
 ON_FLOOR = 0.05
-"""The least share of undisturbed trials on a floor that repeats."""
+"""The smallest share of undisturbed trials that must be on a floor for it to repeat."""
 SLOWER = 1.01
 KEPT_SHARE, KEPT_LEAST = 0.05, 30
-"""With fewer trials, as a share or in number, cycles are unknown; of less than twice as many, half."""
+"""With fewer trials, as a share or in number, cycles are unknown; with less than twice as many, half of them count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
 
 
 def resolution_of(times: Sequence[ChainTimes], calibration: Calibration) -> float:
-    """By which share a trial's cycles move when the clock's readings move by half a step each; 1 with no trial."""
+    """The relative change in a trial's cycles if both readings of the clock move by half a step; 1 without trials."""
     if not times:
         return 1.0
     ticks, both = median(each.ticks for each in times), median(each.before + each.after for each in times)
@@ -208,7 +208,9 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"
-    first = f"repeats to +-{share}: half of the trials it rests on and all but a few of the lower ones; "
+    first = (
+        f"repeats to +-{share}: half of the trials behind it, and all but a few of the lower ones, lie within this; "
+    )
     first += f"the clock resolves {100 * figures.resolution:.2g} %"
     left_out = figures.trials - figures.kept
     if not left_out:

@@ -31,7 +31,7 @@ class HostMean:
 
 
 def mean_of(values: NDArray[np.float64]) -> HostMean:
-    """Of two or more independent values. Shape (n,)."""
+    """The mean of two or more independent values. Shape (n,)."""
     return HostMean(float(values.mean()), float(values.var(ddof=1)) / values.size, values.size - 1)
 
 
@@ -44,7 +44,7 @@ def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> Ho
 
 
 def interaction_p(means: Sequence[HostMean]) -> float | None:
-    """Welch's test of equal means; None of fewer than two with a variance."""
+    """Welch's test of equal means; None for fewer than two with a variance."""
     some = [each for each in means if each.variance > 0]
     if len(some) < 2 or len(some) < len(means):
         return None
@@ -68,7 +68,7 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """Of each host Welch's p of its effect less the mean of the others' effects."""
+    """For each host, Welch's p of its effect less the mean of the others' effects."""
     known = [each for each in means if each is not None and each.variance > 0]
     if len(known) < 3:
         return [None] * len(means)
@@ -88,7 +88,7 @@ def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
 
 
 def levels_against_others(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Of each host p of its level among the others', and by how many % it is above their mean."""
+    """For each host, the p of its level among the others', and by how many percent it is above their mean."""
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]
     found: list[tuple[float, float] | None] = []

@@ -18,7 +18,7 @@ Values = NDArray[np.float64]
 
 STRICT, MID = "strict", "mid"
 TIES = (STRICT, MID)
-"""How replicates equal to the estimate count in P: not at all (R's boot), or one half each (scipy)."""
+"""How replicates equal to the estimate count in P: not at all (R's boot), or as one half each (scipy)."""
 
 LARGEST = 1e150
 TOO_LARGE = "the values are too large to be squared"
@@ -59,7 +59,7 @@ class Interval:
 
 
 def checked(values: ArrayLike) -> Values:
-    """As one row of floats. ValueError for more than one dimension."""
+    """The values as one row of floats. ValueError for more than one dimension."""
     row = np.asarray(values, dtype=np.float64)
     if row.ndim != 1:
         raise ValueError("one row of values is needed")
@@ -69,7 +69,7 @@ def checked(values: ArrayLike) -> Values:
 def check_level(level: float) -> None:
     """ValueError for a level not within (0, 1)."""
     if not 0 < level < 1:
-        raise ValueError("a level lies between 0 and 1")
+        raise ValueError("a level must lie between 0 and 1")
 
 
 def exponent(values: Values) -> int:
@@ -85,7 +85,7 @@ def scaled(number: float, power: int) -> float:
 
 
 def deviation(row: Values) -> float | None:
-    """The standard deviation (n - 1); exactly 0 of values that are all alike, None of fewer than 2."""
+    """The standard deviation (n - 1); exactly 0 if all values are equal, None of fewer than 2."""
     if row.size < 2:
         return None
     power = exponent(row)
@@ -95,7 +95,7 @@ def deviation(row: Values) -> float | None:
 def no_numbers(row: Values) -> str | None:
     """The reason why values that are not all finite have no interval; None if all are."""
     wrong = int(row.size - np.count_nonzero(np.isfinite(row)))
-    return f"{wrong:,} of {row.size:,} values are no finite numbers" if wrong else None
+    return f"{wrong:,} of {row.size:,} values are not finite numbers" if wrong else None
 
 
 def no_squares(row: Values) -> str | None:
@@ -123,4 +123,4 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 def alike(n: int) -> str:
     """A caveat for an interval of zero width."""
-    return f"all {n:,} values are alike: its width of 0 is no promise for others"
+    return f"all {n:,} values are equal: a width of 0 says nothing about other values"

@@ -45,7 +45,7 @@ class Kruskal:
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty ones are left out. None with fewer than two, or with values that are no numbers."""
+    """The test over samples; empty ones are left out. None with fewer than two, or with values that are not numbers."""
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
         return None
@@ -59,7 +59,7 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
     every = np.concatenate(groups)
     every.sort(kind="stable")  # merges what is sorted already
     lengths = tied(every)
-    if len(groups) == 2:  # the pairs in which the first is above carry as much as the sum of its ranks
+    if len(groups) == 2:  # the number of pairs in which the first is larger says as much as the sum of its ranks
         first, second = groups
         placed = placements(first, second)[0] if placed is None else placed
         away = float(placed.sum()) - first.size * second.size / 2

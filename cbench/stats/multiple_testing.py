@@ -17,7 +17,7 @@ P = NDArray[np.float64]
 
 
 def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
-    """p-values to compare with alpha itself, at most 1; NaN stays, and is no test."""
+    """p-values to compare with alpha itself, at most 1; NaN stays, and is not a test."""
     p = np.array(values, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(p))
     if rule == HOLM:

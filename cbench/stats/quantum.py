@@ -11,7 +11,7 @@ RARE = 0.005
 """A difference in fewer reads than this share counts as an interruption."""
 
 ROUNDING = 2
-"""Differences this close are one level: a step of 24.5 shows as 24 and 25."""
+"""Differences this close count as one level: a step of 24.5 shows as 24 and 25."""
 
 
 def quantum(deltas: Sequence[int]) -> int:

@@ -27,7 +27,7 @@ class Stream:
             raise ValueError("nothing to draw from")
         size = ((limit - 1).bit_length() + 7) // 8
         mask = (1 << (limit - 1).bit_length()) - 1
-        while True:  # what is too large is drawn again: a remainder would favour small numbers
+        while True:  # a value that is too large is drawn again: a remainder would favor small numbers
             number = int.from_bytes(self._take(size), "big") & mask
             if number < limit:
                 return number

@@ -19,10 +19,10 @@ from statistics import NormalDist
 from struct import unpack
 
 EXACT_UP_TO = 60
-"""Up to this many values in total the distribution is counted, above it is approximated as normal."""
+"""Up to this many values in total the exact distribution is used, above it a normal approximation."""
 
 ENUMERATED = 4
-"""The search for a ratio ends when this many remain for each value; these are sorted."""
+"""The search for a ratio ends when this many ratios per value remain; these are sorted."""
 
 Number = int | float
 

@@ -1,7 +1,7 @@
 """When to stop discarding the first trials, and whether a series stays in one state.
 
-Caches, predictors and the clock's frequency need some trials before a workload runs as it then goes on to run (Kozak,
-"Chasing Zero Variability in Software Performance", figure 3-13).
+Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
+(Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ WINDOW = 10
 LIMIT = 200
 TOLERANCE = 0.001
 MISPREDICTIONS = 2
-"""Windows whose mispredictions differ by no more have settled."""
+"""Windows whose mispredictions differ by no more than this have settled."""
 MISPREDICTED_SHARE = 0.05
 
 STATE_SHARE = 0.2
 """A state holds at least this share of the trials."""
 APART = 5
-"""Two states are this many times farther apart than the trials of either are wide."""
+"""Two states are farther apart than this many times the spread of either's trials."""
 
 RULE = (
     f"the lowest of {WINDOW} trials and the lowest of the {WINDOW} before agree within one step of the counter or "
@@ -59,7 +59,7 @@ class States:
         """In words; trials are counted from 1. `first`: where the first change is among all trials, from 0."""
         levels = f"{self.low:,} ({self.low_share:.0%} of the trials) and {self.high:,} {unit}"
         if self.changes == 1:
-            return f"changes its state once, at trial {(self.first_change if first is None else first) + 1:,}: {levels}"
+            return f"changes state once, at trial {(self.first_change if first is None else first) + 1:,}: {levels}"
         return f"alternates between two states, {levels}; {self.changes:,} changes"
 
 

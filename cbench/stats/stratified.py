@@ -5,7 +5,7 @@ Ph. van Elteren, "On the combination of independent two-sample tests of Wilcoxon
 the rank sums, each divided by its stratum's size + 1. The same weights combine Wilcoxon's signed ranks of pairs.
 
 p is by permutation within strata: counted, ties included, where that takes at most WORK additions on a grid that holds
-every weighted sum. Else the square of the sum is taken for a beta variable with its exact variance and kurtosis, as in
+every weighted sum. Else the square of the sum is treated as a beta variable with its exact variance and kurtosis, as in
 cbench/order/stats/permutation.py.
 """
 
@@ -23,7 +23,7 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 from cbench.stats.trials import Codes, Flags, Values
 
 WORK = 4_000_000
-"""Additions that counting may take for one test."""
+"""The most additions for the exact distribution of one test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class StratifiedTest:
 
 @dataclass(frozen=True, slots=True)
 class _Stratum:
-    """`doubled`: twice its sum less what is expected. `scores`, `size`: whose sums, of subsets of this size or (None)
-    with all signs, are its distribution; `weight`: 1 over this."""
+    """`doubled`: twice the difference of its sum from the expected sum. `scores`, `size`: the sums of the scores, over
+    subsets of this size or (None) with all signs, are its distribution; `weight`: the reciprocal of its weight."""
 
     doubled: int
     scores: tuple[int, ...]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import comb
 
 FEW = 0.001
-"""A sequence with a lower probability of so few stretches was not mixed."""
+"""A sequence is not mixed if so few stretches have a lower probability than this."""
 
 
 def stretches(kinds: Sequence[object]) -> int:

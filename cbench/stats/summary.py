@@ -60,7 +60,7 @@ def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
 def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
     """`base`: those of the values that floor and mode are taken from, None for all. Raises ValueError on no values."""
     if not values:
-        raise ValueError("no trials to summarise")
+        raise ValueError("no trials to summarize")
     ordered = sorted(values)
     most, _ = mode(base or values)
     lowest = floor(values if base is None else base)
@@ -92,7 +92,7 @@ class Spread:
 
 
 def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
-    """The spread of one group of values a process; None with fewer than two processes that have two values."""
+    """The spread of one group of values per process; None with fewer than two processes that have two values."""
     groups = [group for group in groups if len(group) >= 2]
     if len(groups) < 2:
         return None

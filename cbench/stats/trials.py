@@ -13,7 +13,7 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
-"""In place of a predecessor's number: nothing ran before in this run."""
+"""Used in place of a predecessor's number if nothing ran before in this run."""
 BLOCK = 1 << 20
 
 
@@ -116,7 +116,7 @@ class Trials:
         width = int(self.position.max()) + 1
         place = self.run.astype(np.int64) * width + self.position
         cells = (int(self.run.max()) + 1) * width
-        if cells <= 2 * place.size:  # as good as no gaps: one look into a table, without sorting
+        if cells <= 2 * place.size:  # almost no gaps: one table lookup, without sorting
             ran = np.full(cells, START, dtype=np.int32)
             ran[place] = self.tests[self.series]
             if (ran != START).all():

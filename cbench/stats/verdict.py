@@ -17,11 +17,11 @@ MOST_NAMES = 8
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """Two lines on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
 
-    The first: what repeats, and to how many units. The second: what differs, and why.
+    The first: whether values repeat, and to how many units. The second: which trials differ, and why.
     """
     floor = summary.floor
     if len(trials) == 1:
-        return f"one trial cannot tell whether it repeats: {summary.minimum:,} {unit}\n{_why(trials, virtual)}"
+        return f"one trial cannot show whether it repeats: {summary.minimum:,} {unit}\n{_why(trials, virtual)}"
     if floor is None:
         span = f"no two of {summary.count:,} trials agree, they span {summary.range:,} {unit}"
         return f"does not repeat: {span}\n{_why(trials, virtual)}"
@@ -31,7 +31,7 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
         line += f" ({summary.near_floor:,} within one step of {quantum})"
     if by_chance([trial.value for trial in trials], floor, quantum):
         below = sum(trial.value < floor - quantum for trial in trials)
-        line += f", where they agree by chance: {below:,} lie below"
+        line += f", where they agree only by chance: {below:,} lie below"
     if not summary.range:
         return f"{line}\nno trial differs, range 0 {unit}"
     differ = [trial for trial in trials if not _on(trial.value, floor, quantum)]

@@ -1,4 +1,4 @@
-"""Opening, upgrading and closing a store's file, and what SQLite's errors mean."""
+"""Opening, upgrading and closing a store's file, and the meaning of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WAIT_S = 10.0
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY_ROLLBACK": "a write to it was cut short, and putting that right needs the right to write",
+    "SQLITE_READONLY_ROLLBACK": "a write to it was cut short, and repairing it needs write permission",
     "SQLITE_READONLY": "not writable",
     "SQLITE_CANTOPEN": "cannot be opened or created",
-    "SQLITE_BUSY": f"another process has held it for {WAIT_S:.0f} s",
+    "SQLITE_BUSY": f"another process has locked it for {WAIT_S:.0f} s",
     "SQLITE_CORRUPT": "damaged",
     "SQLITE_NOTADB": "damaged",
     "SQLITE_IOERR": "cannot be written to (disk, quota or file size limit?)",
@@ -55,12 +55,13 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
 _DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
 """The errors raised when SQLite, JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
-"""Further errors of code that trusts a store: for a missing row or another type, but also for its own faults."""
+"""Further errors of code that trusts a store: because of a missing row or a wrong type, but also because of its own
+defects."""
 
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Have whatever a damaged store makes the code inside raise, raise QuietError, in one line.
+    """Convert any error that a damaged store causes in the code inside to a QuietError of one line.
 
     Where that may as well be a defect of the code, the line says so, and where; what can only be one stays as it is.
     """
@@ -148,10 +149,10 @@ def for_writing(path: Path) -> sqlite3.Connection:
         raise UsageError(f"{path}: not writable")
     connection = _connect(path, "rwc")
     with explained(path, "; nothing was stored"), _closed_on_error(connection):
-        # What says whose file it is comes first: nothing may be changed in one that is not ours.
+        # The identification of the file comes first: a foreign file must not be changed.
         version = _version(path, connection)
         if version < VERSION:
-            _upgrade(connection)  # before there is a log: the file by itself shall say what it is
+            _upgrade(connection)  # before there is a log: the file itself must identify its format
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
     return connection
@@ -230,7 +231,9 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
     if version < 1:
         raise QuietError(f"{path}: damaged: format {version}")
     if version > VERSION:
-        raise UsageError(f"{path}: made by a newer cbench (format {version}, this one knows {VERSION})")
+        raise UsageError(
+            f"{path}: written by a newer cbench (format {version}; this version reads up to {VERSION}); upgrade cbench"
+        )
     return version
 
 

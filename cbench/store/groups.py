@@ -1,4 +1,4 @@
-"""Series that belong together: the processes of one test on one CPU, counter and host, under a name of their own."""
+"""Series that belong together: the processes of one test on one CPU, counter and host, under a separate name."""
 
 from __future__ import annotations
 

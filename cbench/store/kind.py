@@ -17,7 +17,7 @@ def check_ordinary(path: Path) -> None:
     try:
         status = path.stat()
     except OSError:
-        return  # who opens it says why
+        return  # opening it reports why
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path}: not an ordinary file")
     if stat.S_ISREG(status.st_mode) and not status.st_size:

@@ -19,7 +19,7 @@ NO_CPU = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still goes on."""
+    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still runs."""
 
     number: int
     started_ns: int
@@ -55,7 +55,7 @@ class StoredSeries:
     """The trials of one workload with one set of parameters in one process on one CPU.
 
     `facts` are those from before the trials with those from after them; `ended_ns` None: it was cut short. `varied`:
-    the parameters that were drawn for each process, and so are no part of the test.
+    the parameters that were drawn for each process, and so are not part of the test.
     """
 
     number: int

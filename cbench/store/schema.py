@@ -113,7 +113,7 @@ def _plain(thing: object) -> object:
 
 
 def pack(trial: Trial) -> tuple[object, ...]:
-    """A trial in the order of NEW_TRIAL's columns; what is empty is NULL, and what has no column is in `more`."""
+    """A trial in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in `more`."""
     numbers = (trial.value, trial.output, trial.begin, trial.end)
     traced = None  # which is not the same as that nothing was traced
     if trial.traced is not None:
@@ -141,7 +141,7 @@ def _more(trial: Trial) -> str | None:
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
-    """A cause from its words: the file holds these."""
+    """Build a cause from its description, which the file contains."""
     for part in traced:
         if part.name == text:
             return part

@@ -1,4 +1,4 @@
-"""Trials on disk: one SQLite file that grows, chunk by chunk, and keeps what it has whatever happens next.
+"""Trials on disk: one SQLite file that grows, chunk by chunk, and keeps its content whatever happens next.
 
 Write-ahead log with synchronous=FULL: a chunk is a transaction, and it is on the disk when add() returns. With NORMAL
 the kernel would write it back later, in the middle of the next trials, and a power cut would lose it
@@ -88,7 +88,7 @@ class Store(Database):
         return series
 
     def renew(self, series: int, facts: Mapping[str, Any]) -> None:
-        """Replace the CPU and the facts of a series that has no trials yet, and begin it now."""
+        """Replace the CPU of and the facts about a series that has no trials yet, and begin it now."""
         rest = {name: value for name, value in facts.items() if name not in GIVEN}
         row = (facts["cpu"], time.time_ns(), _ticks(), compact(rest), series)
         change = "UPDATE series SET cpu = ?, started_ns = ?, started_ticks = ?, facts = ? WHERE series = ?"

@@ -1,8 +1,8 @@
 """A study whose reset is a reboot resumes by itself: a systemd unit that resumes it after each boot, until it is done.
 
-The unit is one file of our own in /etc/systemd/system and the link that enables it; both go when the study has ended,
-or is interrupted. A kill or a power cut leaves them, so that the next boot goes on. See systemd.unit(5),
-systemd.service(5).
+The unit is one file of our own in /etc/systemd/system and the link that enables it; both are removed when the study has
+ended or is interrupted. A kill or a power failure leaves them, so that the next boot resumes the study. See
+systemd.unit(5), systemd.service(5).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
     kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
     return "\n".join(
         [
-            f"# Made by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
+            f"# Written by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
             "[Unit]",
-            f"Description=cbench goes on with the {CALLED[kind]} {_escaped(str(data.absolute()))}",
+            f"Description=cbench resumes the {CALLED[kind]} {_escaped(str(data.absolute()))}",
             "[Service]",
             "Type=exec",
             f"WorkingDirectory={_escaped(str(data.absolute().parent))}",
@@ -51,11 +51,11 @@ def obstacle() -> str:
     """The reason why a study cannot resume by itself here; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
-    return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
+    return "" if os.geteuid() == 0 else "that needs a systemd unit, which only root may create"
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
-    """Have the study go on after each boot from now on; the unit's name. Raises Refused where that cannot be."""
+    """Have the study resume after each boot from now on; the unit's name. Raises Refused where that cannot be."""
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:

@@ -105,7 +105,7 @@ def _design(study: TomlTable, suite: Suite | None) -> str:
     choices: tuple[str, ...] = OF_SUITES
     why = ""
     if suite.control == "own":
-        choices, why = (SUBSETS,), f"{suite.harness} runs tests in an order of its own, so only the selection can vary"
+        choices, why = (SUBSETS,), f"{suite.harness} runs tests in its own order, so only the selection can vary"
     elif suite.control == "drawn":
         choices, why = (ALL_RANDOM,), f"{suite.harness} draws the order itself"
     elif suite.isolated == "both":
@@ -129,7 +129,7 @@ def with_tests(study: Study, names: Sequence[str]) -> Study:
 
 
 def whole_of(text: str, file: str) -> TomlTable:
-    """A file's whole content. Raises UsageError with the line where it is no TOML."""
+    """A file's whole content. Raises UsageError with the line where it is not TOML."""
     try:
         content = tomllib.loads(text)
     except RecursionError:
@@ -180,7 +180,7 @@ def counter_of(study: TomlTable, check: bool) -> str:
         from cbench.machine import counters, events
 
         if wanted not in (counters.CALIBRATED, counters.ticks_name()) and events.split(wanted) is None:
-            raise study.error("counter", f"{wanted!r}: auto or one that `cbench list` names")
+            raise study.error("counter", f"{wanted!r}: auto or a counter from `cbench list`")
     return wanted
 
 
@@ -194,7 +194,7 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -
     for table in tables:
         test = _test(table, timeout, folder, default)
         if test.name in tests:
-            raise table.error("name", f"{test.name!r} is there twice")
+            raise table.error("name", f"{test.name!r} appears twice")
         tests[test.name] = test
     return tuple(tests.values())
 
@@ -202,17 +202,17 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -
 def _test(table: TomlTable, timeout: float, folder: str | None, default: str) -> Test:
     name = table.label("name")
     if not name or ":" in name:
-        raise table.error("name", f"{name!r}: a text without colons")
+        raise table.error("name", f"{name!r}: write a name without colons")
     command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
         metric = metric_of(each, bool(workload), False, default)
         if metric.name in {known.name for known in metrics}:
-            raise each.error("name", f"{metric.name!r} is there twice")
+            raise each.error("name", f"{metric.name!r} appears twice")
         metrics += (metric,)
     if metrics:
         if table.given("read") is not None:
-            raise table.error("read", "belongs into each [[test.metric]] where there are several")
+            raise table.error("read", "belongs in each [[test.metric]] if there are several")
     else:
         metrics = (metric_of(table, bool(workload), True, default),)
     test = Test(
@@ -247,14 +247,14 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
-    """The command and the workload of a table, one of them empty. `what`: what to say where that is not so."""
+    """The command and the workload of a table, one of them empty. `what`: the message if this is not the case."""
     given = [key for key in ("command", "workload") if table.has(key)]
     texts = {key: table.text(key, "") for key in ("command", "workload")}
     for key in given:
         if not texts[key].strip():
             raise table.error(key, "is empty")
     if len(given) != 1:
-        raise table.error("command", f"{what}: write one of both")
+        raise table.error("command", f"{what}: write only one of them")
     return texts["command"], texts["workload"]
 
 
@@ -273,7 +273,7 @@ def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST
     `default`: of commands."""
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):
-        raise table.error("name", f"{name!r}: a text without colons")
+        raise table.error("name", f"{name!r}: write a name without colons")
     read = table.text("read", model.VALUE if workload else default)
     if workload:
         source, _, detail = read.partition(":")

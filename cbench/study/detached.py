@@ -85,7 +85,7 @@ def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
         raise UsageError(f"-o {store}: no directory {store.parent}")
     before = read(store)
     if (before is not None and before.alive) or lock.held(store):
-        raise Refused(f"{store}: is being measured already; see: cbench status {store}")
+        raise Refused(f"{store}: is already being measured; see: cbench status {store}")
     unit = f"cbench-detached-{auto_resume.name(store).removeprefix('cbench-study-')}" if _by_systemd() else ""
     _write(store, DetachedJob(tuple(arguments), os.getcwd(), unit=unit))
     command = [sys.executable, "-P", "-m", "cbench.study.detached", str(store.absolute())]
@@ -117,7 +117,7 @@ def start_again(store: Path) -> DetachedJob:
 def start_new(store: Path, kind: str) -> DetachedJob:
     """start_again() for a store that must not have content yet. Raises QuietError."""
     if not lock.held(store) and has_content(store):
-        raise UsageError(f"{store}: exists already; resume with: cbench {kind} resume {store} --detach")
+        raise UsageError(f"{store}: already exists; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
 
 

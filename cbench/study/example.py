@@ -12,7 +12,7 @@ EXAMPLE = (
 [study]
 name = "example"
 repetitions = 20          # runs of the fixed order, and as many of random ones
-design = "interleaved"    # fixed, random, fixed, ...; shuffled: of each two runs a coin says which is first;
+design = "interleaved"    # fixed, random, fixed, ...; shuffled: a coin decides which run of each pair is first;
                           # random: all runs in random orders; williams: each test after each other equally often
 seed = 1                  # for the random orders; the same seed gives the same ones
 alpha = 0.05              # chance of a false alarm in the whole study
@@ -42,7 +42,7 @@ timeout = 600
 # discover = ["{program}", "--list"]  # prints the names, or writes {results}
 # names = "(.+)"                      # the name in a line of it
 # run = ["{program}", "--json={results}", "{tests}"]   # or {order}, a file of names, {filter}, an expression, {seed}
-# isolated = "both"                   # a process a test and a process a run in turn; true, false: one of them only
+# isolated = "both"                   # a process per test and a process per run in turn; true, false: one of them only
 # timeout = 600                       # seconds that a process may take
 # directory = "."
 # better = "lower"

@@ -71,5 +71,5 @@ def look(tell: Callable[[str], None]) -> StoredFacts:
     if (verdict := noise.verified()) is not None:
         facts["quiet"] = verdict.details
         if verdict.quiet is False:
-            tell("this run begins on a host that is not quiet; what `quiet verify` says is stored with it")
+            tell("this run begins on a host that is not quiet; the result of `quiet verify` is stored with it")
     return facts

@@ -41,7 +41,7 @@ def write_example(path: str, example: str, next_command: str) -> None:
         with open(path, "x") as file:
             file.write(example)
     except FileExistsError:
-        raise UsageError(f"{path}: exists already; choose another name") from None
+        raise UsageError(f"{path}: already exists; choose another name") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     tell(f"{path} written; now: {next_command}")
@@ -184,7 +184,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
     """Raises QuietError for a problem that would make every trial fail."""
     if not Path(study.folder).is_dir():
-        raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there")
+        raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, does not exist")
     for test in study.tests:
         place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
         wanted = {**os.environ, **study.environment}.get("PATH")
@@ -216,7 +216,7 @@ def say_if_changed(header: Header) -> None:
     except OSError:
         same = True
     if not same:
-        tell(f"{file} has changed since: this goes on with the {CALLED[header.kind]} as it was begun")
+        tell(f"{file} has changed since: this resumes the {CALLED[header.kind]} with its original file")
 
 
 def go_on(
@@ -230,9 +230,9 @@ def go_on(
 ) -> StudyStatus:
     """Run the remaining trials and return the progress. Raises QuietError.
 
-    `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
+    `kind`: which command resumes it; `again`: the whole line, where it is another one.
     """
-    kept = f"what has ended is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
+    kept = f"what has finished is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 
     def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()

@@ -31,7 +31,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A command of the shell, or a workload of `cbench list`; one of both."""
+    """A command of the shell, or a workload of `cbench list`; exactly one of the two is set."""
 
     name: str
     command: str = ""

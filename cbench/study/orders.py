@@ -1,9 +1,10 @@
-"""In which orders a study runs its tests: a run is one pass through all of them.
+"""The orders in which a study runs its tests: a run is one pass through all of them.
 
 interleaved  fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
-shuffled     of each two runs one is fixed and one random, and a coin says which is first: nothing periodic follows it.
-random       every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments in highly
-             variable cloud computing environments", ICPE 2017 (randomised multiple interleaved trials, RMIT).
+shuffled     of each two runs one is fixed and one random, and a coin flip decides which is first: nothing periodic
+follows it. random       every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments
+in highly
+             variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT).
 williams     Latin squares in which each test is equally often at each position and after each other one:
              E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
              Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, its
@@ -28,7 +29,7 @@ ISOLATED = "isolated"
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """`kind`: "fixed", "random" or "williams"; "isolated": a process a test, to compare with runs in one process.
+    """`kind`: "fixed", "random" or "williams"; "isolated": a process per test, to compare with runs in one process.
     `order`: numbers of the tests."""
 
     kind: str
@@ -36,7 +37,7 @@ class PlannedRun:
 
 
 def seed_on(host: str, seed: int) -> int:
-    """The seed of a study's orders on one of several hosts, which draws orders of its own; "": the seed."""
+    """The seed of a study's orders on one of several hosts, which draws its own orders; "": the seed."""
     return Stream(seed, f"host {host}").below(2**62) if host else seed
 
 

@@ -11,7 +11,7 @@ from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
-"""Facts stored of a run or a trial, as JSON."""
+"""Facts stored about a run or a trial, as JSON."""
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
@@ -20,7 +20,7 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return found
 
 
@@ -33,7 +33,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
     """A whole number within facts, 0 where there is none. Raises ValueError."""
     found = facts.get(name, 0)
     if not isinstance(found, int):
-        raise ValueError(f"{name} is no whole number")
+        raise ValueError(f"{name} is not a whole number")
     return found
 
 
@@ -100,7 +100,7 @@ class StoredRun:
     ended_ns: int | None
     failure: str | None
     done: int
-    resumed: int = 0  # how often it went on after it had been cut short
+    resumed: int = 0  # how often it was resumed after an interruption
 
     @property
     def over(self) -> bool:

@@ -48,7 +48,7 @@ class StudyProgress:
 
 
 class Runner:
-    """A study that goes on."""
+    """A study that is being run."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Runner:
             return tag.position >= run.done and not run.over
 
         if ended := self._tags.end(cut_short):
-            self._tell(f"{ended:,} processes of what was cut short were still there: ended")
+            self._tell(f"{ended:,} processes of an interrupted trial were still running: ended")
 
     def _one(self, run: StoredRun) -> None:
         if run.begun_ns is None:
@@ -193,7 +193,7 @@ class Runner:
         name = self._study.tests[ended.test].name
         if "output_cut" in ended.facts and name not in self._cut:
             self._cut.add(name)
-            self._tell(f"{name}: prints much: of each stream the last {MOST_OUTPUT >> 20} MiB are kept")
+            self._tell(f"{name}: prints too much: of each stream only the last {MOST_OUTPUT >> 20} MiB are kept")
 
     def _failed(self, line: str) -> None:
         self._failures += 1
@@ -228,9 +228,12 @@ class Runner:
             return reset.perform(run.number, context)
         before, times = self._store.asked_to_boot(run.number)
         now = reboot.boot_id()
-        if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
+        if before in (
+            "",
+            now,
+        ):  # the same boot: not requested yet, or the requesting process was killed before it happened
             if times == MOST_ASKED:
-                raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
+                raise ResetError(f"requested {times} reboots, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
             return reset.perform(run.number, context)

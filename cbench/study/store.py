@@ -57,13 +57,13 @@ class StudyStore(Database):
             c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
 
         store = cls(path, for_writing(path), True)
-        with store._closed_on_error():  # what was killed while it made a store has left one without content
+        with store._closed_on_error():  # a process killed while creating a store has left an empty one
             if has_study(store._connection):
-                advice = "to start over remove it, or name another (-o)"
+                advice = "to start over, remove it or name another file (-o)"
                 kind = store.header().kind
-                raise UsageError(f"{path}: exists already; `cbench {kind} resume {path}` continues it; {advice}")
+                raise UsageError(f"{path}: already exists; `cbench {kind} resume {path}` continues it; {advice}")
             if store._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
-                raise UsageError(f"{path}: has measurements in it; choose another name for the study")
+                raise UsageError(f"{path}: contains measurements; choose another name for the study")
             store._write(write)
         return store
 
@@ -76,7 +76,7 @@ class StudyStore(Database):
         with store._closed_on_error():
             if not has_study(store._connection):
                 begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
-                raise UsageError(f"{path}: there is no study in it; {begins}")
+                raise UsageError(f"{path}: it contains no study; {begins}")
             if kind is not None and (found := store.header().kind) != kind:
                 raise UsageError(
                     f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "
@@ -137,7 +137,7 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
     def asked_to_boot(self, run: int) -> tuple[str, int]:
-        """The boot that was to end for a run, and how often that was asked for; "" and 0 where it was not."""
+        """The boot that had to end for a run, and how often a reboot was requested; "" and 0 without."""
         with self._reading() as c:
             found = c.execute("SELECT reset FROM study_run WHERE run = ?", (run,)).fetchone()[0]
             asked = json.loads(found or "{}")
@@ -221,7 +221,7 @@ class StudyStore(Database):
             return {(test, metric): texts(each, metric)["unit"] for test, each in results for metric in each}
 
     def run_facts(self) -> list[RunFacts]:
-        """The facts of the host at the begin of each run that has begun."""
+        """The facts about the host at the beginning of each run that has begun."""
         with self._reading() as c:
             rows = c.execute("SELECT run, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]

@@ -74,10 +74,10 @@ def _wrong(status: StudyStatus) -> str:
     if lost := status.runs_left_out:
         parts.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
     if resumed := status.runs_resumed:
-        parts.append(f"{resumed:,} run{'s' if resumed > 1 else ''} went on after an interruption")
+        parts.append(f"{resumed:,} run{'s' if resumed > 1 else ''} resumed after an interruption")
     return ", ".join(parts)
 
 
 def span(seconds: float) -> str:
-    """As h:mm:ss, below ten seconds with a digit more."""
+    """The duration as h:mm:ss; below ten seconds with one more digit."""
     return f"{seconds:.1f} s" if seconds < 10 else str(timedelta(seconds=round(seconds)))

@@ -63,14 +63,14 @@ class TomlTable:
         if choices and value not in choices:
             raise self.error(key, f"{value!r}: one of {', '.join(choices)}")
         if "\0" in value:
-            raise self.error(key, "has a null character in it")
+            raise self.error(key, "contains a null character")
         return str(value)
 
     def label(self, key: str, default: str | None = None) -> str:
-        """A name or a unit: a text on one line that steers no terminal."""
+        """A name or a unit: a string of one line without control characters."""
         value = self.text(key, default)
         if printable(value) != value or "\n" in value or "\t" in value:
-            raise self.error(key, f"{value!r}: has a control character in it")
+            raise self.error(key, f"{value!r}: contains a control character")
         return value
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
@@ -93,9 +93,9 @@ class TomlTable:
         content = self._take(key, (list, str), [])
         items = [content] if isinstance(content, str) else content
         if wrong := [item for item in items if not isinstance(item, str)]:
-            raise self.error(key, f"{wrong[0]!r} is not a text")
+            raise self.error(key, f"{wrong[0]!r} is not a string")
         if any("\0" in item for item in items):
-            raise self.error(key, "has a null character in it")
+            raise self.error(key, "contains a null character")
         return tuple(items)
 
     def table(self, key: str) -> TomlTable:
@@ -114,11 +114,13 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for a key outside of every table: that is why another one is missing. `known`: tables."""
+        """Raises UsageError for a key outside every table: that is why another one is missing. `known`: tables."""
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):
-                raise self.error(key, "is above every table: write it below the one it belongs to, such as [study]")
+                raise self.error(
+                    key, "is above every table: move it into the table to which it belongs, such as [study]"
+                )
 
     def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
         """A table of names with values of one kind; `refused`: names that may not be there, and why."""
@@ -137,9 +139,9 @@ class TomlTable:
         for name, value in content.items():
             path = (*self._path, key, name)
             if not name or "=" in name or "\0" in name:
-                raise self.error_at((*self._path, key), f"{name!r} is no variable's name")
+                raise self.error_at((*self._path, key), f"{name!r} is not the name of a variable")
             if "\0" in value:
-                raise self.error_at(path, "has a null character in it")
+                raise self.error_at(path, "contains a null character")
             size = len(os.fsencode(f"{name}={value}")) + 1
             if fitting and size > MOST_BYTES:
                 raise self.error_at(path, f"{size:,} bytes with its name: no process can have more than {MOST_BYTES:,}")
@@ -148,7 +150,7 @@ class TomlTable:
     def end(self) -> None:
         """Raises UsageError for the first unknown key."""
         for key in self._values:
-            raise self.error(key, f"unknown; here may be {', '.join(dict.fromkeys(self._known))}")
+            raise self.error(key, f"unknown; valid here: {', '.join(dict.fromkeys(self._known))}")
 
     def _take(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
         self._known.append(key)
@@ -165,8 +167,8 @@ class TomlTable:
 def lines(text: str) -> dict[Path, int]:
     """The line, from 1, of each table and key; members of an array of tables by number, from 0. tomllib keeps no lines.
 
-    For tables and keys as people write them (a header in brackets, a key at the beginning of a line); what is written
-    otherwise, such as a table within braces, has the line of what holds it.
+    For tables and keys in their usual form (a header in brackets, a key at the beginning of a line); other forms, such
+    as a table within braces, have the line of the enclosing key.
     """
     numbers: dict[Path, int] = {}
     here: Path = ()

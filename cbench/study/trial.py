@@ -28,7 +28,7 @@ def command(
     environment: Mapping[str, str],
     held: Held = AS_IS,
 ) -> Ended:
-    """Run a test's command once. Whatever goes wrong with it is in the result's `failure`.
+    """Run a test's command once. Any failure is in the result's `failure`.
 
     Raises Refused where it cannot have the CPUs or addresses that are held for it.
     """

@@ -1,8 +1,8 @@
 """Trials of cbench's workloads: what `cbench run WORKLOAD --trials 1 --warmup 0` measures, in a process of its own.
 
-No trial is discarded: what ran before is what a study looks for; as in every trial of cbench the workload is called
-once, untimed, right before (or a share of it: `rewarm_share`). One counter serves the whole study, a resumed one too;
-a trial that cannot have it fails, so that numbers of two kinds are never mixed.
+No trial is discarded: a study looks for the effects of what ran before; as in every trial of cbench the workload is
+called once, untimed, right before (or a share of it: `rewarm_share`). One counter serves the whole study, a resumed one
+too; a trial that cannot have it fails, so that numbers of two kinds are never mixed.
 """
 
 from __future__ import annotations

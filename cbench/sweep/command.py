@@ -26,7 +26,7 @@ def _sweeps() -> None:
 def memory(
     *,
     sizes: Annotated[str | None, typer.Option(help="Working sets: a list of sizes and ranges, 1K-2G.")] = None,
-    accesses: Annotated[str | None, typer.Option(help="Numbers of accesses in a trial, 1e4,1e5,1e6.")] = None,
+    accesses: Annotated[str | None, typer.Option(help="Numbers of accesses per trial, 1e4,1e5,1e6.")] = None,
     trials: Annotated[int | None, typer.Option(help="Trials of each cell (100, with --quick 20).")] = None,
     workload: Annotated[str, typer.Option(help="A workload that has a working set.")] = "memory",
     cpu: Cpu = None,

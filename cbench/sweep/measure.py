@@ -38,7 +38,7 @@ class SweepCell:
 
 
 def grid(sizes: Sequence[int], accesses: Sequence[int], seed: int) -> list[tuple[int, int]]:
-    """All cells in random order: what drifts while the sweep goes on must not look like an effect of the size."""
+    """All cells in random order: drift during the sweep must not look like an effect of the size."""
     cells = [(size, number) for size in sizes for number in accesses]
     random.Random(seed).shuffle(cells)
     return cells
@@ -48,7 +48,7 @@ def find(name: str) -> Workload:
     """A workload whose rounds are accesses to a working set; UsageError for others."""
     workload = registry.find(name)
     if name not in ABLE:
-        raise UsageError(f"--workload {name}: its rounds are no memory accesses; use {', '.join(ABLE)}")
+        raise UsageError(f"--workload {name}: its rounds are not memory accesses; use {', '.join(ABLE)}")
     return workload
 
 

@@ -46,7 +46,7 @@ class FailedCell:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell(WorkloadResult):
-    """The result of `cbench run` for a cell, and in addition what the sweep is about.
+    """The result of `cbench run` for a cell, plus the figures of the sweep.
 
     Per access, in the counter's unit: `floor_per_access` is from the lowest value that repeats, else (`floor_repeats`
     false) from the minimum; of calibrated cycles from the headline, and all from trials whose chains agree.

@@ -30,7 +30,7 @@ def sizes(text: str) -> tuple[int, ...]:
         first, dash, last = part.partition("-")
         low, high = _size(first, text), _size(last if dash else first, text)
         if low > high:
-            raise UsageError(f"--sizes {text!r}: {part.strip()} goes downwards; write the smaller size first")
+            raise UsageError(f"--sizes {text!r}: {part.strip()} is descending; write the smaller size first")
         while low <= high:
             working_sets.add(low)
             low *= 2
@@ -41,7 +41,7 @@ def _size(text: str, whole: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     number = int(match[1]) * UNITS.get(match[2].upper(), 1) if match else 0
     if not number:
-        raise UsageError(f"--sizes {whole!r}: {text.strip()!r} is no size; write it like 4K,64K or 1K-2G")
+        raise UsageError(f"--sizes {whole!r}: {text.strip()!r} is not a size; write it like 4K,64K or 1K-2G")
     return number
 
 
@@ -52,7 +52,7 @@ def accesses(text: str) -> tuple[int, ...]:
         match = _NUMBER.fullmatch(part.strip())
         number = int(match[1]) * 10 ** int(match[2] or 0) if match else 0
         if not number:
-            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is no number; write it like 1e4,1e5")
+            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is not a number; write it like 1e4,1e5")
         numbers.add(number)
     return tuple(sorted(numbers))
 
@@ -63,8 +63,8 @@ def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
     most = int(MEMORY_SHARE * free)
     fit = tuple(size for size in wanted if size <= most)
     if not fit:
-        raise UsageError(f"--sizes: {binary(min(wanted))} is more than the memory that is free ({free >> 20:,} MiB)")
+        raise UsageError(f"--sizes: {binary(min(wanted))} is more than the free memory ({free >> 20:,} MiB)")
     if len(fit) == len(wanted):
         return fit, ""
     left_out = ", ".join(binary(size) for size in wanted if size > most)
-    return fit, f"working sets left out: {left_out}: only {free >> 20:,} MiB of memory are free"
+    return fit, f"working sets left out: {left_out}: only {free >> 20:,} MiB of memory is free"

@@ -18,12 +18,12 @@ def sweep(result: SweepResult) -> None:
     console.print(escape(f"{head}, cells in random order, seed {result.seed})"), style="bold", soft_wrap=True)
     console.print(escape(f"TLB reach {result.tlb.source}"), soft_wrap=True)
     if not result.caches:
-        console.print("cache sizes not known: this host shows none in sysfs")
+        console.print("cache sizes not known: this host reports none in sysfs")
     for accesses in sorted({cell.accesses for cell in result.cells}):
         console.print()
         console.print(_table(result, accesses))
     if not all(cell.floor_repeats for cell in result.measured()):
-        console.print("* no value repeats: the minimum instead of the floor")
+        console.print("* no value repeats: shows the minimum instead of the floor")
 
 
 def _table(result: SweepResult, accesses: int) -> Table:

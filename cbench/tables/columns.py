@@ -1,4 +1,4 @@
-"""From columns as files have them to the columns of data.Trials.
+"""Convert columns as files have them into the columns of data.Trials.
 
 A column is a sequence, or an array; one of names may come as numbers with their names (Coded), as Parquet keeps it.
 """
@@ -18,11 +18,11 @@ FIXED = "fixed"
 RANDOM = ("random", "williams")
 """Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""The texts of a missing number; a missing name is only the empty text."""
+"""The strings that stand for a missing number; a missing name is only the empty string."""
 
 UNTIMED = (
-    "which run came before which is not known: the runs are not numbered through, and the rows are not in the order of "
-    "time; drift and blocks are not looked for"
+    "the order of the runs is not known: they are not numbered consecutively, and the rows are not in "
+    "chronological order; drift and blocks are not analyzed"
 )
 
 
@@ -43,7 +43,7 @@ class Coded:
 
 
 Column = Coded | NDArray[Any] | Sequence[object]
-"""A column of a file: names, or numbers, or texts as they are written."""
+"""A column of a file: names, numbers, or strings as written."""
 Columns = Mapping[str, Column]
 
 
@@ -91,7 +91,7 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
     )
     if found.clash():
         found = replace(found, single=False)
-        warnings.append("several tests have the same position in a run: what ran before is not looked for")
+        warnings.append("several tests have the same position in a run: predecessors are not analyzed")
     return found, warnings
 
 

@@ -42,9 +42,9 @@ NO_POSITIONS = (
     "not analyzed; give fewer rows to analyze them"
 )
 Progress = Callable[[str, int, int], None]
-"""A report of progress: the step, how much of it is done, out of how much."""
+"""Reports progress: the step, the completed amount, and the total."""
 WIDTH = 1 << 20
-"""Above the number of metrics."""
+"""Larger than any number of metrics."""
 
 
 @dataclass(slots=True)

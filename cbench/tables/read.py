@@ -64,7 +64,7 @@ def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
 
 
 def line_of(path: Path, row: int) -> int:
-    """The line on which a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
+    """The line on which a row of a CSV ends: empty lines are not rows, and a quoted text may have several lines."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         next(itertools.islice((each for each in reader if each), row + 1, None), None)
@@ -72,7 +72,7 @@ def line_of(path: Path, row: int) -> int:
 
 
 def header(path: Path) -> list[str]:
-    """The names of a CSV's columns. Raises UsageError for a file that is no text, or empty."""
+    """The names of a CSV's columns. Raises UsageError for a file that is not text, or empty."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
@@ -91,10 +91,10 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
         other = [said for sign, said in SEPARATORS.items() if len(names) == 1 and sign in names[0]]
-        hint = f": separated by {other[0]}, write it with commas" if other else ""
+        hint = f": separated by {other[0]}; separate the columns with commas" if other else ""
         raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}{hint}")
     if twice := [name for name in (*needed, *OPTIONAL) if list(names).count(name) > 1]:
-        raise UsageError(f"{path}: column {twice[0]} is there twice")
+        raise UsageError(f"{path}: column {twice[0]} appears twice")
 
 
 def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
@@ -129,7 +129,7 @@ def readable(path: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
     except arrow.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path}: not a Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
 
 
 def _csv(path: Path, values: Sequence[str]) -> Columns:
@@ -206,7 +206,7 @@ def arrow_columns(table: Any, arrow: Any) -> Columns:
 
 
 def _numbers(column: Any, arrow: Any) -> Any:
-    """As an array; not by to_numpy(), which loads pandas where it is installed."""
+    """The column as an array, without to_numpy(), which loads pandas where it is installed."""
     if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
         try:
             return column.to_numpy()

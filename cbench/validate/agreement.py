@@ -23,7 +23,7 @@ LIMITS = 1.96
 WELCH = "t (Welch)"
 
 LOGARITHMS = 700.0
-"""Logarithms beyond this have no number of 64 bits."""
+"""Beyond this, a logarithm has no 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def welch(first: Values, second: Values, level: float) -> tuple[float, Interval]
     shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (first, second)]
     error = sum(shares)
     if not error:
-        why = "all values of each are alike: its width of 0 is no promise for others"
+        why = "all values of each are alike: its width of 0 says nothing about other values"
         return difference, Interval(difference, difference, level, WELCH, 0, why)
     parts = zip(shares, (first, second), strict=True)
     freedom = 1 / sum((share / error) ** 2 / (each.size - 1) for share, each in parts)
@@ -111,5 +111,5 @@ def _exponential(ends: Interval) -> Interval:
     if ends.low is None or ends.high is None:
         return ends
     if ends.low < -LOGARITHMS or ends.high > LOGARITHMS:
-        return Interval(None, None, ends.level, ends.method, 0, "the ratio can be anything")
+        return Interval(None, None, ends.level, ends.method, 0, "the ratio is unbounded")
     return Interval(exp(ends.low), exp(ends.high), ends.level, ends.method, 0, ends.why)

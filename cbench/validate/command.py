@@ -16,14 +16,15 @@ def validate_command(
         str, typer.Option("--output", "-o", metavar="FILE", help="The store. An existing one is resumed.")
     ] = "validate.db",
     samples: Annotated[
-        int | None, typer.Option(min=2, max=1_000_000, help="Samples of each workload by each instrument (1000).")
+        int | None, typer.Option(min=2, max=1_000_000, help="Samples per workload and instrument (1000).")
     ] = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="aliquot, competing, perfect, copy or etalon; repeatable (all)."),
     ] = None,
     instrument: Annotated[
-        list[str] | None, typer.Option(metavar="READ", help="Such as wall or samples:fp; repeatable (all there are).")
+        list[str] | None,
+        typer.Option(metavar="READ", help="Instrument such as wall or samples:fp; repeatable (all available)."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Ten samples, and small workloads: a minute.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the order of trials (1).")] = None,
@@ -39,7 +40,7 @@ def validate_command(
     options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
     with StudyBar() as bar:
         result = validated(options, bar.show)
-    from cbench.validate.table import validation  # needs numpy, which validated() has asked for
+    from cbench.validate.table import validation  # needs numpy, which validated() requires
 
     show(result, as_json, validation)
     if result.at_fault:

@@ -1,6 +1,6 @@
-"""Face validity: what readings of instruments must look like if the instruments work. Each rule is a pure function.
+"""Face validity: the properties that readings have if the instruments work. Each rule is a pure function.
 
-D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. It decided by looking at plots; the numbers here are ours.
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judged by plots; the numbers here are ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from cbench.stats.interval import Values, checked, no_numbers
 
 DROP = 0.5
-"""A CPU metric below this share of its median is far below: work that is fixed is not halved by chance."""
+"""A CPU metric below this share of its median counts as too low: a fixed amount of work is not halved by chance."""
 
 NORMAL_IQRS = 3.0
 """Elapsed times within this many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
@@ -57,10 +57,10 @@ def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
 
 
 def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
-    """As cpu_drop(), of work that ends at a time of the clock and whose CPU time is what other programs leave it.
+    """Like cpu_drop(), for work that ends at a given time and gets the CPU time that other programs leave.
 
-    No trial has a CPU time, in shares of its median, below DROP of what `others` say of the same trial (the median of
-    their shares): competing load takes from all of them, a fault from one.
+    No trial has a CPU time, in shares of its median, below DROP of the reading of `others` in the same trial (the
+    median of their shares): competing load takes from all of them, a fault from one.
     """
     used, *beside = _alike(cpu, *others)
     rule = "CPU time does not drop where that of other instruments does not"
@@ -68,13 +68,15 @@ def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
     if missing:
         return Finding(rule, None, 0, used.size, missing)
     if not beside:
-        return Finding(rule, None, 0, used.size, "no other instrument says how much CPU time competing load has left")
+        return Finding(
+            rule, None, 0, used.size, "no other instrument reports how much CPU time the competing load has left"
+        )
     middles = [float(np.median(row)) for row in (used, *beside)]
     if min(middles) <= 0:
         return Finding(rule, None, 0, used.size, "half of the CPU readings or more are 0")
     share, *shares = (row / middle for row, middle in zip((used, *beside), middles, strict=True))
     wrong = int(np.count_nonzero(share < DROP * np.median(shares, axis=0)))
-    words = f"{wrong:,} of {used.size:,} trials have a CPU reading below {DROP:g} of what others say"
+    words = f"{wrong:,} of {used.size:,} trials have a CPU reading below {DROP:g} of the other instruments' reading"
     return Finding(rule, wrong == 0, wrong, used.size, words)
 
 
@@ -88,14 +90,14 @@ def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resol
         return Finding(rule, None, 0, used.size, missing)
     above = int(np.count_nonzero(used > took + resolution))
     if parallel:
-        busy = f", utilisation {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
+        busy = f", utilization {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
         return Finding(rule, True, 0, used.size, f"{above:,} of {used.size:,} trials above: parallel work{busy}")
     return Finding(rule, above == 0, above, used.size, f"{above:,} of {used.size:,} trials above elapsed time")
 
 
 def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE) -> Finding:
     """Elapsed times of the same workload by several instruments: all medians within `tolerance` of the smallest."""
-    rule = "elapsed times of all instruments are alike"
+    rule = "elapsed times of all instruments agree"
     rows = {name: checked(values) for name, values in elapsed.items()}
     n = sum(row.size for row in rows.values())
     for name, row in rows.items():
@@ -121,7 +123,7 @@ def user_system_is_clock(
     Seconds. user and sys are of the same trials; cpu-clock may be of others.
     """
     ours, theirs, other = *_alike(user, system), checked(clock)
-    rule = "user and system time together are cpu-clock"
+    rule = "user and system time add up to cpu-clock"
     missing = _missing(ours, theirs) or _missing(other)
     if missing:
         return Finding(rule, None, 0, ours.size, missing)
@@ -135,7 +137,7 @@ def user_system_is_clock(
 def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
     """An etalon's elapsed time is never below what it waits for (less `resolution`), in seconds."""
     row = checked(elapsed)
-    rule = "an etalon takes the time that it waits for"
+    rule = "an etalon takes as long as it is set to wait"
     missing = _missing(row)
     if missing:
         return Finding(rule, None, 0, row.size, missing)

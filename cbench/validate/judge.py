@@ -54,12 +54,13 @@ from cbench.validate.series import ValidationData, ValidationSeries
 from cbench.workloads.programs import CLOCKS
 
 CLOCK_SHARE = 1e-3
-"""A clock by which the etalon is off by a larger share is wrong, or the etalon's is: crystals keep time to 1e-4.
-Whatever else runs makes an etalon end late and never early, so by a host's clocks its shortest trial counts."""
+"""If a clock and the etalon differ by a larger share, one of them is wrong: crystals keep time to 1e-4. Other load
+makes an etalon end late and never early, so its shortest trial is compared with the host's clocks."""
 AGREE = 0.05
-"""CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
+"""CPU times disagree if their ratio is further from 1 than this; if the trials are not the same, with its whole
+interval."""
 START_S = 0.01
-"""The most time that starting a command may take: `wall` has it, `perf-elapsed` has not."""
+"""The most time that starting a command may take: `wall` includes it, `perf-elapsed` does not."""
 BOTH = "user + sys"
 CPU = (TASK_CLOCK, CPU_CLOCK)
 COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
@@ -107,7 +108,7 @@ def _workload(series: ValidationSeries) -> ValidatedWorkload:
 
 
 def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
-    """The rules of face validity, each for the instruments that it is about."""
+    """The rules of face validity, each for the instruments that it applies to."""
 
     def of_series(instruments: Sequence[str], finding: Finding) -> FindingResult:
         return extended(
@@ -198,7 +199,7 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
         other = {name: cpu for name, cpu, _ in _cpu_times(plain)}
         for name in (CPU_CLOCK, BOTH):
             if series.kind in times and name in other:
-                steady = series.workload != ETALON  # whose CPU time is whatever others leave it
+                steady = series.workload != ETALON  # whose CPU time depends on other load
                 yield compared(name, series.kind, (other[name], times[series.kind]), False, steady)
                 return
         return
@@ -207,7 +208,7 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
             yield compared(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
     if {WALL, PERF_ELAPSED} <= set(series.values):
         one, two = series.rows(WALL, PERF_ELAPSED)
-        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
+        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # they should differ by the start of the command
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:

@@ -1,4 +1,4 @@
-"""The study that a validation is: workloads of the Technical Note, each read by several instruments.
+"""A validation as a study: workloads of the Technical Note, each read by several instruments.
 
 D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. What can be read of
 one trial without disturbing it is read of one; `perf record` disturbs, so each kind of it has trials of its own. All of
@@ -24,7 +24,7 @@ FULL_SAMPLES, QUICK_SAMPLES = 1000, 10
 NAME = "validate"
 ETALON = "etalon"
 OWN = "ticks"
-"""cbench's own counter, around the work alone: the program that is the workload reads it."""
+"""cbench's own counter, around only the work: the program that is the workload reads it."""
 MARK = "# instruments: "
 SOCKET = "validate.load"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -77,7 +77,7 @@ def text(options: ValidateOptions) -> str:
     """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
     workloads = _chosen(options.workloads, NAMES, "--workload")
     chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
-    what, why = "cbench's own counter, around the work alone", "one tick of the CPU's counter"
+    what, why = "cbench's own counter, around only the work", "one tick of the CPU's counter"
     own = HostInstrument(OWN, "ticks", what, None, why)
     every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
     if all(each.missing for each in every):
@@ -87,7 +87,7 @@ def text(options: ValidateOptions) -> str:
     loaded = "competing" in workloads
     return "\n".join(
         [
-            "# Made by `cbench screen validate`, which runs it, goes on with it and says what it shows.",
+            "# Written by `cbench screen validate`, which runs and resumes it, and reports its result.",
             MARK + json.dumps(asdict(about)),
             "",
             "[study]",
@@ -108,15 +108,15 @@ def duration(source: str) -> str:
     samples, tests = study["study"]["repetitions"], [each["name"] for each in study["test"]]
     etalons = samples * sum(name.split()[0] == ETALON for name in tests)
     known = timedelta(seconds=round(etalons * about(source).etalon_s))
-    least = f" at least {known}, for the etalon alone;" if etalons else ""
-    return f"{samples * len(tests):,} trials:{least} the time left is shown from the end of the first trial on"
+    least = f" at least {known}, for the etalon only;" if etalons else ""
+    return f"{samples * len(tests):,} trials:{least} the remaining time is shown after the first trial"
 
 
 def about(source: str) -> ValidationFacts:
     """Read the setup from a study's text. Raises UsageError for the text of another study."""
     line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
     if line is None:
-        raise UsageError("is no validation, but another study; choose another name (-o)")
+        raise UsageError("is not a validation but another study; choose another name (-o)")
     facts = json.loads(line.removeprefix(MARK))
     return ValidationFacts(
         tuple(HostInstrument(**each) for each in facts["instruments"]), facts["etalon_s"], facts["clocksource"]
@@ -145,7 +145,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
         f"name = {_quoted(test_name(name, kind))}",
         f"command = {_quoted(_python('programs', given))}",
     ]
-    if kind:  # its times say what sampling costs
+    if kind:  # its times show the cost of sampling
         reads = {SAMPLES: kind, WALL: WALL, USER: USER, SYS: SYS}
     else:
         plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]

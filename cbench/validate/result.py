@@ -40,7 +40,7 @@ class OfWorkload:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedWorkload(OfWorkload):
-    """The metrics of a workload, and what the kernel says of its samples."""
+    """The metrics of a workload, and the kernel's statistics of its samples."""
 
     metrics: Mapping[str, MetricSummary]
     samples_lost: int

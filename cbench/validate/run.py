@@ -44,7 +44,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     file = data.with_suffix(".toml")
     text = plan.text(options)
     if file == data or (file.exists() and file.read_text(errors="replace") != text):
-        raise UsageError(f"{file}: exists already and belongs to another study; choose another name (-o)")
+        raise UsageError(f"{file}: already exists and belongs to another study; choose another name (-o)")
     try:
         file.write_text(text)
     except OSError as error:
@@ -57,7 +57,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
 def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
     """Run the rest of it."""
     if not is_store(data):
-        raise UsageError(f"{data}: exists already and is not a store; choose another name (-o)")
+        raise UsageError(f"{data}: already exists and is not a store; choose another name (-o)")
     with StudyStore.open(data) as store:
         header, runs = store.header(), store.runs()
     try:

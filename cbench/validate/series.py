@@ -16,7 +16,7 @@ from quiet import UsageError
 class ValidationSeries:
     """One workload by one kind of trials ("" or a `read` of samples): for each metric its values, by run.
 
-    Runs are in the order of time. `lost`, `throttled`: what the kernel says of its samples, over all trials.
+    Runs are in the order of time. `lost`, `throttled`: the kernel's statistics of its samples, over all trials.
     """
 
     workload: str

@@ -12,7 +12,7 @@ from cbench.validate.result import MetricSummary, ValidationResult
 
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
-"""The order of metrics; clocks come after them, and are shown for the etalon alone."""
+"""The order of metrics; clocks follow, and are shown only for the etalon."""
 
 
 def validation(result: ValidationResult) -> None:
@@ -20,7 +20,7 @@ def validation(result: ValidationResult) -> None:
     console = table_console(160)
     for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)
-    instruments = _table("instrument", "reads", "least step", "how that is known")
+    instruments = _table("instrument", "reads", "least step", "basis")
     for each in result.instruments:
         if not each.missing:
             instruments.add_row(each.read, escape(each.what), _step(each), escape(each.why))

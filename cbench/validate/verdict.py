@@ -25,7 +25,7 @@ def verdict(result: ValidationResult) -> list[str]:
 def _answer(result: ValidationResult) -> str:
     judged = sum(each.holds is not None for each in result.checks)
     if not judged:
-        return "Nothing can be said of any instrument: no trial has ended well."
+        return "No instrument can be judged: no trial has succeeded."
     if result.at_fault:
         return f"At fault: {', '.join(result.at_fault)}."
     return f"No instrument is at fault: all {judged:,} checks hold."
@@ -43,7 +43,7 @@ def _faults(result: ValidationResult) -> list[str]:
         if each.holds is False
     ]
     said += [
-        f"etalon: {each.instruments[0]} says {each.said:.6g} s at the shortest in place of {each.wanted:g} s."
+        f"etalon: {each.instruments[0]} reads at least {each.said:.6g} s instead of {each.wanted:g} s."
         for each in result.etalon
         if each.holds is False
     ]
@@ -57,7 +57,7 @@ def _first_runs(result: ValidationResult) -> list[str]:
         for name, metric in each.metrics.items()
         if metric.first_run.flagged
     ]
-    return _some(said, "more first runs are unlike the others, see --json")
+    return _some(said, "more first runs differ from the others, see --json")
 
 
 def _steady(result: ValidationResult) -> list[str]:
@@ -69,7 +69,7 @@ def _steady(result: ValidationResult) -> list[str]:
     moved = [f"{name} by {cv:.3g} %" for name, cv in spread.items() if cv is not None and cv > STEADY * known]
     if not moved:
         return []
-    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: it is the work that varies, and no clock."]
+    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: it is the work that varies, not the clocks."]
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:
@@ -80,7 +80,7 @@ def _cv(workload: ValidatedWorkload) -> float | None:
 
 def _clocks(result: ValidationResult) -> list[str]:
     source = f" ({result.clocksource})" if result.clocksource else ""
-    line = f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate."
+    line = f"All clocks of this host tick by one source{source}: their agreement proves nothing about its rate."
     return [line] if result.etalon else []
 
 

@@ -1,1 +1,1 @@
-"""The built-in workloads, one file a family."""
+"""The built-in workloads, one file per family."""

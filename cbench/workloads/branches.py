@@ -42,7 +42,7 @@ WORKLOADS = (
         name="branch",
         function="branch",
         stresses="the branch predictor: the same code with outcomes that are easy or impossible to predict",
-        cost="1 to 2 cycles a branch that is predicted; 10 on average when outcomes are random (Zen 3)",
+        cost="1 to 2 cycles per predicted branch; 10 on average when outcomes are random (Zen 3)",
         parameters=(
             Parameter("n", 50_000, 10_000, "branches", 1, 2**30),
             Parameter(

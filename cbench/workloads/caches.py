@@ -76,7 +76,7 @@ def _stream(name: str, formula: str, arrays: int, kernel: Callable[[int, int], i
         name=name,
         function=name,
         stresses=f"bandwidth: {formula} in doubles, of the cache level that holds three arrays, or of memory",
-        cost=f"{arrays} x size bytes moved a pass ({moved:,} by default) divided by the bandwidth",
+        cost=f"{arrays} x size bytes moved per pass ({moved:,} by default), divided by the bandwidth",
         parameters=STREAM_PARAMETERS,
         expected=lambda params: probed(params, kernel),
         check_limit=2**40,
@@ -89,7 +89,7 @@ WORKLOADS = (
         name="chase",
         function="chase",
         stresses="the load latency of the cache level that holds the buffer (with small pages, the TLB too)",
-        cost="that latency a load: on Zen 3 4 cycles in L1, 12 in L2",
+        cost="that latency per load: on Zen 3 4 cycles in L1, 12 in L2",
         parameters=(
             Parameter("n", 200_000, 20_000, "loads"),
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),

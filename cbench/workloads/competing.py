@@ -1,9 +1,9 @@
-"""A competing load for a trial: dd on one CPU, running only while a trial asks for it, and no child of the trial's.
+"""A competing load for a trial: dd on one CPU, running only while a trial requests it, and not a child of the trial.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
 
-What a trial starts is counted with it; so dd is started here, stopped, and goes on while a trial is connected to the
+What a trial starts is counted with it; so dd is started here, stopped, and continued while a trial is connected to the
 socket. A trial that is killed closes its connection, and dd stops.
 
 Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, there with the whole machine on one CPU (nosmp).
@@ -33,7 +33,7 @@ ENDED = "the competing load has ended"
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
     """dd runs on that CPU inside. Yields a function: the CPU time (s) that it has had since.
 
-    Raises UsageError where nobody listens, QuietError where the load has ended.
+    Raises UsageError if nothing listens, QuietError where the load has ended.
     """
     with socket.socket(socket.AF_UNIX) as connection:
 
@@ -70,7 +70,7 @@ def begin(path: str) -> None:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     listening.listen()
     if os.fork():
-        os._exit(0)  # bound and listening: whoever connects now waits for its turn
+        os._exit(0)  # bound and listening: a client that connects now waits for its turn
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):

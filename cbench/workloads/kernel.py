@@ -10,8 +10,8 @@ WORKLOADS = (
     Workload(
         name="syscall",
         function="syscall",
-        stresses="the way into the kernel and back: getppid(2)",
-        cost="600 cycles a call (Zen 3, in a VM); less without mitigations, more with page table isolation",
+        stresses="the round trip into the kernel: getppid(2)",
+        cost="600 cycles per call (Zen 3, in a VM); less without mitigations, more with page table isolation",
         parameters=(Parameter("n", 10_000, 1_000, "calls"),),
         expected=lambda params: params["n"],  # calls that had the same answer
         check_limit=2**40,
@@ -21,8 +21,8 @@ WORKLOADS = (
     Workload(
         name="fault",
         function="fault",
-        stresses="page faults: the first write to fresh small pages, which are given back at the end",
-        cost="8,300 cycles a page (Zen 3, in a VM); less without a VM",
+        stresses="page faults: the first write to fresh small pages, which are returned at the end",
+        cost="8,300 cycles per page (Zen 3, in a VM); less without a VM",
         parameters=(Parameter("n", 1_000, 100, "pages", 1, MOST_PAGES),),
         expected=lambda params: params["n"] * (params["n"] + 1) // 2,  # page i holds i, and nothing else
         check_limit=MOST_PAGES,

@@ -39,7 +39,7 @@ def user_code(library: str, function: str) -> Loaded:
     except OSError as error:
         raise UsageError(f"cannot load it: {error}") from None
     except AttributeError:
-        raise UsageError(f"no function {function!r} in it; it must not be static") from None
+        raise UsageError(f"it has no function {function!r}; it must not be static") from None
     return Loaded(ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value))
 
 
@@ -47,7 +47,7 @@ def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     """A workload of workloads.h with its state; `params` in the order of the workload's parameters."""
     pointer = ffi.new("const cb_workload **")
     if lib.cb_workload_find(name.encode(), pointer):
-        raise UsageError(f"no workload {name!r} in the C code: build it again with `make setup`")
+        raise UsageError(f"no workload {name!r} in the C code: rebuild it with `make setup`")
     workload = pointer[0]
     if workload.create == ffi.NULL:
         return Loaded(workload.run)
@@ -55,7 +55,7 @@ def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     failure = workload.create(list(params.values()), len(params), state)
     if failure:
         settings = " ".join(f"{key}={value:,}" for key, value in params.items())
-        raise UsageError(f"cannot make what it runs on ({settings}): {os.strerror(-failure)}")
+        raise UsageError(f"cannot create its state ({settings}): {os.strerror(-failure)}")
     buffer = ffi.cast("cb_buffer *", state[0])
     region = (int(ffi.cast("uintptr_t", buffer.start)), int(buffer.len)) if workload.locked else None
     return Loaded(workload.run, state[0], region, workload.destroy)

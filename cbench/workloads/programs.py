@@ -38,7 +38,7 @@ Made = dict[str, Any]
 
 
 class WrongResult(QuietError):
-    """The workload did not do its work; the text says why."""
+    """The workload did not do its work; the text gives the reason."""
 
     exit_code = 1
 
@@ -78,7 +78,7 @@ def perfect(processes: int, exponent: int) -> Made:
         try:
             sums, took = _timed(lambda: list(pool.map(_share, shares)))
         except BrokenExecutor:
-            raise WrongResult("a process of it did not end well") from None
+            raise WrongResult("one of its processes failed") from None
     _check({sum(sums)}, {screening.perfect_number(exponent)})
     return took | {"processes": processes, "exponent": exponent}
 
@@ -127,7 +127,7 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
 
 def _check(results: object, expected: object) -> None:
     if results != expected:
-        raise WrongResult(f"the result is wrong: {results} in place of {expected}")
+        raise WrongResult(f"the result is wrong: {results} instead of {expected}")
 
 
 TERMS = {"times": (40, 10**6), "start": (10**7, 10**15)}
@@ -138,7 +138,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
     (copy, {"blocks": (5, 10**6), "mib": (10, 31)}),
     (etalon, {"ms": (10_000, 10**6)}),
 )
-"""By the Technical Note's numbers: the function, and the default and the most of each parameter."""
+"""By the Technical Note's numbers: the function, and the default and maximum of each parameter."""
 
 
 def program(which: str, arguments: list[str]) -> Made:

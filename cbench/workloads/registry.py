@@ -1,4 +1,4 @@
-"""The built-in workloads, one small file a family, and their parameters as the user writes them.
+"""The built-in workloads, one small file per family, and their parameters as the user writes them.
 
 Each has a computation of its result that shares nothing with the C. The C file of the same name exports its descriptor.
 """
@@ -21,7 +21,7 @@ WORKLOADS: tuple[Workload, ...] = (
     *screening.WORKLOADS,
 )
 
-USER_PARAMETERS = (Parameter("n", 1, 1, "passed to the function as it is", 0, 2**63 - 1),)
+USER_PARAMETERS = (Parameter("n", 1, 1, "passed to the function unchanged", 0, 2**63 - 1),)
 
 
 def find(name: str) -> Workload:

@@ -120,7 +120,7 @@ WORKLOADS = (
         name="aliquot",
         function="aliquot",
         stresses="the 64-bit divider: the aliquot sequence of NIST TN 1855, divisors by trial division",
-        cost="11 cycles a division (Zen 3), 3.2 million of them from 10,000,000",
+        cost="11 cycles per division (Zen 3), 3.2 million of them from 10,000,000",
         parameters=(
             Parameter("n", 154, 40, "terms at most; from 10,000,000 there are 154", 1, 10_000),
             Parameter("start", 10_000_000, 10_000_000, "first term", 1, LARGEST),
@@ -132,8 +132,8 @@ WORKLOADS = (
     Workload(
         name="etalon",
         function="etalon",
-        stresses="the clock: reads it until a time is over, to check the counter against a known duration",
-        cost="n milliseconds whatever the frequency; 10 trials without a warm-up where nothing else is asked for",
+        stresses="the clock: reads it until a time has passed, to check the counter against a known duration",
+        cost="n milliseconds whatever the frequency; 10 trials without a warm-up unless requested otherwise",
         parameters=(Parameter("n", 10_000, 200, "milliseconds", 1, 1_000_000),),
         expected=lambda params: params["n"],  # ended at the first reading after the deadline
         check_limit=2**40,
@@ -145,9 +145,9 @@ WORKLOADS = (
         name="perfect",
         function="perfect",
         stresses="the 64-bit divider: all divisors of a perfect number of NIST TN 1855, by trial division",
-        cost="11 cycles a division (Zen 3), 1,518 million of them for the exponent 31; 10 trials without a warm-up",
+        cost="11 cycles per division (Zen 3), 1,518 million of them for the exponent 31; 10 trials without a warm-up",
         parameters=(
-            Parameter("n", 2**31, 2**31, "candidates at most", 1, 2**32),
+            Parameter("n", 2**31, 2**31, "at most this many candidates", 1, 2**32),
             Parameter("exponent", 31, 19, "p of 2^(p-1) (2^p - 1)", 2, 31),
             Parameter("first", 1, 1, "first candidate", 1, 2**31),
             Parameter("step", 1, 1, "from one candidate to the next", 1, 2**31),

@@ -1,4 +1,4 @@
-"""Functions of the user's own: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded as it is."""
+"""Functions of the user's own: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     if library.exists():
         return library
     try:
-        compiler = shlex.split(os.environ.get("CC") or "cc")  # it may bring options of its own
+        compiler = shlex.split(os.environ.get("CC") or "cc")  # it may include options
     except ValueError as error:
         raise UsageError(f"CC={os.environ['CC']!r}: {error}") from None
     command = [*compiler, *FLAGS, "-o", str(library), str(source)]

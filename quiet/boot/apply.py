@@ -33,7 +33,7 @@ class BootReceipt:
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
     """Make the next boot's command line. Idempotent. Raises Refused when a command fails: all is restored then."""
-    make(host, request, loader)  # a wrong request is reported before the lock is asked for
+    make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
         plan = make(host, request, loader)
         disk = Disk(host)
@@ -155,7 +155,9 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
             try:
                 ran, not_run = _run(host, (loader.regenerate(files),))
             except OSError as error:
-                raise Incomplete(f"{_reason(error)}; our words are out of {', '.join(ours)}: run it again") from None
+                raise Incomplete(
+                    f"{_reason(error)}; our words were removed from {', '.join(ours)}: run it again"
+                ) from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
 
@@ -228,7 +230,8 @@ def _loader(known: BootRecord) -> Loader:
 def _generated_back(
     disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
-    """Regenerated files are compared with the first state; those that only we had changed get it, times included."""
+    """Regenerated files are compared with their original state; those that only quiet had changed are restored to it,
+    including their times."""
     conflicts = []
     for entry in known.generated:
         now, before = disk.load(entry.path), entry.before

@@ -1,7 +1,7 @@
 """Find the running kernel's image and initrd: distributions name them differently.
 
-What the name does not say, the image may: kernel document arch/x86/boot (kernel_version). Neither of another kernel is
-taken: with the wrong drivers in the initrd there is no root file system.
+If the name does not show it, the image may: kernel document arch/x86/boot (kernel_version). An image or initrd of
+another kernel is never used: with the wrong drivers in the initrd there is no root file system.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def kernel(facts: Facts) -> str:
     reader = facts.reader
     release = _running(reader)
     if not release:
-        raise Refused("the name of the running kernel is not known here; give its image with --kernel FILE")
+        raise Refused("the name of the running kernel is unknown here; give its image with --kernel FILE")
     booted = _booted(facts) or _beside_initrd(facts)  # then no other one was started
     guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
@@ -100,8 +100,8 @@ def _check_none(facts: Facts, image: str, plain: bool) -> None:
         raise Refused(f"no initrd was found beside {image}, and root={root} needs one; give it with --initrd FILE")
     there = [f"/boot/{name}" for name in facts.reader.names("/boot") if name.startswith("init")]
     if (given := line.of("initrd")) or (there and not plain):
-        why = f"the running kernel was given {given[-1]}" if given else f"{there[0]} is there"
-        raise Refused(f"the initrd of {image} is not clear, and {why}; give --initrd FILE, or '' for none")
+        why = f"the running kernel was booted with {given[-1]}" if given else f"{there[0]} is there"
+        raise Refused(f"the initrd of {image} is ambiguous, and {why}; give --initrd FILE, or '' for none")
 
 
 def _running(reader: Reader) -> str:
@@ -109,7 +109,7 @@ def _running(reader: Reader) -> str:
 
 
 def _release(reader: Reader, image: str) -> str:
-    """The release an image says it is: by the name that a link leads to, or in x86's header; "" when it does not."""
+    """The release of an image: by the name that a link leads to, or in x86's header; "" when it does not."""
     linked = re.search(r"-(\d+\.\d.*)", os.path.basename(reader.link(image) or ""))
     if linked:
         return linked[1]

@@ -41,10 +41,11 @@ _NO_INITRAMFS = 4  # include/uapi/linux/kexec.h
 _REBOOT_KEXEC = 0x45584543  # include/uapi/linux/reboot.h
 _WHY = {
     errno.EPERM: "the kernel does not permit it: it needs root, and neither lockdown nor kexec_load_disabled",
-    errno.EKEYREJECTED: "the kernel's image is not signed by a key that this kernel trusts, which lockdown requires",
-    errno.ENOKEY: "the kernel's image is signed by a key that this kernel does not know, and lockdown asks for one",
+    errno.EKEYREJECTED: "the kernel's image is not signed with a key that this kernel trusts, which lockdown requires",
+    errno.ENOKEY: "the kernel's image is signed with a key that this kernel does not know, and lockdown requires a "
+    "known one",
     errno.ENOEXEC: "the kernel rejects this image; kexec-tools may know its format: install them",
-    errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; kexec-tools may do without it: install them",
+    errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; kexec-tools may work without it: install them",
     errno.EBUSY: "another kexec is being loaded right now",
 }
 
@@ -93,13 +94,13 @@ def check(reader: Reader) -> None:
     """Raises Refused where this kernel cannot, or may not, load another."""
     disabled = reader.text("/proc/sys/kernel/kexec_load_disabled")
     if disabled is None:
-        raise Refused("this kernel was built without kexec; `quiet boot apply` and a reboot do it")
+        raise Refused("this kernel was built without kexec; use `quiet boot apply` and reboot")
     if disabled != "0":
-        raise Refused("kernel.kexec_load_disabled is 1 until the next reboot; `quiet boot apply` and a reboot do it")
+        raise Refused("kernel.kexec_load_disabled is 1 until the next reboot; use `quiet boot apply` and reboot")
     lockdown = reader.text("/sys/kernel/security/lockdown") or ""
     if "[none]" not in lockdown and "[" in lockdown and not _signed(reader):
         mode = lockdown.partition("[")[2].partition("]")[0]
-        raise Refused(f"lockdown ({mode}) forbids kexec without signatures; `quiet boot apply` and a reboot do it")
+        raise Refused(f"lockdown ({mode}) forbids kexec without signatures; use `quiet boot apply` and reboot")
 
 
 def _signed(reader: Reader) -> bool:
@@ -136,7 +137,7 @@ def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
         if once.start[:1] == ("systemctl",):
             host.run(*once.start)
             return
-        say("no service is stopped in order: the disks are synced and made read-only, then the kernel starts")
+        say("services are not shut down: the disks are synced and made read-only, then the kernel starts")
         for letter in "su":  # admin-guide/sysrq: sync, remount read-only
             host.write("/proc/sysrq-trigger", letter)
         if once.start:
@@ -154,7 +155,7 @@ def _file_load(image: str, initrd: str, line: str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:
-        raise OSError(38, "kexec_file_load is not known for this machine; install kexec-tools")
+        raise OSError(38, "kexec_file_load is not available on this architecture; install kexec-tools")
     data = os.fsencode(line)
     with contextlib.ExitStack() as files:
         kernel = files.enter_context(open(image, "rb")).fileno()

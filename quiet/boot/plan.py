@@ -87,7 +87,7 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     """
     facts = Facts(reader)
     if not request.parameters:
-        raise UsageError(f"profile {request.profile}: wants nothing of the command line; see its [boot] wanted")
+        raise UsageError(f"profile {request.profile}: sets nothing on the command line; see its [boot] wanted")
     record = load_record(reader)
     wanted = request.words(facts)
     files = BootFiles(reader, record)
@@ -100,11 +100,11 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     merged = context.merged(str(before))
     if merged.add and len(str(merged.line).encode("utf-8", "surrogateescape")) > LONGEST:
         raise Refused(
-            f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as ranges, "
-            "which are short (2-7), or take words out of it"
+            f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as "
+            "ranges, which are short (2-7), or remove words from it"
         )
     if not merged.unchanged and not steps.edits and not steps.commands:
-        raise by_hand(f"{chosen.title}: no file that takes the words was found", merged)
+        raise by_hand(f"{chosen.title}: no file was found to which the words can be added", merged)
     return BootPlan(
         profile=request.profile,
         cpus=request.cpus,

@@ -151,7 +151,7 @@ def load(disk: Disk) -> BootRecord | None:
         data = json.loads(saved.data)
         if data["format"] != _FORMAT:
             raise UsageError(
-                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that one"
+                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that version"
             )
         fields: dict[str, Any] = {name: data[name] for name in _PLAIN}
         fields |= {name: tuple(data[name]) for name in _WORDS}
@@ -174,7 +174,7 @@ def store(disk: Disk, record: BootRecord) -> None:
         **{name: getattr(record, name) for name in (*_PLAIN, *_WORDS, *_COMMANDS)},
         **{name: [_written(item) for item in getattr(record, name)] for name in _FILES},
     }
-    # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
+    # as readable as the files that it contains: `plan` needs no root, and some keep a password in grub.cfg
     originals = [entry.before for entry in (*record.files, *record.generated) if entry.before]
     private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in originals) else 0o600, 0, 0, 0, 0)
     disk.make_folders(BOOT_FILE)

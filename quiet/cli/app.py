@@ -1,4 +1,4 @@
-"""The options of `quiet`, in Typer. What the commands do is in the other files of this folder."""
+"""The options of `quiet`, in Typer. The commands themselves are in the other files of this folder."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def restore(
         bool, typer.Option("--force", help="Also restore settings that another program has changed since.")
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep settings that changed since, and accept a damaged journal.")
+        bool, typer.Option("--keep", help="Keep settings that have changed since, and accept a damaged journal.")
     ] = False,
     root: Root = "/",
     as_json: Json = False,
@@ -114,7 +114,7 @@ def watch_command(
     interval: Annotated[
         float, typer.Option("--interval", metavar="S", help="Count interruptions of the isolated CPUs every S seconds.")
     ] = 10.0,
-    duration: Annotated[float | None, typer.Option(metavar="S", help="End after S seconds. Default: never.")] = None,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds. Default: never.")] = None,
     cpus: Annotated[
         str | None, typer.Option("--cpus", help="Count interruptions of these CPUs; needs no applied profile.")
     ] = None,

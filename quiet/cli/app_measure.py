@@ -33,7 +33,9 @@ def noise_command(
     timeline: Timeline = None,
     fifo: Annotated[
         str | None,
-        typer.Option("--fifo", metavar="PRIORITY", help="Measure at this real-time priority, which hides tasks."),
+        typer.Option(
+            "--fifo", metavar="PRIORITY", help="Measure at this real-time priority; other tasks then cannot be seen."
+        ),
     ] = None,
     no_trace: Annotated[
         bool, typer.Option("--no-trace", help="Detect causes from kernel counters, as without root.")
@@ -50,11 +52,18 @@ def noise_command(
         typer.Option("--period", metavar="TIME", help="With --wake: time between two wake-ups. Default: 1ms."),
     ] = None,
     max_latency: Annotated[
-        str | None, typer.Option("--max-latency", metavar="TIME", help="With --wake: not quiet with a later wake-up.")
+        str | None,
+        typer.Option(
+            "--max-latency", metavar="TIME", help="With --wake: the latest wake-up that still counts as quiet."
+        ),
     ] = None,
     stop_above: Annotated[
         str | None,
-        typer.Option("--stop-above", metavar="TIME", help="With --wake: stop at the first later wake-up, explain it."),
+        typer.Option(
+            "--stop-above",
+            metavar="TIME",
+            help="With --wake: stop at the first wake-up later than this, and explain it.",
+        ),
     ] = None,
     save_trace: Annotated[
         str | None,
@@ -80,10 +89,8 @@ def noise_command(
 
 
 _Share = Annotated[bool, typer.Option("--share", help="Run at the same time as other --share runs.")]
-_Wait = Annotated[
-    str | None, typer.Option("--wait", metavar="S", help="Wait for S seconds at most. Default: no limit.")
-]
-_NoWait = Annotated[bool, typer.Option("--no-wait", help="Exit with 3 when another run uses the CPUs.")]
+_Wait = Annotated[str | None, typer.Option("--wait", metavar="S", help="Wait at most S seconds. Default: no limit.")]
+_NoWait = Annotated[bool, typer.Option("--no-wait", help="Exit with 3 if another run uses the CPUs.")]
 _Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")]
 _LAST = {"allow_interspersed_args": False}
 

@@ -21,7 +21,7 @@ def verify(
 ) -> int:
     """Check whether the settings still hold, and what interrupts the isolated CPUs. Exit 0 if quiet, 1 if not.
 
-    `texts`: the options of the measuring as given; a duration of 0 leaves it out.
+    `texts`: the options of the measurement as given; a duration of 0 omits it.
     """
     from quiet.cli import json_output, text
     from quiet.host.reader import Reader

@@ -27,13 +27,17 @@ Threshold = Annotated[
     typer.Option("--threshold", metavar="TIME", help="Shortest gap to report, such as 100ns. Default: 3 loop periods."),
 ]
 MaxLost = Annotated[
-    str | None, typer.Option("--max-lost", metavar="PCT", help="Not quiet above this share of the time, such as 0.1%.")
+    str | None,
+    typer.Option(
+        "--max-lost", metavar="PCT", help="The largest share of lost time that counts as quiet, such as 0.1%."
+    ),
 ]
 MaxGap = Annotated[
-    str | None, typer.Option("--max-gap", metavar="TIME", help="Not quiet with a longer gap, such as 50us.")
+    str | None, typer.Option("--max-gap", metavar="TIME", help="The longest gap that counts as quiet, such as 50us.")
 ]
 MaxInterrupts = Annotated[
-    str | None, typer.Option("--max-interrupts", metavar="N", help="Not quiet with more interrupts a second.")
+    str | None,
+    typer.Option("--max-interrupts", metavar="N", help="The most interrupts per second that count as quiet."),
 ]
 Timeline = Annotated[
     str | None,

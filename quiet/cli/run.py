@@ -93,7 +93,7 @@ def seconds(text: str | None, option: str) -> float | None:
 
 
 def wait_limit(wait: str | None, no_wait: bool) -> float | None:
-    """How long to queue; None: for ever. Raises UsageError."""
+    """How long to queue; None: forever. Raises UsageError."""
     if wait is not None and no_wait:
         raise UsageError("--wait and --no-wait contradict each other; give one of them")
     return 0.0 if no_wait else seconds(wait, "--wait")
@@ -122,9 +122,9 @@ def _ready(message: RunReady) -> None:
 
 def _ended(message: RunEnded, lingers: float) -> None:
     if message.stays and lingers:
-        note(f"the profile stays applied for the next runs; it is restored when for {lingers:g} s there is none")
+        note(f"the profile stays applied for the next runs; it is restored {lingers:g} s after the last one")
     elif message.stays:
-        note("the profile stays applied: it was before, or another quiet run still uses it")
+        note("the profile stays applied: it was applied before, or another quiet run still uses it")
     elif message.complete:
         note(f"restored {message.restored} setting{'' if message.restored == 1 else 's'}, nothing left changed")
     for text in message.notes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the sta
     from quiet.settings.restore import Outcome
 
 _Result = TypeVar("_Result")
-_FEW = 3  # so many targets of a knob are shown before the rest is counted
+_FEW = 3  # this many targets of a knob are shown before the rest is counted
 
 
 def out(text: str = "") -> None:
@@ -137,7 +137,7 @@ def missing(parameters: Sequence[str]) -> None:
     """The parameters that only the kernel command line can set."""
     if parameters:
         out()
-        out("only the kernel command line can do the rest; for still less noise `quiet boot apply` would add:")
+        out("the rest needs the kernel command line; to reduce noise further, `quiet boot apply` would add:")
         out(f"  {' '.join(parameters)}")
 
 
@@ -147,7 +147,7 @@ def receipt(done: Receipt) -> None:
     if done.changes:
         out(f"applied **{done.profile}**: {counted(len(done.changes), 'change')} by {counted(knobs, 'knob')}")
     else:
-        out(f"**{done.profile}** was applied already: no change")
+        out(f"**{done.profile}** was already applied: no change")
     cpus(done.cpus)
     skips(done.skips)
     skips(done.failures, "could not be applied")
@@ -159,7 +159,7 @@ def receipt(done: Receipt) -> None:
 def verify(result: Plan, applied: bool) -> None:
     """Whether the settings hold."""
     if not result.changes:
-        state = "applied" if applied else "not applied by quiet, but the host is as it wants it"
+        state = "applied" if applied else "not applied by quiet, but the host already has its settings"
         out(f"**settings hold**: profile {result.profile} ({state}), {len(result.skips)} left alone")
         cpus(result.cpus)
         return
@@ -201,7 +201,7 @@ def restored(outcome: Outcome) -> None:
         out(f"what the damaged lines recorded may still be changed; the journal is kept{copy}")
         out("a reboot resets every setting; `quiet restore --keep` accepts the host as it is and removes the journal")
     else:
-        out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
+        out("`quiet restore --force` writes back the original values; `quiet restore --keep` accepts the new values")
 
 
 def explain(item: Knob, stops: Sequence[str]) -> None:
@@ -213,7 +213,7 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
     if item.lists:
         rows[-1] = ("choices", rows[-1][1] + ', or a list such as "0-1"')
     if item.after:
-        rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
+        rows.append(("after", ", ".join(item.after) + " (writing it changes what is possible here)"))
     if item.moves:
         rows.append(("also moves", f"{item.moves} (recorded and restored)"))
     if item.restore_last:

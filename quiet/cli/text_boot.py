@@ -45,7 +45,7 @@ def plan(result: BootPlan) -> None:
     if result.settled:
         out(
             "**no change**: "
-            + ("the running kernel has it all" if result.in_force else "**reboot**: the next boot has it all")
+            + ("the running kernel already has it" if result.in_force else "**reboot**: the next boot will have it")
         )
     for item in result.files:
         for line in item.diff.splitlines():
@@ -77,7 +77,7 @@ def commands(items: Sequence[Command], title: str) -> None:
 def applied(done: BootReceipt) -> None:
     """The result of an apply."""
     if done.plan and done.plan.settled:
-        out("no change: the boot configuration has it all")
+        out("no change: the boot configuration already has it")
     else:
         _did(done, "wrote")
         out("**reboot** to have it; `quiet boot remove` restores every file to its original content")
@@ -86,8 +86,8 @@ def applied(done: BootReceipt) -> None:
 def removed(done: BootReceipt) -> None:
     """The result of a remove."""
     if done.record is None and done.files:
-        _did(done, "took our part out of")
-        out("there was no record of it, so only what stood between our marks could be taken out")
+        _did(done, "removed our part from")
+        out("there was no record of it, so only the text between our markers could be removed")
         return
     if done.record is None:
         out("nothing of quiet's is in the boot configuration: **nothing left changed**")
@@ -111,14 +111,14 @@ def _did(done: BootReceipt, verb: str) -> None:
         out(f"  {verb} {path}")
     commands(done.ran, "  ran")
     if done.not_run:
-        note(f"a recorded tree runs nothing; not run: {counted(len(done.not_run), 'command')}")
+        note(f"a recorded tree runs no commands; not run: {counted(len(done.not_run), 'command')}")
         commands(done.not_run, "  to run")
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
     """The kernel that is booted once."""
     if result.settled:
-        out("**no change**: the running kernel has it all")
+        out("**no change**: the running kernel already has it")
         return
     cpus(result.cpus)
     columns(
@@ -147,8 +147,8 @@ def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) ->
     example = f"{parameter.name}={parameter.example}" if parameter.example else parameter.name
     rows = [("why", parameter.why), ("takes", f"{parameter.takes}, such as {example}")]
     rows += [("against", f"{word}: they contradict each other") for word in parameter.against]
-    rows += [("not with", f"{word}: it is a safeguard and stays") for word in parameter.yields]
-    rows += [("needless", f"with {word}, which does it already") for word in parameter.covered]
+    rows += [("not with", f"{word}: it is a safeguard and is kept") for word in parameter.yields]
+    rows += [("needless", f"with {word}, which already does it") for word in parameter.covered]
     rows += [("stops", text) for text in dict.fromkeys(stops)]
     rows += [("at run time", parameter.runtime)] if parameter.runtime else []
     rows += [("risk", parameter.risk)] if parameter.risk else []

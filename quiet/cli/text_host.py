@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quiet.settings.status import AppliedProfile, HostStatus
     from quiet.watch.events import WatchEvent
 
-_FEW = 4  # so many missing options are named in the status
+_FEW = 4  # this many missing options are named in the status
 
 
 def status(
@@ -55,7 +55,7 @@ def status(
     out()
     out(f"applied: {_applied(host.applied) if host.applied else 'nothing'}")
     if boot:
-        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "only root sees it"
+        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "only root can see it"
         incomplete = "; not complete: run `quiet boot apply` or `boot remove`"
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
     if installed:
@@ -87,7 +87,7 @@ def _options(checked: KernelReport) -> str:
         names = ", ".join(_plain(option) for option in missing[:_FEW])
         parts.append(f"missing {names}" + (f" and {len(missing) - _FEW} more" if len(missing) > _FEW else ""))
     if checked.unknown:
-        parts.append(f"{checked.unknown} not to be seen without its configuration")
+        parts.append(f"{checked.unknown} unknown without the kernel's configuration")
     return "; ".join(parts) + ("" if checked.complete else " (`quiet kernel check`)")
 
 
@@ -123,11 +123,11 @@ def record(done: RecordReceipt) -> None:
     """The archive, and the data it omits."""
     out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in done.left_out or [
-        "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are in"
+        "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
     ]:
         note(f"left out: {words}")
     if done.unreadable:
-        note(f"{counted(len(done.unreadable), 'file')} could not be read without root and are not in it")
+        note(f"{counted(len(done.unreadable), 'file')} could not be read without root and are missing")
 
 
 def service_installed(done: ServiceReceipt) -> None:
@@ -141,7 +141,7 @@ def service_installed(done: ServiceReceipt) -> None:
 def service_removed(done: ServiceReceipt) -> None:
     """The files that were removed."""
     if done.profile is None:
-        out("no service of quiet is installed: **nothing was changed**")
+        out("no quiet service is installed: **nothing was changed**")
         return
     out(f"removed **{done.unit}** (profile {done.profile}):")
     _service_files(done)

@@ -42,7 +42,7 @@ def receipt(done: Receipt) -> None:
     if done.changes:
         out(f"applied **{done.profile}**: {_number(done.changes)}, {left}")
     else:
-        out(f"**{done.profile}** was applied already: no change")
+        out(f"**{done.profile}** was already applied: no change")
     cpus(done.cpus)
     _failed(done.failures)
     gains = 2 if done.failures else _GAINS

@@ -42,7 +42,7 @@ class WatchRequest(NamedTuple):
 def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | None, unit: bool) -> int:
     """Watch, or report the history, or print the unit. Raises UsageError when the options do not go together."""
     if history and unit:
-        raise UsageError("--history and --unit are two things; give one of them")
+        raise UsageError("--history and --unit contradict each other; give one of them")
     if history:
         return _history(since, cpu, request.store, request.as_json)
     if since is not None or cpu is not None:
@@ -121,7 +121,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
     from quiet.machine.facts import Facts
 
     facts, cpus = Facts(host), parse_requested(requested, "--cpus")
-    online = f"online are {cpulist.format(facts.online)}"
+    online = f"online CPUs: {cpulist.format(facts.online)}"
     if cpus - facts.online:
         raise UsageError(f"--cpus {requested}: name CPUs that are online; {online}")
     others = facts.online - cpus
@@ -187,7 +187,7 @@ def _show_history(found: History) -> None:
     hours, minutes = divmod(round(found.watched_s / 60), 60)
     watched = f"{hours} h {minutes} min" if hours else f"{found.watched_s} s" if not minutes else f"{minutes} min"
     if not found.watched_s and not found.causes:
-        out(f"nothing is recorded of {which}{since}: `quiet watch` did not watch it then")
+        out(f"nothing is recorded for {which}{since}: `quiet watch` was not running then")
     elif not found.causes:
         out(f"**no interruption** of {which}{since}, watched for {watched}")
     else:

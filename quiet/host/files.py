@@ -13,7 +13,7 @@ class Files(Reader):
     """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
 
     def write(self, path: str, value: str) -> None:
-        """Write a value in one write(2), as sysfs and procfs want it."""
+        """Write a value in one write(2), as sysfs and procfs require."""
         if not self.live:
             value = self._shown(path, value)
         fd = self.open(path, os.O_WRONLY | (0 if self.live else os.O_TRUNC))

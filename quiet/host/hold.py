@@ -39,7 +39,7 @@ class Holder(Files):
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
-            # it waits for a line that nobody writes: it has the pipe's other end itself
+            # it waits for a line that never comes: it has the pipe's other end itself
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
@@ -61,7 +61,7 @@ class Holder(Files):
             if self._holds(process.pid, name):
                 break
             time.sleep(0.001)
-        process.returncode = 0  # nobody waits for it here: it outlives this command
+        process.returncode = 0  # no process waits for it here: it outlives this command
         self._leave_cgroups(process.pid)
 
     def release(self, name: str) -> None:

@@ -46,7 +46,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
             except BlockingIOError:
                 if patience <= 0:
                     raise Refused(
-                        "another quiet is changing this host right now; wait until it has ended, then try again"
+                        "another quiet is changing this host right now; wait until it ends, then try again"
                     ) from None
                 time.sleep(_POLL_S)
                 patience -= _POLL_S

@@ -1,8 +1,8 @@
 """The queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
 
-A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed counts for nothing. Whoever
-is first in the queue then locks `turn`, which decides: two runs never go on at once, whatever is in the folder. Every
-user may take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed is ignored. The first run in
+the queue then locks `turn`, which decides: two runs never proceed at once, whatever is in the folder. Every user may
+take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
             os.close(fd)
             raise
     except FileNotFoundError:
-        hint = "root makes it: `sudo quiet lock -- true`, or any `quiet run`"
+        hint = "create it as root: `sudo quiet lock -- true`, or any `quiet run`"
         raise Refused(f"there is no queue on this host yet, {QUEUE}; {hint}") from None
     except OSError as error:
         raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
@@ -235,7 +235,7 @@ def _open(reader: Reader, path: str) -> int:
 
 
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
-    """Parse a ticket as far as it is trustworthy: only root speaks for other users."""
+    """Parse the trustworthy part of a ticket: only root may act for other users."""
     pid, uid, command, share, locker = 0, found.st_uid, "", False, 0
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         data = json.loads(text)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from quiet.errors import UsageError
 from quiet.host.root import Root
 
-ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
+ANSWERS = "/run/quiet-recorded"  # in a recorded tree, the recorded answers of its kernel
 HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
@@ -39,7 +39,9 @@ class Reader(Root):
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             parts, size = [], 0
-            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
+            while more := os.read(
+                fd, _CHUNK
+            ):  # /proc gives at most one page per read, regardless of the requested size
                 parts.append(more)
                 size += len(more)
                 if len(more) < _PAGE and path.startswith(_ONE_VALUE):
@@ -102,7 +104,7 @@ class Reader(Root):
         except OSError:
             return None
         try:
-            # asked for, not taken: whoever may read cannot stand in the way of those who write
+            # tested, not taken: a process with read permission cannot block those that write
             answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
             free = struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK
             return None if free else os.read(fd, 64).decode("ascii", "replace").strip()

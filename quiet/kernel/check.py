@@ -114,7 +114,7 @@ def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
         text = reader.text(path)
         there = None if text is None else word in text.split()
     else:
-        # the folder is read too: a file system that is not mounted, or not readable, is no evidence
+        # the folder is read too: a file system that is not mounted, or not readable, is not evidence
         there = reader.exists(path) or (False if reader.names(path.rpartition("/")[0]) else None)
     return True if there else there if evidence.sure else None
 

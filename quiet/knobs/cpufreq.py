@@ -60,7 +60,7 @@ def _performance(name: str, choices: str) -> Rule:
 def _preference(context: RuleContext) -> RuleResult:
     """First the switch that makes amd-pstate choose the preference by power source and refuse others (Linux 7.1)."""
     if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
-        why = "the driver changes the preference with the power source, and refuses any other"
+        why = "the driver changes the preference with the power source, and rejects any other"
         yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)
     yield from _performance("energy_performance_preference", "energy_performance_available_preferences")(context)
 
@@ -101,7 +101,7 @@ def _limits(context: RuleContext) -> RuleResult:
     for number in _policies(context):
         auto = f"{_BASE}/policy{number}/{_AUTO_SELECT}"
         if context.text(auto) in ("0", "1"):  # else "<unsupported>"
-            why = "with 1 the firmware chooses the frequency and takes the limits for a hint"
+            why = "with 1 the firmware chooses the frequency and treats the limits as a hint"
             yield DesiredValue(f"file:{auto}", "0", why)
         frequency = _requested(context, number) if context.choice.isdecimal() else nominal(context, number)
         if isinstance(frequency, Skip):
@@ -126,7 +126,7 @@ def _requested(context: RuleContext, policy: int) -> int | Skip:
     low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
     wanted = int(context.choice)
     if low and high and not low <= wanted <= high:
-        reason = f"{wanted:,} kHz is not between {low:,} and {high:,} kHz, which this CPU has"
+        reason = f"{wanted:,} kHz is not between {low:,} and {high:,} kHz, the range of this CPU"
         return Skip(f"file:{base}scaling_max_freq", reason)
     return wanted
 
@@ -168,7 +168,7 @@ def _status(context: RuleContext) -> RuleResult:
         if current is None:
             continue
         if current not in modes:
-            yield Skip(f"file:{path}", f"the driver is '{current}', and another one may be in its place")
+            yield Skip(f"file:{path}", f"the driver is '{current}', and another one may have replaced it")
         elif context.choice not in modes:
             yield Skip(f"file:{path}", f"this driver has no mode '{context.choice}', only {' '.join(modes)}")
         else:
@@ -253,7 +253,7 @@ KNOBS = (
         name="cpufreq.turbo",
         gain="a steady clock frequency",
         title="turbo and boost",
-        why="turbo depends on temperature, on the supply and on what the other cores do",
+        why="turbo depends on temperature, on the power supply and on the load of the other cores",
         doc=_DOC,
         rule=_turbo,
         kind=value_types.NUMBER,
@@ -293,7 +293,7 @@ KNOBS = (
         doc="admin-guide/pm/intel_pstate.rst",
         rule=_lowest,
         kind=value_types.NUMBER,
-        targets=f"file:{_INTEL}/min_perf_pct (per cent, of the whole machine)",
+        targets=f"file:{_INTEL}/min_perf_pct (percent, of the whole machine)",
         after=("smt", "cpufreq.driver", "cpufreq.turbo"),
         clamps=True,
         refusals={11: "the driver is switched off"},
@@ -313,7 +313,7 @@ KNOBS = (
         name="cpufreq.efficiency",
         gain="a steady clock frequency",
         title="energy-efficient turbo of Kaby and Coffee Lake",
-        why="the processor lowers its frequency where it thinks that the work does not gain by it",
+        why="the processor lowers its frequency when it estimates that the work does not benefit from more",
         doc="admin-guide/pm/intel_pstate.rst (energy_efficiency)",
         **one_file(f"{_INTEL}/energy_efficiency", "0"),
         after=("smt", "cpufreq.driver"),

@@ -27,7 +27,7 @@ def _slices(context: RuleContext) -> RuleResult:
     reader = context.facts.reader
     version, mount = context.facts.cgroup
     if not systemd.booted(reader):
-        yield Skip(_ALL_SLICES, "no systemd, so no slices: the partition and the tasks' affinities do it")
+        yield Skip(_ALL_SLICES, "no systemd, so no slices: the partition and the tasks' affinities keep tasks off")
         return
     if version != 2 or mount != systemd_slice.MOUNT:
         yield Skip(_ALL_SLICES, "systemd sets the CPUs of slices only on cgroup v2, with the cpuset controller in it")
@@ -131,7 +131,7 @@ def _mems(context: RuleContext) -> RuleResult:
         nodes = context.facts.nodes.items()
         wanted = frozenset(node for node, cpus in nodes if cpus & context.cpus.isolated) & context.facts.memory_nodes
         if wanted == context.facts.memory_nodes:
-            yield Skip(target, "the isolated CPUs' nodes have all of the memory")
+            yield Skip(target, "the isolated CPUs' nodes have all the memory")
             return
         if not wanted:
             yield Skip(target, "the isolated CPUs' nodes have no memory")
@@ -248,7 +248,8 @@ KNOBS = (
         name="cpuset.members",
         gain="no other tasks",
         title="tasks in the housekeeping cpuset (cgroup v1)",
-        why="the shield keeps out only tasks that are in the other cpuset, and needs the root not to balance",
+        why="the shield keeps out only tasks that are in the other cpuset, and requires that the root cpuset does "
+        "no load balancing",
         doc="admin-guide/cgroup-v1/cpusets.rst",
         rule=_shield_members,
         targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",

@@ -34,7 +34,7 @@ def _knob(name: str, title: str, size: int | None) -> Knob:
     return Knob(
         name=name,
         title=title,
-        why="so many are there for the work, and memory need not be compacted for them during the run",
+        why="the work then has this many pages, and no memory needs to be compacted for them during the run",
         doc="admin-guide/mm/hugetlbpage.rst",
         rule=_pages(size),
         kind=value_types.NUMBER,
@@ -42,7 +42,7 @@ def _knob(name: str, title: str, size: int | None) -> Knob:
         numeric=True,
         targets=f"file:{_NODES}/nodeN/hugepages/hugepages-{size or 'SIZE'}kB/nr_hugepages of the isolated CPUs' nodes",
         clamps=True,  # where memory is fragmented, the kernel finds fewer
-        risk="the memory is taken from the host as long as it lasts",
+        risk="the rest of the host cannot use this memory until the restore",
     )
 
 

@@ -59,7 +59,7 @@ def _machine(context: RuleContext) -> RuleResult:
     elif context.choice == "none":
         yield DesiredValue(target, "0", creates=True)
     else:
-        # one of the others stands for all of them: there may be a thousand
+        # one of the others represents all of them: there may be a thousand
         limit = _limit(context, sorted(context.cpus.isolated | {min(context.cpus.housekeeping)}))
         yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 

@@ -18,7 +18,7 @@ _KERNEL = "/sys/kernel/"
 _TASKS_IPI = "/sys/module/rcupdate/parameters/rcu_task_ipi_delay"
 _PARAMETERS = "admin-guide/kernel-parameters.txt"
 _LATE = 5000  # jiffies: 5 to 50 seconds, as the kernel's HZ is
-# the module, and what it does
+# the module and its effect
 _SUGGESTIONS = {
     "dell_smm_hwmon": "each read of the fans enters the firmware (SMM), which stops every CPU for that time",
     "iTCO_wdt": "pings the chipset's watchdog, whose expiry is a firmware interrupt (SMI)",
@@ -57,9 +57,9 @@ def _timestamps(context: RuleContext) -> RuleResult:
 
 def _suggest(context: RuleContext) -> RuleResult:
     for name, reason in _SUGGESTIONS.items():
-        # what is built in has no state, and cannot be unloaded
+        # a built-in driver has no state, and cannot be unloaded
         if context.facts.reader.exists(f"/sys/module/{name}/initstate"):
-            yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would end that, quiet never does it")
+            yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would end that; quiet never does so")
 
 
 KNOBS = (
@@ -112,7 +112,7 @@ KNOBS = (
         "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         **one_file(f"{_KERNEL}rcu_normal", "1"),
-        risk="network devices, cgroups and modules take longer to remove while it lasts",
+        risk="network devices, cgroups and modules take longer to remove until the restore",
     ),
     Knob(
         name="rcu.tasks_ipi",

@@ -67,7 +67,8 @@ KNOBS = (
         kind=value_types.NUMBER,
         targets=f"file:{_MCE}N/check_interval of one CPU; all CPUs share the number",
         after=("smt",),
-        risk="errors without an interrupt of their own are only seen after the restore, and of many the last one",
+        risk="errors without an interrupt of their own are only reported after the restore, and if there are "
+        "several, only the last one",
     ),
     Knob(
         name="mce.cmci",
@@ -79,7 +80,7 @@ KNOBS = (
         kind=value_types.NUMBER,
         targets=f"file:{_MCE}N/cmci_disabled of one CPU; all CPUs share the number",
         after=("smt", "mce.interval"),
-        risk="the errors that say that this machine's figures are not to be trusted are only found by polling",
+        risk="some errors that make this machine's results untrustworthy are only detected by polling",
     ),
     Knob(
         name="mce.ignore",
@@ -91,7 +92,7 @@ KNOBS = (
         kind=value_types.NUMBER,
         targets=f"file:{_MCE}N/ignore_ce of one CPU; all CPUs share the number",
         after=("smt", "mce.interval", "mce.cmci"),
-        risk="the errors that say that this machine's figures are not to be trusted stay unseen until it is restored",
+        risk="errors that make this machine's results untrustworthy stay undetected until the restore",
     ),
     Knob(
         name="timer_migration",
@@ -99,7 +100,7 @@ KNOBS = (
         why="with 1, a high-resolution timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
         **one_file(_SYS + "timer_migration", "1"),
-        kernels="from 6.9 on it rules hrtimers only: the timer wheel queues locally, and its timers are pulled by "
+        kernels="from 6.9 on it affects only hrtimers: the timer wheel queues locally, and its timers are pulled by "
         "whichever CPU is busy (6.9 to 6.18: also an isolated one without nohz_full=)",
         risk="a sleep or time-out of a program on a tickless CPU expires on another one and comes back as an "
         "interrupt, so it wakes later",
@@ -148,10 +149,10 @@ KNOBS = (
         **one_file(_SYS + "sched_rt_runtime_us", "-1"),
         kernels="until 6.11 for real-time tasks; from 6.12 on, without CONFIG_RT_GROUP_SCHED, only admission control",
         refusals={
-            16: "deadline tasks were admitted, or real-time groups have time reserved, that go beyond it",
+            16: "deadline tasks were admitted, or real-time groups have time reserved, in excess of it",
             22: "real-time groups have more time reserved",
         },
-        risk="with it off, a real-time task that never sleeps can hold a CPU for ever; -1 also ends admission control "
+        risk="with it off, a real-time task that never sleeps can hold a CPU forever; -1 also ends admission control "
         "of SCHED_DEADLINE, and the old value is refused while tasks admitted since then exceed it",
     ),
     Knob(
@@ -184,7 +185,7 @@ KNOBS = (
         kind=value_types.NUMBER,
         choices=("command", "sysctl", "leave"),
         targets=f"file:{_SYS}randomize_va_space with 'sysctl'; with 'command' nothing on the host",
-        risk="'sysctl' weakens every new process on the host while it lasts",
+        risk="'sysctl' weakens every new process on the host until the restore",
     ),
     Knob(
         name="watchdog.soft",
@@ -197,23 +198,23 @@ KNOBS = (
         targets="lockup:soft (/proc/sys/kernel/soft_watchdog)",
         path="/proc/sys/kernel/soft_watchdog",
         after=("watchdog.nmi", "watchdog.cpus"),
-        risk="a CPU that hangs in the kernel is not reported while it lasts",
+        risk="a CPU that hangs in the kernel is not reported until the restore",
     ),
     Knob(
         name="watchdog.hung_tasks",
         noticed="hung tasks are not reported",
         title="check for hung tasks",
-        why="khungtaskd looks at every task of the host every two minutes",
+        why="khungtaskd checks every task of the host every two minutes",
         doc="admin-guide/sysctl/kernel.rst (hung_task_timeout_secs)",
-        **one_file(_HUNG, "0", "this kernel does not look for hung tasks"),
-        risk="tasks that hang in the kernel are not reported while it lasts",
+        **one_file(_HUNG, "0", "this kernel does not check for hung tasks"),
+        risk="tasks that hang in the kernel are not reported until the restore",
     ),
     Knob(
         name="watchdog.workqueue",
         title="check for stalled workqueues",
-        why="a timer looks at every worker pool twice a minute",
+        why="a timer checks every worker pool twice a minute",
         doc="admin-guide/kernel-parameters.txt (workqueue.watchdog_thresh)",
-        **one_file(_STALLED, "0", "this kernel does not look for stalled workqueues"),
+        **one_file(_STALLED, "0", "this kernel does not check for stalled workqueues"),
     ),
     Knob(
         name="kfence",
@@ -229,7 +230,7 @@ KNOBS = (
     Knob(
         name="edac.poll",
         noticed="corrected memory errors are reported later",
-        title="milliseconds between looks for corrected memory errors",
+        title="milliseconds between checks for corrected memory errors",
         why="drivers without an interrupt for them read the memory controllers' registers every second",
         doc="driver-api/edac.rst; drivers/edac/edac_mc_sysfs.c (edac_mc_poll_msec)",
         **at_least(_EDAC, _HOUR, "no EDAC driver is loaded"),

@@ -25,7 +25,7 @@ class DesiredValue(NamedTuple):
     why: str = ""
     creates: bool = False  # the target may be absent before
     current: str | None = None  # its value, where the rule has just read it
-    label: str = ""  # what the target's number stands for
+    label: str = ""  # the object behind the target's number
     kind: str = ""  # how its values are compared, when not as the knob's others
     absent: str = "not there"  # why it is skipped where the target does not exist
 
@@ -35,7 +35,7 @@ class Skip(NamedTuple):
 
     target: str
     reason: str
-    label: str = ""  # what the target's number stands for
+    label: str = ""  # the object behind the target's number
 
 
 class RuleContext(NamedTuple):

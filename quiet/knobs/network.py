@@ -119,7 +119,7 @@ def _rss(context: RuleContext) -> RuleResult:
 
 
 def _isolated(interrupt: int) -> str:
-    return f"interrupt {interrupt} arrives on an isolated CPU, and may not be moved"
+    return f"interrupt {interrupt} arrives on an isolated CPU, and cannot be moved"
 
 
 def _threaded(context: RuleContext) -> RuleResult:
@@ -172,7 +172,7 @@ CHANNELS = (
         doc=f"{_DOC} (RSS), networking/ethtool-netlink.rst (CHANNELS_SET)",
         rule=_channels,
         path="ethtool -L INTERFACE (channels)",
-        targets="net:INTERFACE/channels of devices with several queues: at most one of a sort per housekeeping CPU",
+        targets="net:INTERFACE/channels of devices with several queues: at most one of each sort per housekeeping CPU",
         recheck_on="device",
         after=("smt", "irq.default"),
         refusals={
@@ -186,7 +186,7 @@ CHANNELS = (
         },
         entangled=_with_channels,
         moves="the device's interrupts, its RSS table, its adaptive rates, and RPS and XPS of its queues",
-        risk="many devices take their link down for it, some for seconds: connections stall, and may break",
+        risk="many devices take their link down for this, some for seconds: connections stall and may break",
     ),
 )
 
@@ -202,13 +202,13 @@ KNOBS = (
         targets="net:INTERFACE/rss of devices with such queues; rules that send flows to one are reported and kept",
         recheck_on="device",
         after=("net.channels", "irq"),
-        refusals={22: "its driver takes no other table", 95: "its driver cannot change that"},
+        refusals={22: "its driver accepts no other table", 95: "its driver cannot change that"},
     ),
     Knob(
         name="net.threaded",
         gain="no interrupts of devices",
         title="receiving in threads",
-        why="an interrupt that cannot leave an isolated CPU at least leaves the packets to a thread, which can",
+        why="an interrupt that cannot leave an isolated CPU at least leaves the packets to a thread, which can move",
         doc="networking/napi.rst (Threaded NAPI)",
         rule=_threaded,
         path="/sys/class/net/INTERFACE/threaded",
@@ -221,7 +221,7 @@ KNOBS = (
         name="net.adaptive",
         gain="no interrupts of devices",
         title="interrupt rates that follow the load",
-        why="a device that adapts its rate interrupts in another rhythm from run to run",
+        why="a device that adapts its rate interrupts in a different rhythm from run to run",
         doc="networking/ethtool-netlink.rst (COALESCE_SET)",
         rule=_adaptive,
         path="ethtool -C INTERFACE adaptive-rx adaptive-tx",
@@ -235,7 +235,7 @@ KNOBS = (
         gain="no interrupts of devices",
         noticed="packets wait for up to 200 us",
         title="interrupts deferred while packets keep coming",
-        why="with a timer of 200 us between looks, a busy queue is emptied without an interrupt for each packet",
+        why="with a 200 us timer between polls, a busy queue is emptied without an interrupt for each packet",
         doc="networking/napi.rst (Software IRQ coalescing)",
         rule=_defer,
         kind="number",
@@ -248,7 +248,7 @@ KNOBS = (
     Knob(
         name="net.rps_default",
         gain="no interrupts of devices",
-        title="CPUs for packets of interfaces to come",
+        title="CPUs for packets of future interfaces",
         why="an interface that appears later starts with this mask",
         doc=f"{_SYSCTL} (rps_default_mask)",
         **derived(_CORE + "rps_default_mask", housekeeping_mask, kind=value_types.CPUMASK),
@@ -260,7 +260,7 @@ KNOBS = (
         name="net.rps",
         gain="no interrupts of devices",
         title="CPUs that packets are handed to",
-        why="a CPU of this mask is interrupted by another one, to work on packets that arrived there",
+        why="a CPU of this mask is interrupted by another one, to process packets that arrived there",
         doc=f"{_DOC} (RPS)",
         rule=lambda context: _masks(context, "rx", "rps_cpus"),
         kind=value_types.CPUMASK,
@@ -274,7 +274,7 @@ KNOBS = (
         name="net.xps",
         gain="no interrupts of devices",
         title="CPUs that send through a queue",
-        why="who sends through a queue may have to send what others left in it",
+        why="a task that sends through a queue may have to send packets that others left in it",
         doc=f"{_DOC} (XPS)",
         rule=lambda context: _masks(context, "tx", "xps_cpus"),
         kind=value_types.CPUMASK,
@@ -288,7 +288,7 @@ KNOBS = (
         name="net.rfs",
         gain="no interrupts of devices",
         title="packets follow the program",
-        why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
+        why="packets go to the CPU on which their program last ran, even if it is isolated and regardless of the masks",
         doc=f"{_DOC} (RFS, Accelerated RFS)",
         rule=one_file(_CORE + "rps_sock_flow_entries", "0")["rule"],
         kind=value_types.NUMBER,

@@ -1,4 +1,4 @@
-"""Power management outside of the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
+"""Power management outside the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
 
 Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI documents that
 each knob names. Power and temperature limits (RAPL, thermal zones) are left alone: they protect the machine.
@@ -39,7 +39,7 @@ def _every_bias(context: RuleContext) -> Iterable[str]:
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One folder a package and die; those of its parts ("uncore") only if there is none for the whole."""
+    """One folder per package and die; those of its parts ("uncore") only if there is none for the whole."""
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":
@@ -136,7 +136,7 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="the package draws more power when idle",
         title="one fixed uncore frequency",
-        why="mesh, last-level cache and memory controller change their frequency with what all cores do",
+        why="mesh, last-level cache and memory controller change their frequency with the load of all cores",
         doc="admin-guide/pm/intel_uncore_frequency_scaling.rst",
         rule=_uncore,
         kind=value_types.NUMBER,
@@ -153,21 +153,21 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="fans run faster",
         title="the firmware's power profile",
-        why="on laptops and small machines it moves the power limits at which the processor is slowed down",
+        why="on laptops and small machines it shifts the power limits at which the processor is slowed down",
         doc="ABI/testing/sysfs-platform_profile",
         rule=_platform,
         targets=f"file:{_PROFILE}",
-        risk="fans and heat; some firmware keeps it over a reboot, so a power cut would leave it behind",
+        risk="fans run faster; some firmware keeps it across a reboot, so it would persist after a power failure",
     ),
     Knob(
         name="power.pcie",
         gain="no wake-up from deep idle states",
         noticed="PCIe links draw more power",
         title="power saving of PCIe links",
-        why="a link that sleeps answers late: disks and network cards show it",
+        why="a sleeping link responds late, which affects disks and network cards",
         doc="admin-guide/kernel-parameters.txt (pcie_aspm.policy)",
         **one_file(_ASPM, "performance", "this kernel does not manage PCIe links", value_types.CHOICE),
-        refusals={1: "switched off on the command line, or the firmware keeps it to itself"},
+        refusals={1: "switched off on the command line, or the firmware controls it"},
         risk="every link of the machine draws more power",
     ),
     Knob(
@@ -175,7 +175,7 @@ KNOBS = (
         gain="no wake-up from deep idle states",
         noticed="SATA links draw more power",
         title="power saving of SATA links",
-        why="a disk whose link sleeps answers late",
+        why="a disk whose link sleeps responds late",
         doc="ABI/testing/sysfs-class-scsi_host (link_power_management_policy)",
         rule=_disks,
         targets=f"file:{_SATA}/hostN/{_SATA_FILE}",
@@ -185,7 +185,7 @@ KNOBS = (
         name="power.bus",
         gain="a steady clock frequency",
         title="frequency of buses and memory (devfreq)",
-        why="on ARM boards the memory's clock follows the load, and every figure that depends on memory with it",
+        why="on ARM boards the memory's clock follows the load, and with it every result that depends on memory",
         doc="ABI/testing/sysfs-class-devfreq",
         rule=_buses,
         targets=f"file:{_DEVFREQ}/*/governor",

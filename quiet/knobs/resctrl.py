@@ -108,7 +108,7 @@ def _divided(
         group: {name: read_masks(values.get(name, "")) for name in cache.resources}
         for group, values in schemata.items()
     }
-    # what there was to divide: what the default group has, and what our group has of it already
+    # the divisible part: that of the default group, and the part that our group already has
     wholes = {
         name: {domain: mask | masks[GROUP][name].get(domain, 0) for domain, mask in masks[""][name].items()}
         for name in cache.resources
@@ -118,7 +118,7 @@ def _divided(
         taken = reduce(or_, (mask.get(domain, 0) for mask in others), cache.shareable)
         whole = reduce(and_, (wholes[name][domain] for name in cache.resources))
         cpus = users.get(domain, frozenset())
-        # an exclusive group must have ways of its own in every cache, also where none of its CPUs are
+        # an exclusive group must have its own ways in every cache, also where none of its CPUs are
         ways = cache.fewest
         if cpus & context.cpus.isolated:
             half = whole.bit_count() // 2
@@ -139,7 +139,7 @@ def _group(context: RuleContext) -> RuleResult:
             yield Skip(_TARGET, "this processor can watch its caches, but not divide them (no CAT)")
             return
         yield DesiredValue(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
-        yield Skip(_TARGET, "which ways the group gets can be seen once resctrl is mounted, which apply does")
+        yield Skip(_TARGET, "the ways that the group gets are known once resctrl is mounted, which apply does")
         return
     yield from _exclusive(context)
 
@@ -162,7 +162,7 @@ def _exclusive(context: RuleContext) -> RuleResult:
     for name in names:
         owned = cpulist.parse(context.text(f"{ROOT}/{name}/cpus_list") or "") & context.cpus.isolated
         if owned:
-            yield Skip(_TARGET, f"CPU {cpulist.format(owned)} is in the resctrl group {name} already")
+            yield Skip(_TARGET, f"CPU {cpulist.format(owned)} is already in the resctrl group {name}")
             return
     schemata = {group: lines(reader, group) for group in ("", GROUP, *(f"/{name}" for name in names))}
     divided: dict[str, tuple[Masks, Masks]] = {}
@@ -174,7 +174,7 @@ def _exclusive(context: RuleContext) -> RuleResult:
         divided |= parts
     # restored backwards: the group goes before the default group can have its ways again, the mount goes last
     for name, (rest, _) in divided.items():
-        why = f"what is left of {name} for all other CPUs"
+        why = f"the rest of {name}, for all other CPUs"
         yield DesiredValue(f"schemata:/{name}", write_masks(rest), why, kind=value_types.SCHEMATA)
     isolated = cpulist.format(context.cpus.isolated)
     yield DesiredValue(_TARGET, "present", "the group of the isolated CPUs", creates=True)
@@ -193,7 +193,7 @@ def _bandwidth(context: RuleContext) -> RuleResult:
         return
     domains = {name: int(value) for name, _, value in (part.partition("=") for part in line.split(";"))}
     if max(domains.values()) > 100:
-        yield Skip(target, "this processor counts bandwidth in units of its own, or resctrl is mounted with mba_MBps")
+        yield Skip(target, "this processor counts bandwidth in its own units, or resctrl is mounted with mba_MBps")
         return
     most = int(context.choice) if context.choice.isdecimal() else 100
     wanted = ";".join(f"{name}={min(value, most)}" for name, value in domains.items())
@@ -205,8 +205,8 @@ KNOBS = (
         name="resctrl",
         gain="repeatable memory behavior",
         noticed="other CPUs keep half of the shared caches",
-        title="a part of the caches for the isolated CPUs alone",
-        why="all CPUs of a cache fill the same ways, so others' work throws out what the measured work has there",
+        title="a part of the caches for the isolated CPUs only",
+        why="all CPUs of a cache fill the same ways, so other work evicts the data of the measured work",
         doc="filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16)",
         rule=_group,
         path=f"{ROOT}{GROUP}/schemata, cpus_list, mode",
@@ -216,18 +216,18 @@ KNOBS = (
         refusals={
             2: "its group could not be made",
             28: "the processor has no class of service left for another group",
-            16: "resctrl is in use in another way",
+            16: "resctrl is used in another way",
         },
         verdicts={"verlap": "others have the same ways of the cache", "exclusive": "another group is exclusive"},
-        risk="all other CPUs of these caches have half of them left, and the measured work has a cache that no machine "
-        "has",
+        risk="all other CPUs of these caches keep only half of them, and the measured work has a cache size that "
+        "no real machine has",
     ),
     Knob(
         name="resctrl.bandwidth",
         gain="repeatable memory behavior",
         noticed="other programs wait longer for memory",
         title="percent of the memory bandwidth for all other CPUs",
-        why="what the others read and write delays the measured work's own misses",
+        why="reads and writes of other CPUs delay the measured work's cache misses",
         doc="filesystems/resctrl.rst (memory bandwidth allocation)",
         rule=_bandwidth,
         kind=value_types.SCHEMATA,
@@ -237,7 +237,7 @@ KNOBS = (
         path=f"{ROOT}/schemata",
         after=("resctrl",),
         clamps=True,  # the kernel rounds up to a step of the processor
-        refusals={22: "less than the processor can do"},
+        refusals={22: "less than the processor supports"},
         risk="every other program of the machine waits longer for memory",
     ),
 )

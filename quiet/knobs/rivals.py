@@ -1,4 +1,4 @@
-"""Other programs that tune the host, and would undo or fight what is applied here.
+"""Other programs that tune the host, and would undo or fight the applied settings.
 
 Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1), intel_lpmd(8),
 stalld(8), bpftune(8); Documentation/scheduler/sched-ext.rst.
@@ -17,9 +17,12 @@ from quiet.targets import systemd, value_types
 # When stopped, tuned restores its own saved values, and when started again it saves ours as the host's: it is frozen.
 HELD = (Service("tuned-ppd.service tuned.service", "sets governors, sysctls and affinities", held="tuned tuned-ppd"),)
 STOPPED = (
-    Service("power-profiles-daemon.service", "sets the energy preference by what the desktop asks for, over D-Bus"),
+    Service("power-profiles-daemon.service", "sets the energy preference that the desktop requests, over D-Bus"),
     Service("auto-cpufreq.service", "sets governor and turbo every few seconds", held="auto-cpufreq"),
-    Service("system76-power.service com.system76.PowerDaemon.service", "sets governors by its own profile, over D-Bus"),
+    Service(
+        "system76-power.service com.system76.PowerDaemon.service",
+        "sets governors according to its own profile, over D-Bus",
+    ),
     Service("ananicy.service ananicy-cpp.service", "changes tasks' priorities and cgroups", held="ananicy ananicy-cpp"),
     Service("numad.service", "moves tasks and their memory between nodes", held="numad"),
     Service(
@@ -28,20 +31,20 @@ STOPPED = (
     Service("stalld.service", "gives waiting threads a deadline on the isolated CPUs", held="stalld"),
     Service(
         "scx_loader.service scx.service",
-        "loads a scheduler of sched_ext: with one the tick of a nohz_full CPU goes on",
+        "loads a scheduler of sched_ext: with one, the tick of a nohz_full CPU continues",
         held="scx_loader",
     ),
     Service("asusd.service", "sets the platform profile and the energy preference of laptops", held="asusd"),
     Service("tccd.service", "sets governors and the energy preference of laptops", held="tccd"),
-    Service("nbfc_service.service", "drives fans by tables of its own", held="nbfc_service"),
-    Service("bpftune.service", "changes network sysctls by what it observes", held="bpftune"),
+    Service("nbfc_service.service", "controls fans according to its own tables", held="nbfc_service"),
+    Service("bpftune.service", "changes network sysctls according to its observations", held="bpftune"),
     Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
 )
 # They have ended when they count as active, and their stop commands would write settings of their own.
 ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.service", "laptop-mode.service")
 _IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
 _THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
-_LEFT = "a running rival: this profile is not applied beside it"
+_LEFT = "a running rival: this profile is not applied while it runs"
 _SCHED_EXT = "/sys/kernel/sched_ext"
 _ONCE = "it has already set its values, and acts again only on an event"
 
@@ -53,7 +56,7 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):
         name = reader.text(f"{_SCHED_EXT}/root/ops") or "a scheduler"
         reason = (
-            f"{name} of sched_ext is loaded, with which nohz_full CPUs keep their tick: end the program that loaded it"
+            f"{name} of sched_ext is loaded, which makes nohz_full CPUs keep their tick: end the program that loaded it"
         )
         yield Skip(f"file:{_SCHED_EXT}/state", reason)
 
@@ -98,13 +101,14 @@ KNOBS = (
         gain="no other tasks",
         noticed="tuned and similar daemons are stopped",
         title="other programs that tune the host",
-        why="two programs that set the same things leave the host as neither of them wants it",
+        why="two programs that change the same settings leave the host in a state that neither wants",
         doc="tuned(8); power-profiles-daemon; tlp(8)",
         rule=_rivals,
         kind=value_types.UNIT,
         choices=("quiet", "refuse", "leave"),
         targets="unit:NAME of power-profiles-daemon, auto-cpufreq and their like, stopped and masked; process:PID of "
-        "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied beside one",
+        "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied while "
+        "one runs",
         recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
@@ -129,7 +133,7 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="thermald is stopped; the processor throttles later and harder",
         title="the thermal daemon",
-        why="thermald lowers frequencies by steps of its own before the processor has to",
+        why="thermald lowers frequencies in its own steps before the processor has to",
         doc="thermald(8)",
         rule=lambda context: _held(context, _THERMALD),
         kind=value_types.UNIT,

@@ -19,7 +19,9 @@ _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
 _SERVERS = "/sys/kernel/debug/sched"
-_BOOKED = "the kernel's account of deadline bandwidth forbids it: tasks have it, or the CPUs are isolated already"
+_BOOKED = (
+    "the kernel's accounting of deadline bandwidth forbids it: tasks have reserved it, or the CPUs are already isolated"
+)
 
 
 def _clocksource(context: RuleContext) -> RuleResult:
@@ -28,7 +30,10 @@ def _clocksource(context: RuleContext) -> RuleResult:
     if current is None:
         yield Skip(f"file:{path}", NOT_HERE)
     elif current in _HYPERVISORS:
-        yield Skip(f"file:{path}", f"{current} is as cheap to read, and right when the guest moves to another machine")
+        yield Skip(
+            f"file:{path}",
+            f"{current} is as cheap to read, and stays correct when the guest migrates to another machine",
+        )
     elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only one, and as good
@@ -62,7 +67,7 @@ def _servers(context: RuleContext) -> RuleResult:
     for cpu in sorted(context.cpus.isolated):
         target = f"file:{_SERVERS}/fair_server/cpu{cpu}/runtime"
         yield DesiredValue(
-            target, "0", absent="before Linux 6.12, or debugfs is not mounted, locked down or only root's"
+            target, "0", absent="before Linux 6.12, or debugfs is not mounted, locked down or accessible only to root"
         )
         extensible = f"{_SERVERS}/ext_server/cpu{cpu}/runtime"
         if context.text(extensible) is not None:
@@ -74,7 +79,7 @@ def _pressure(context: RuleContext) -> RuleResult:
     if context.facts.cgroup[0] != 2:
         yield Skip(target, "only cgroup v2 accounts pressure for each group")
     elif not context.facts.reader.exists("/proc/pressure"):
-        yield Skip(target, "this kernel accounts no pressure (CONFIG_PSI, psi=0)")
+        yield Skip(target, "this kernel does not account for pressure (CONFIG_PSI, psi=0)")
     else:
         yield DesiredValue(target, "0", creates=True)
 
@@ -94,7 +99,7 @@ BEFORE = (
     Knob(
         name="sched.servers",
         gain="no other tasks",
-        title="time kept for ordinary tasks beside a real-time one",
+        title="time reserved for ordinary tasks beside a real-time one",
         why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
         "real-time one",
         doc="scheduler/sched-deadline.rst (fair server); kernel/sched/debug.c (debugfs)",
@@ -107,8 +112,8 @@ BEFORE = (
         effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
         "knob, and the kernel refuses the write",
         refusals={1: "locked down: debugfs is not writable", 16: _BOOKED},
-        risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
-        "and some kernels of 2025 warn at the write",
+        risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is not a stable "
+        "interface, and some kernels of 2025 log a warning at the write",
     ),
 )
 
@@ -123,7 +128,7 @@ KNOBS = (
     Knob(
         name="sched.energy_aware",
         title="energy-aware placement of tasks",
-        why="tasks are put on whichever CPU saves energy, a slower one as well",
+        why="tasks are put on the CPU that saves the most energy, even if it is slower",
         doc=f"{_SYSCTL} (sched_energy_aware), scheduler/sched-energy.rst",
         rule=_energy_aware,
         kind=value_types.NUMBER,
@@ -135,8 +140,9 @@ KNOBS = (
         name="split_lock",
         gain="repeatable memory behavior",
         noticed="programs with split locks are not slowed down",
-        title="punishment of split locks",
-        why="'on': who locks across two cache lines is slowed down and so disturbs others less; 'off': is not slowed",
+        title="throttling of split locks",
+        why="'on' slows down a program that locks across two cache lines, so that it disturbs others less; 'off' "
+        "does not",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
         **derived(
             _SYS + "split_lock_mitigate",
@@ -149,7 +155,7 @@ KNOBS = (
         name="clocksource",
         noticed="every CPU stops for a moment when the clock source changes",
         title="the kernel's clock",
-        why="reading another clock than the TSC or a hypervisor's costs a system call and a slow device each time",
+        why="reading a clock other than the TSC or a hypervisor's costs a system call and a slow device each time",
         doc="timers/timekeeping.rst; kernel/time/clocksource.c (current_clocksource)",
         rule=_clocksource,
         choices=("tsc", "leave"),
@@ -160,8 +166,8 @@ KNOBS = (
     Knob(
         name="perf.mux_interval",
         noticed="profiles of many events become coarser",
-        title="milliseconds between turns of counters that share a register",
-        why="where more events are counted than there are registers, a timer interrupts to take turns",
+        title="milliseconds between rotations of counters that share a register",
+        why="if more events are counted than there are registers, a timer interrupts to rotate them",
         doc="kernel/events/core.c (perf_event_mux_interval_ms)",
         rule=_multiplexing,
         kind=value_types.NUMBER,
@@ -194,7 +200,7 @@ KNOBS = (
     Knob(
         name="accounting.stacks",
         title="tracing of the deepest kernel stack",
-        why="it looks at the stack at every call of a kernel function",
+        why="it checks the stack at every call of a kernel function",
         doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
         **one_file(_SYS + "stack_tracer_enabled", "0"),
     ),
@@ -211,7 +217,8 @@ KNOBS = (
         kernels="6.1 on",
         path="/sys/fs/cgroup/quiet.slice/cgroup.pressure",
         refusals={2: 'before Linux 6.1, or there is no such cgroup (the knob cpuset is "leave"?)'},
-        risk="the host's own figures go on (only psi=0 at boot ends them); whoever watches the group's sees nothing",
+        risk="the host-wide figures continue (only psi=0 at boot ends them); a program that watches the group's "
+        "figures sees nothing",
     ),
     Knob(
         name="kthreads.priority",
@@ -225,6 +232,6 @@ KNOBS = (
         path="sched_setscheduler(2)",
         after=("smt", "rt_throttling"),
         refusals={22: "real-time priorities are 1 to 99", 3: "ended during the write"},
-        risk="with ordinary work they interrupt it sooner than they would",
+        risk="they interrupt ordinary work sooner than they otherwise would",
     ),
 )

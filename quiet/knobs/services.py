@@ -28,7 +28,7 @@ class Service(NamedTuple):
     held: str = ""
 
 
-# Jobs of packages, firmware, scrubbers and indexers: nobody waits for them, and they start again after the restore.
+# Jobs of packages, firmware, scrubbers and indexers: no user waits for them, and they start again after the restore.
 QUIET = (
     Service(
         "apt-daily.timer apt-daily-upgrade.timer",
@@ -39,14 +39,17 @@ QUIET = (
         "dnf-makecache.timer dnf5-makecache.timer dnf-automatic.timer dnf-automatic-install.timer "
         "dnf-automatic-download.timer dnf5-automatic.timer reflector.timer paccache.timer pkgfile-update.timer "
         "archlinux-keyring-wkd-sync.timer nix-gc.timer",
-        "refreshes lists of packages, or installs them",
+        "refreshes package lists, or installs packages",
         "dnf-makecache.service dnf5-makecache.service dnf-automatic.service dnf-automatic-install.service "
         "dnf-automatic-download.service dnf5-automatic.service nix-gc.service paccache.service",
     ),
-    Service("packagekit.service packagekit-offline-update.service", "answers desktops over D-Bus, and reads all lists"),
+    Service(
+        "packagekit.service packagekit-offline-update.service",
+        "serves desktops over D-Bus, and reads all package lists",
+    ),
     Service(
         "snapd.snap-repair.timer snapd.socket snapd.service snapd.seeded.service",
-        "refreshes snaps four times a day, and whenever it is asked",
+        "refreshes snaps four times a day, and on request",
     ),
     Service(
         "fwupd-refresh.timer fwupd.service",
@@ -55,7 +58,7 @@ QUIET = (
     ),
     Service(
         "man-db.timer mlocate.timer plocate-updatedb.timer updatedb.timer mlocate-updatedb.timer",
-        "walks through all files",
+        "scans all files",
         "man-db.service mlocate.service plocate-updatedb.service updatedb.service mlocate-updatedb.service",
     ),
     Service(
@@ -75,13 +78,13 @@ QUIET = (
         "takes and removes snapshots of file systems",
         "snapper-timeline.service snapper-cleanup.service",
     ),
-    Service("esm-cache.service apt-news.service", "looks for packages' news whenever apt is used"),
+    Service("esm-cache.service apt-news.service", "fetches package news whenever apt is used"),
 )
-# What users of the host notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
+# Services whose absence users notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
 ALL = (
     Service(
         "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
-        "starts jobs of users and packages at full minutes",
+        "starts jobs of users and packages at the start of a minute",
         held="cron crond fcron anacron",
     ),
     Service("atd.service", "starts jobs when they are due", held="atd"),
@@ -96,10 +99,10 @@ ALL = (
         "fetches news or sends reports",
         "motd-news.service update-notifier-download.service update-notifier-motd.service ua-timer.service",
     ),
-    Service("smartd.service smartmontools.service", "asks every disk for its health each half hour", held="smartd"),
+    Service("smartd.service smartmontools.service", "checks the health of every disk each half hour", held="smartd"),
     Service(
         "sysstat-collect.timer sysstat-summary.timer sysstat-rotate.timer",
-        "collects figures of the whole host every ten minutes",
+        "collects statistics of the whole host every ten minutes",
     ),
     Service("ksmtuned.service", "switches the merging of equal pages on again", held="ksmtuned"),
     Service(
@@ -111,12 +114,12 @@ ALL = (
     ),
     Service("ModemManager.service", "polls modems; a mobile connection ends"),
     Service("bluetooth.service", "polls radios; a Bluetooth keyboard or mouse does not work until the restore"),
-    Service("geoclue.service iio-sensor-proxy.service colord.service", "answers desktops over D-Bus"),
+    Service("geoclue.service iio-sensor-proxy.service colord.service", "serves desktops over D-Bus"),
     Service(
         "netdata.service telegraf.service collectd.service zabbix-agent.service zabbix-agent2.service "
         "prometheus-node-exporter.service node_exporter.service munin-node.service pmcd.service pmlogger.service "
         "pmie.service datadog-agent.service",
-        "collects figures of the whole host every few seconds; whoever watches this host sees a gap",
+        "collects statistics of the whole host every few seconds; monitoring of this host has a gap until the restore",
         held="netdata telegraf collectd munin-node node_exporter",
     ),
     Service(
@@ -127,10 +130,10 @@ ALL = (
     Service(
         "walinuxagent.service waagent.service google-guest-agent.service google-guest-agent-manager.service "
         "google-osconfig-agent.service",
-        "asks the cloud's servers every few seconds; the cloud's console does not reach this host until the restore",
+        "polls the cloud's servers every few seconds; the cloud's console does not reach this host until the restore",
     ),
 )
-# What is critical or runs other people's work: the reason, and the beginnings of the names.
+# Services that are critical or run other people's work: the reason, and the beginnings of the names.
 NEVER = {
     "remote access depends on it": (
         "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
@@ -151,10 +154,10 @@ NEVER = {
         "clamav psad portsentry"
     ),
     "the clock drifts without it": "chron ntp openntpd ptp4l phc2sys timemaster",
-    "users' names and logins come from it": "sssd winbind nslcd nscd slapd named bind9 unbound. dnsmasq",
+    "it provides user names and logins": "sssd winbind nslcd nscd slapd named bind9 unbound. dnsmasq",
     "disks may be lost without it": "multipathd iscsi lvm2-",
     "files may be lost without it": "nfs- rpcbind",
-    "it only waits for the shutdown, and takes being stopped for one: it may begin to install": "unattended-upgrades",
+    "it only waits for the shutdown, and treats being stopped as one: it may begin to install": "unattended-upgrades",
     "it runs other people's work: end that first, and stop it yourself": (
         "docker containerd podman crio kubelet libvirt virtqemud lxd"
     ),
@@ -175,7 +178,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
         for name in names:
             if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
                 ends = ", ".join(_SUFFIXES)
-                raise UsageError(f"key 'services.{key}': {name!r} is no unit's name; it ends with one of {ends}")
+                raise UsageError(f"key 'services.{key}': {name!r} is not a unit name; it ends with one of {ends}")
     for name in stop:
         if reason := critical(name):
             raise UsageError(f"key 'services.stop': {name} is never stopped: {reason}")
@@ -220,7 +223,7 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
                 yield DesiredValue(f"unit:{unit}", HELD, service.why, current=current)
         for job in service.jobs.split():
             if job not in keep and systemd.runs(reader, job):
-                yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
+                yield Skip(f"unit:{job}", "it is running now and is not interrupted: wait until it ends")
 
 
 def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
@@ -245,18 +248,19 @@ KNOBS = (
         gain="no other tasks",
         noticed="package updates and other background jobs wait for the restore",
         title="background services and timers",
-        why="a job that starts in the middle of a measurement takes caches, memory bandwidth and disks from it",
+        why="a job that starts during a measurement competes for caches, memory bandwidth and disks",
         doc="systemctl(1), mask --runtime; systemd.unit(5)",
         rule=_services,
         kind=value_types.UNIT,
         choices=("quiet", "all", "leave"),
-        targets="unit:NAME of every known timer and service for packages, firmware, scrubbing and indexing (with all "
-        "also what users notice: cron, at, printing, Bluetooth, monitoring), and those of the profile's services.stop "
+        targets="unit:NAME of every known timer and service for packages, firmware, scrubbing and indexing (with "
+        "'all' also those that users notice: cron, at, printing, Bluetooth, monitoring), and those of the "
+        "profile's services.stop "
         "without services.keep; process:PID where systemd is not the init",
         recheck_on="service",
         refusals=REFUSALS,
         restore_last=True,
-        risk="package updates wait until the restore, and timers that are due start right after it; with all also "
-        "every cron and at job of every user",
+        risk="package updates wait until the restore, and timers that are due start right after it; with 'all' "
+        "also every cron and at job of every user",
     ),
 )

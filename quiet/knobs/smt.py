@@ -54,7 +54,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
     for number, cpus in facts.policies.items():
         if cpus & offline:
             yield from policy_state(context.facts.reader, number)
-    # what may only run or arrive on the CPUs that go is sent anywhere else
+    # tasks and interrupts bound to the CPUs that go offline are moved anywhere
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
@@ -78,13 +78,15 @@ KNOBS = (
         gain="no other tasks",
         noticed="sibling threads of the isolated cores are offline",
         title="sibling threads of the isolated cores",
-        why="two threads of one core share its pipelines and caches, so one measures the other's work",
+        why="two threads of one core share its pipelines and caches, so one thread's work slows down the other's "
+        "measurement",
         doc="ABI/testing/sysfs-devices-system-cpu (smt/control), core-api/cpu_hotplug.rst",
         rule=_smt,
         choices=("siblings", "off", "leave"),
         targets="file:/sys/devices/system/cpu/cpuN/online, or smt/control for the whole machine",
         entangled=_disturbed,
-        moves="the idle states and the policy of a CPU that goes, and interrupts and tasks that may only be there",
-        refusals={16: "the CPU keeps the time or is otherwise needed", 1: "forced off until the next boot"},
+        moves="the idle states and the policy of a CPU that goes offline, and interrupts and tasks that are bound "
+        "to it",
+        refusals={16: "the CPU does the timekeeping or is otherwise needed", 1: "forced off until the next boot"},
     ),
 )

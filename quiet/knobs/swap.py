@@ -1,4 +1,4 @@
-"""Swapping: the measured work never, the rest of the host if the profile says so.
+"""Swapping: never the measured work, the rest of the host if the profile requests it.
 
 Sources: admin-guide/cgroup-v2.rst (memory.swap.max), admin-guide/sysctl/vm.rst (swappiness), swapon(2).
 """
@@ -38,7 +38,7 @@ def _devices(context: RuleContext) -> RuleResult:
         return
     used = sum(area.used for area in swapping)
     if used > meminfo(context.facts.reader, "MemAvailable") // 2:
-        yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
+        yield Skip("swap:", f"{used} KiB are swapped out, and memory would not suffice if they were swapped in")
         return
     for area in reversed(_as_they_come_back(swapping)):
         target = f"swap:{area.path}"
@@ -50,7 +50,8 @@ def _devices(context: RuleContext) -> RuleResult:
 
 
 def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
-    """In the order of /proc/swaps; where the kernel chooses priorities, the first device gets the highest."""
+    """The devices in the order of /proc/swaps; where the kernel chooses priorities, the first device gets the
+    highest."""
     swapping = list(swapping)
     chosen = iter(sorted((area for area in swapping if area.priority < 0), key=lambda area: -area.priority))
     return [next(chosen) if area.priority < 0 else area for area in swapping]
@@ -76,7 +77,7 @@ KNOBS = (
         name="swap.swappiness",
         gain="repeatable memory behavior",
         title="how readily the host swaps",
-        why="lower, the kernel gives up cached files before it swaps out programs",
+        why="with a lower value, the kernel drops cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
         **bounded(_SWAPPINESS, 1, NOT_HERE, lambda now: now <= 1),
     ),
@@ -85,7 +86,7 @@ KNOBS = (
         gain="repeatable memory behavior",
         noticed="nothing is swapped out; a process that does not fit is killed",
         title="swap of the whole host",
-        why="without swap, no process takes the disk, the memory bus or a lock from the benchmark by swapping",
+        why="without swap, no other process occupies the disk, the memory bus or a lock by swapping",
         doc="swapon(2), swapoff(8)",
         rule=_devices,
         choices=("off", "leave"),

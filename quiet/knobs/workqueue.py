@@ -16,7 +16,7 @@ def _workqueues(context: RuleContext) -> RuleResult:
     for name in names:
         target = f"workqueue:{name}"
         current = registry.get(reader, target)
-        # the mask holds possible CPUs; the kernel wants one of them at least
+        # the mask holds possible CPUs; the kernel requires at least one of them
         new = moved_away(context, cpulist.parse_mask(current or ""))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
         yield DesiredValue(target, cpulist.format_mask(new), why, current=current, absent=NOT_HERE)
@@ -37,7 +37,7 @@ KNOBS = (
     ),
     Knob(
         name="workqueue.scope",
-        title="how near to its caller unbound work runs",
+        title="how close to its caller unbound work runs",
         why="'cpu' or 'smt' keeps it on the core that queued it, 'system' lets it run on any housekeeping CPU",
         doc="core-api/workqueue.rst (affinity scopes)",
         kernels="6.6 on",

@@ -40,7 +40,7 @@ def place(cpu: int, pid: int = 0) -> None:
     """
     online = Facts(Reader()).online
     if cpu not in online:
-        raise UsageError(f"CPU {cpu} is not online; online are {cpulist.format(online)}")
+        raise UsageError(f"CPU {cpu} is not online; online CPUs: {cpulist.format(online)}")
     join(frozenset({cpu}), pid)
 
 

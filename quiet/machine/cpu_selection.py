@@ -40,7 +40,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     if requested == "auto":
         isolated, why = _automatic(facts, max_cores, reserved, leaving)
     else:
-        isolated, why = _checked(facts, requested, source), f"as asked for by {source}"
+        isolated, why = _checked(facts, requested, source), f"as requested by {source}"
     if both := isolated & reserved:
         raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
     whole = isolated
@@ -48,7 +48,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     housekeeping = (reserved or facts.online - isolated) - offline
     if smt == "siblings" and not housekeeping and facts.online - whole:
         isolated, offline, housekeeping = whole, frozenset(), reserved or facts.online - whole
-        why += "; their sibling threads stay on, for they are the only housekeeping CPUs"
+        why += "; their sibling threads stay online, since they are the only housekeeping CPUs"
     if not housekeeping:
         raise Refused(
             f"isolating {cpulist.format(whole)} would leave no housekeeping CPU of "
@@ -73,10 +73,10 @@ def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
         raise UsageError(f"{source}: no CPU given; name at least one of {cpulist.format(facts.online)}")
     if unknown := cpus - facts.possible:
         raise UsageError(
-            f"{source}: CPU {cpulist.format(unknown)} does not exist here; online are {cpulist.format(facts.online)}"
+            f"{source}: CPU {cpulist.format(unknown)} does not exist here; online CPUs: {cpulist.format(facts.online)}"
         )
     if off := cpus - facts.online:
-        raise UsageError(f"{source}: CPU {cpulist.format(off)} is offline; online are {cpulist.format(facts.online)}")
+        raise UsageError(f"{source}: CPU {cpulist.format(off)} is offline; online CPUs: {cpulist.format(facts.online)}")
     return cpus
 
 
@@ -123,7 +123,7 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     by_node = {node: local for node, local in by_node.items() if local}
     if not by_node:  # recordings with nodes that do not cover the cores
         return 0, cores
-    # a node of its own is best, then the one with most cores, then the last
+    # a separate node is best, then the one with most cores, then the last
     node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
     return node, by_node[node]
 

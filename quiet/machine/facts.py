@@ -176,7 +176,7 @@ class Facts:
             sizes = {c: int(text) for c, text in texts.items() if text.isdecimal()}
             if len(sizes) == len(self.online):
                 top = max(sizes.values())
-                # cores of one type differ by a few per cent ("favoured" cores); types by far more
+                # cores of one type differ by a few percent ("favored" cores); types by far more
                 return frozenset(c for c, size in sizes.items() if size < 0.85 * top)
         return frozenset()
 

@@ -35,7 +35,7 @@ def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
 
 
 def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
-    """The file with the CPUs of a cache; "" without. All CPUs number their caches alike."""
+    """The file with the CPUs of a cache; "" without. All CPUs number their caches in the same way."""
     base = f"{CPU}/cpu{max(cpus)}/cache"
     for number in facts.reader.numbered(base, "index"):
         if facts.reader.text(f"{base}/index{number}/level") == level:
@@ -85,7 +85,7 @@ def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
     """The resources that chosen CPUs share with others, in words."""
     words: list[str] = []
     listed: CpuSet = frozenset()
-    for level in reversed(levels):  # what shares the nearer share the wider too
+    for level in reversed(levels):  # CPUs that share the nearer cache also share the wider one
         together = frozenset().union(*(level.domains.get(cpu, frozenset()) for cpu in chosen))
         if others := together - chosen - listed:
             words.append(f"they share {level.name} with CPU {cpulist.format(others)}")

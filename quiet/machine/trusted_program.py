@@ -88,7 +88,7 @@ def _who(reader: Reader, place: str, owner: int) -> str:
     try:
         found = reader.stat(place)
     except OSError:
-        return ""  # what is not there is made in its folder, which was looked at
+        return ""  # a missing path is created in its folder, which was checked
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # names that are there stay their owners'
     if found.st_uid != owner:
         return _user(found.st_uid)

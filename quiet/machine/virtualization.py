@@ -10,7 +10,7 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.machine.facts import CPU, Facts
 
-_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # what its kernel in user space says of itself
+_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the identification of its user-space kernel
 
 # Firmware names begin with these only in virtual machines; "Virtual Machine" is Hyper-V's product name
 _VM_NAMES = (
@@ -23,7 +23,7 @@ _DMI = "/sys/class/dmi/id"
 _DMI_FIELDS = ("product_name", "sys_vendor", "board_vendor", "bios_vendor", "chassis_vendor")
 # root nodes of QEMU, kvmtool, Firecracker and crosvm guests that boot from a device tree
 _VM_BOARDS = ("linux,dummy-virt", "qemu,", "riscv-virtio")
-# what container managers leave for those inside (systemd.io/CONTAINER_INTERFACE and the managers' own habits)
+# the marks that container managers leave inside (systemd.io/CONTAINER_INTERFACE and the managers' own habits)
 _CONTAINER_FILES = {
     "/.dockerenv": "Docker",
     "/run/.containerenv": "Podman",
@@ -39,7 +39,7 @@ _BALLOONS = (
     "/sys/bus/vmbus/drivers/hv_balloon",
     "/sys/devices/system/xen_memory",
 )
-_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # what a driver without any also has
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # this also occurs in a driver without any
 
 
 def virtual(facts: Facts) -> str:
@@ -48,7 +48,7 @@ def virtual(facts: Facts) -> str:
 
 
 def container(facts: Facts) -> str:
-    """The container that this process runs in, with its manager where that shows itself; "" outside of any."""
+    """The container that this process runs in, with its manager where that shows itself; "" outside any."""
     reader = facts.reader
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):
@@ -63,7 +63,7 @@ def hypervisor(facts: Facts) -> str:
     """The hypervisor that this kernel runs under, as `quiet status` reports it; "" on bare metal.
 
     The only source of this answer, for `quiet` and for `cbench`. Containers do not count: `container` reports them.
-    Raises nothing: a file that is absent or cannot be read is no sign of a hypervisor.
+    Raises nothing: a file that is absent or cannot be read is not a sign of a hypervisor.
 
     - x86: the CPU flag `hypervisor` (CPUID leaf 1, ECX bit 31). Clouds put their name into the firmware of bare-metal
       instances too, so next to such a name the flag decides. A name that only virtual machines have also counts
@@ -82,7 +82,7 @@ def hypervisor(facts: Facts) -> str:
     reader = facts.reader
     version = reader.text("/proc/version") or ""
     if "microsoft" in version.lower():
-        return "WSL" if "microsoft-standard" in version else "WSL 1"  # 2 has a kernel of its own, Microsoft's
+        return "WSL" if "microsoft-standard" in version else "WSL 1"  # WSL 2 has its own kernel, by Microsoft
     if "gvisor" in version or _GVISOR in version:
         return "gVisor"
     kind = reader.text("/sys/hypervisor/type")
@@ -171,7 +171,7 @@ def kernel_can(facts: Facts) -> dict[str, str]:
         if reader.exists(f"{CPU}/nohz_full")
         else "no (kernel without CONFIG_NO_HZ_FULL)",
         "SMT control": reader.text(f"{CPU}/smt/control") or "absent",
-        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the frequency is not ours to set)",
+        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the guest cannot set the frequency)",
         "performance counters": ", ".join(performance_counters(facts)) or "absent",
     }
 
@@ -181,31 +181,31 @@ def disturbances(facts: Facts) -> list[str]:
     effects = []
     if container(facts):
         effects.append(
-            "the container's host and its other containers run on the same kernel and are not seen from here"
+            "the container's host and its other containers run on the same kernel and cannot be seen from here"
         )
     kind = hypervisor(facts)
     if not kind:
         return effects
     if kind == "WSL":
-        effects.append("Windows schedules these CPUs and owns their power plan; close what runs there")
+        effects.append("Windows schedules these CPUs and owns their power plan; close the programs that run there")
     elif kind.endswith("dom0"):
         effects.append(
             "Xen schedules this dom0's CPUs; dom0_max_vcpus= and dom0_vcpus_pin on Xen's command line pin them"
         )
     share = stolen_share(facts)
     stolen = f"{share:.2%} of the time since boot was stolen (/proc/stat)" if share else "it reports no stolen time"
-    effects.append(f"the hypervisor may take a CPU away at any time; {stolen}")
+    effects.append(f"the hypervisor may preempt a CPU at any time; {stolen}")
     clock = facts.reader.text(_CLOCK)
     if clock and not clock.startswith(_CHEAP):
-        effects.append(f"the time comes from {clock}: each look at it may be a way out to the hypervisor")
+        effects.append(f"the time comes from {clock}: each read of it may exit to the hypervisor")
     if not performance_counters(facts):
-        effects.append("the hypervisor shows no performance counters: cycles and hardware causes cannot be counted")
+        effects.append("the hypervisor exposes no performance counters: cycles and hardware causes cannot be counted")
     if not facts.policies:
         effects.append("frequency, turbo and C-states are the host's, and change without notice")
     if all(len(core) == 1 for core in facts.cores):
         effects.append("whether a CPU shares its core with another CPU, of this guest or another, is unknown")
     if any(set(facts.reader.names(path)) - _NO_DEVICE for path in _BALLOONS):
-        effects.append("a memory balloon may take pages away and give them back")
+        effects.append("a memory balloon may take pages from the guest and return them")
     return effects
 
 

@@ -33,12 +33,12 @@ def whole(facts: Facts) -> str:
     """The reason why nothing at all can be applied here, in one sentence; "" if it can."""
     kind = virtualization.hypervisor(facts)
     if kind in ("WSL 1", "gVisor"):
-        return f"{kind} is no Linux kernel: there is nothing to set; measure on a Linux host, or with WSL 2"
+        return f"{kind} is not a Linux kernel: it has no settings to change; measure on a Linux host, or with WSL 2"
     inside = virtualization.container(facts)
     where = f"this {inside}" if inside else "a user namespace"
     users = (facts.reader.text("/proc/self/uid_map") or "").split()
     if users and users != _EVERYBODY:
-        return f"root of {where} is not root of the kernel (user namespace): run quiet on the host"
+        return f"root in {where} is not root of the kernel (user namespace): run quiet on the host"
     ro = read_only_mounts(facts)
     if ro and ro.closed("/sys") and ro.closed("/proc/sys"):
         return f"/sys and /proc/sys are read-only in {ro.where}: run quiet on the host, or in a privileged container"

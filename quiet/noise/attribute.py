@@ -4,7 +4,7 @@ The rules, for a gap and the outermost frames in it:
 
 1. What a frame took is its own. What lies in the gap beside the frames is the way into the kernel and out of it, and
    the tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and
-   FAR_NS): then what is more than usual was spent outside of this kernel.
+   FAR_NS): then what is more than usual was spent outside this kernel.
 2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing that the kernel traces ran. In a
    virtual machine the hypervisor did; else it is firmware only if the processor counted an SMI (name_smis). A shorter
    gap is a stall of the processor itself.
@@ -27,24 +27,24 @@ STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 # The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
-# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the way out of an idle state, a timer interrupt that had to
+# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the exit from an idle state, a timer interrupt that had to
 # wait, one that another CPU took, the scheduler's own work, and the way back to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # fewer do not show what is usual
-QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
-PAUSE_FAR = 100  # a handler that has more to do than usual seldom has so many times as much
+OTHERS = 20  # fewer do not show the usual length
+QUANTILE = 0.9  # of all of a name: an occasional longer run is the handler's own, and so few pauses do not move it
+PAUSE_FAR = 100  # a handler that has more to do than usual seldom takes this many times as long
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
-# A softirq does what has piled up: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two ticks, which are
-# 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
+# A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
+# ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
 # A healthy kernel's handlers hardly ever keep a CPU for so long (25 ticks at 250 Hz, five times the longest batch), so
 # a smaller factor is enough (an emulator's handlers take milliseconds), also where an interrupt came too seldom to be
 # compared with its own: then with all the handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # of a cause: its kind and name, whoever sent it
+Name = tuple[str, str]  # of a cause: its kind and name, regardless of the sender
 
 
 class Gap(NamedTuple):
@@ -111,9 +111,9 @@ class Usual(NamedTuple):
 
 
 class Pauses:
-    """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside of handlers.
+    """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside handlers.
 
-    The trace has an interrupt's begin and its end, and a pause between them looks like a slow handler. The
+    The trace has an interrupt's beginning and its end, and a pause between them looks like a slow handler. The
     difference is how long the handlers take otherwise, on this CPU in this run. Only for handlers, which the kernel
     runs to their end at once: how long a task or a work takes is its own affair.
     """
@@ -274,7 +274,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median time outside of the frames, for each frame."""
+    """The median time outside the frames, for each frame."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [

@@ -29,7 +29,7 @@ from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
 BIN_NS = 4_000  # how sharp the tick's phase is taken to be; seen: under 2 us
-MORE = 4  # so many times as many gaps as chance would put there are at the tick's phase
+MORE = 4  # this many times the gaps expected by chance are at the tick's phase
 LEAST = 5
 CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own
 SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in detector.h
@@ -38,7 +38,7 @@ OTHER = Cause(COUNTED, "other interrupt")
 TASK = Cause(THREAD, "another task")
 OWN = Cause(FAULT, "page fault")
 SHORT = Cause(UNKNOWN, "short")
-PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
+PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Accoun
     tasks = [gap for gap, cause in causes.items() if cause == TASK]
     hidden, unseen = _missing(gaps, ticks, tasks, clock, known.period_ns)
     interrupts = known.others + max(known.timer - len(ticks) - hidden - unseen, 0)
-    # No task comes and goes unseen, but a page fault may be too short to be looked for.
+    # No task runs unseen, but a page fault may be too short for a check.
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     for number, gap in enumerate(left):
         rest = outside if gap.length >= known.looked_from else short

@@ -53,7 +53,7 @@ def _number(text: str, most: float, wrong: str) -> float:
 
 
 def _rate(text: str, name: str) -> float:
-    return _number(text, sys.float_info.max, f"{name} {text!r}: not a number of interrupts a second")
+    return _number(text, sys.float_info.max, f"{name} {text!r}: not a number of interrupts per second")
 
 
 def parse_ns(text: str, option: str) -> float:

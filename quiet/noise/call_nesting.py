@@ -1,4 +1,4 @@
-"""From the kernel's events of one CPU to frames: which code ran there when, nested as on the CPU.
+"""Turn the kernel's events of one CPU into frames: which code ran there when, nested as on the CPU.
 
 Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
 others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent
@@ -16,7 +16,8 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
+# Frames whose own time belongs to the frames in them. A function that another frame calls on its own CPU does not
+# count.
 CARRIED = {
     VECTOR: (HRTIMER, CALL),
     IRQ: (HRTIMER, CALL),
@@ -187,7 +188,7 @@ def shares(frame: Frame) -> list[Share]:
 
 
 def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """The frames and those in them; not the rest of one that was counted before."""
+    """The frames and those in them, without the remaining part of a frame that was counted before."""
     for frame in frames:
         if not frame.again:
             yield frame

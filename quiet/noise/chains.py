@@ -1,6 +1,6 @@
 """Statistics of chains of additions (c/chain.h): how many ticks a core cycle takes, and whether the core is shared.
 
-A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
+A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
 chain takes all that the core can execute in a cycle, so it takes longer when another thread runs on the same core.
 """
 
@@ -19,16 +19,16 @@ NARROWER = 0.02
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: its width as a share, its share of the values, and the least number of values."""
 ALONE = {"x86_64": 0.3}
-"""Wide by narrow of an unshared core at most. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the 5 of
-Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread.
-Elsewhere cores with 2 ALUs (0.53) are as common as those with several threads are rare."""
+"""The largest wide-to-narrow ratio of an unshared core. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the
+5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread. Elsewhere cores with 2 ALUs (0.53)
+are common, and those with several threads are rare."""
 EMULATOR = "additions side by side, or with carry, take longer than on any processor: an emulator"
 ALWAYS = "the core is shared all the time"
 SCALAR = 0.85
 """The ratio from which parallel additions take as long as sequential ones."""
 TRANSLATED = {"x86_64": 2.5, "aarch64": 1.5}
-"""The ratio of additions with carry to others that only an emulator reaches. On processors: as long,
-twice as long on Intel's before 2014; in QEMU 3 times (arm64) and 12 times (x86-64)."""
+"""The ratio of additions with carry to others that only an emulator reaches. On processors: 1, and 2 on Intel's before
+2014; in QEMU 3 (arm64) and 12 (x86-64)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
     """
     lowest = lowest_cluster(ratios)
     if lowest is None:
-        return None, "no chains agree: interrupted all the time, or the frequency never stays"
+        return None, "no chains agree: interrupted all the time, or the frequency keeps changing"
     if lowest >= SCALAR:
         return None, EMULATOR
     if lowest > ALONE.get(machine, SCALAR):

@@ -60,7 +60,7 @@ class Clock:
         return self.first.ticks + self.ticks(raw_ns - self.first.raw_ns)
 
     def converter(self, trace_clock: str) -> Callable[[int], int]:
-        """From the time stamps of a trace with this clock (tracefs.CLOCKS) to ticks."""
+        """Convert the time stamps of a trace with this clock (tracefs.CLOCKS) into ticks."""
         return self.of_raw if trace_clock == "mono_raw" and name() != "monotonic_raw" else int
 
     def monotonic(self, ticks: int) -> float:

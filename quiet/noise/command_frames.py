@@ -1,4 +1,4 @@
-"""From the kernel's events of several CPUs to the interruptions of a command's tasks there.
+"""Turn the kernel's events of several CPUs into the interruptions of a command's tasks there.
 
 An interruption is an interrupt, softirq or NMI that came while a task of the command ran, or another task that ran
 while one of the command's that it had displaced was still waiting. An event on an idle CPU interrupts no task.

@@ -11,7 +11,7 @@ from quiet.noise.call_nesting import THREAD
 from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
-FEW = 12  # causes that are shown; the JSON has all
+FEW = 12  # causes that are shown; the JSON lists all
 _STAYING = 4  # of those that stay, named in the prediction
 
 
@@ -150,7 +150,7 @@ def lines(report: CommandReport) -> Iterator[str]:
     """The lines after the summary: the causes with their remedies, and the report's limits."""
     yield from causes(report.causes, max(report.wall_s, report.cpu_s))
     if report.steal_ns:
-        yield f"the hypervisor says that it took {show(report.steal_ns)} of the CPUs used"
+        yield f"the hypervisor reports {show(report.steal_ns)} stolen from the CPUs used"
     for cpu, times in report.throttled.items():
         if times:
             yield f"CPU {cpu} was slowed down {times} times for heat or a power limit"
@@ -176,7 +176,7 @@ def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
         yield f"      -> {remedy}"
     if rest := rows[FEW:]:
         more = f"{plural(len(rest), 'more cause')}, {plural(sum(row.count for row in rest), 'time')}"
-        yield f"  and {more}; the JSON has all"
+        yield f"  and {more}; the JSON lists all"
 
 
 def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:

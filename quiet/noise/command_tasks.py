@@ -97,7 +97,7 @@ class CommandTasks:
         """`pid`: the command's first process; `cgroup`: a cgroup's folder that only the command is in."""
         self._reader, self.pid, self.cgroup = reader, pid, cgroup
         self.tids: set[int] = {pid} if pid else set()
-        self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last look
+        self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last check
 
     def look(self) -> list[TaskTimes]:
         """The present threads; zombies count."""

@@ -29,7 +29,7 @@ FEWEST = 200
 CHAIN_BODY: int = lib.QN_CHAIN_BODY
 _TAIL = 0.05
 _CHANGED = 0.01
-NO_CHAINS = "chains of additions are there for x86-64 and 64-bit Arm only"
+NO_CHAINS = "chains of additions exist only for x86-64 and 64-bit Arm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
     try:
         answer = receiver.recv()
     except EOFError:
-        raise QuietError(f"CPU {cpu}: the process that measured its frequency was ended") from None
+        raise QuietError(f"CPU {cpu}: the process that measured its frequency was killed") from None
     finally:
         receiver.close()
         os.waitpid(child, 0)

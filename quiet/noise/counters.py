@@ -2,8 +2,8 @@
 
 Each line of /proc/interrupts is compared with the interrupts traced.
 
-Reading is not one moment: a count that changes while the file is read may be in or not. Each reading therefore says
-from when to when it lasted, in the detector's ticks.
+Reading takes time: a count that changes while the file is read may be included or not. Each reading therefore records
+its start and end, in the detector's ticks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
 # Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
-TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
+TIMERS = ("arch_timer",)  # the replacement for LOC if the timer is a numbered interrupt (arm64)
 LABELS = {
     "local_timer": "LOC",
     "reschedule": "RES",
@@ -37,7 +37,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """One reading. `lines`: what each label is for; `interrupts` and `softirqs`: per CPU, per label."""
+    """One reading. `lines`: the description of each label; `interrupts` and `softirqs`: per CPU, per label."""
 
     begin: int
     end: int
@@ -116,7 +116,7 @@ def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | N
     counts = {}
     for label, text in after.lines.items():
         grown = after.interrupts[cpu].get(label, 0) - before.interrupts[cpu].get(label, 0)
-        called = label if label in sure or label in perhaps else text  # arm64: IPI0, by what it is for
+        called = label if label in sure or label in perhaps else text  # arm64: IPI0, by its purpose
         traced = sure[called]
         if not grown and not traced:
             continue

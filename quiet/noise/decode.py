@@ -1,4 +1,4 @@
-"""From an instance's raw pages to events in the detector's ticks, with the kernel's names for addresses."""
+"""Turn an instance's raw pages into events in the detector's ticks, with the kernel's names for addresses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from quiet.noise.formats import Value
 from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES, SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
-SINGLE = "generic_smp_call_function_single_interrupt"  # stands for whatever was queued
-FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
+SINGLE = "generic_smp_call_function_single_interrupt"  # stands for any queued function
+FOREIGN = "the trace numbers tasks differently from this process, which has its own PID namespace"
 SENDING = (
     EventType("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     EventType("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
@@ -132,7 +132,7 @@ def _targets(kind: EventType, values: Values, cpus: frozenset[int]) -> frozenset
     if kind.name == "ipi_send_cpu":
         return frozenset({value}) if isinstance(value, int) else frozenset()
     if kind.name == "tlb_flush":
-        return cpus if value == TLB_REMOTE_SEND_IPI else frozenset()  # it does not say whereto
+        return cpus if value == TLB_REMOTE_SEND_IPI else frozenset()  # it does not name the target
     if isinstance(value, bytes):
         mask = int.from_bytes(value, "little")
         return frozenset(number for number in cpus if mask >> number & 1)

@@ -65,7 +65,7 @@ class Watched:
     faults: int
     histogram: dict[int, int]  # bucket's lowest value -> gaps
     gaps: list[Gap]
-    limits: tuple[str, ...]  # what it had to do without
+    limits: tuple[str, ...]  # its limitations
     pid: int
 
 
@@ -153,7 +153,7 @@ class Detector:
                 self._channel.send(order)
             return self._channel.recv()
         except (EOFError, OSError):
-            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it began") from None
+            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it began") from None
 
     def placed(self) -> None:
         """Wait until it is in its place. Raises DetectorError."""
@@ -207,7 +207,7 @@ class Detector:
         limit = time.monotonic() + START_S
         while not self.watch.ready:
             if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                raise DetectorError(f"the detector on CPU {self.cpu} did not get ready")
+                raise DetectorError(f"the detector on CPU {self.cpu} did not become ready")
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -230,7 +230,7 @@ class Detector:
         """Its result, once it has ended. Raises DetectorError when it was killed."""
         watch = self.watch
         if not watch.done:
-            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it was done")
+            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished")
         kept = min(watch.gaps, watch.capacity)
         raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
         if watch.moved:
@@ -326,9 +326,9 @@ def check_cpus(
     if absent := cpus - present:
         raise UsageError(f"{option} {cpulist.format(absent)}: no such CPU; this host has {cpulist.format(present)}")
     if dark := cpus - online:
-        raise UsageError(f"{option} {cpulist.format(dark)}: offline; online are {cpulist.format(online)}")
+        raise UsageError(f"{option} {cpulist.format(dark)}: offline; online CPUs: {cpulist.format(online)}")
     if fifo and cpus >= online:
         raise Refused(
-            f"{option} {cpulist.format(cpus)}: with --fifo the rest of the system could not run on these, and they are "
-            "all the CPUs that are online: leave at least one out"
+            f"{option} {cpulist.format(cpus)}: with --fifo the rest of the system could not run on these, and they "
+            "are all the online CPUs: leave out at least one"
         )

@@ -66,7 +66,7 @@ class Follower:
     """A context manager that removes its traces at the end, also after a signal or an error."""
 
     def __init__(self, host: Host, cpus: CpuSet) -> None:
-        """`cpus`: those that begin() and take() will be asked for."""
+        """`cpus`: the CPUs for which begin() and take() will be called."""
         self._host, self._cpus = host, cpus
         self._made = contextlib.ExitStack()
         self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None
@@ -141,7 +141,7 @@ class Follower:
     def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
         """Stop tracing, and return the causes on a CPU in each of the intervals, which are in order and do not overlap.
 
-        `own` is the task that is measured there. The buffer is empty afterwards; go on with resume().
+        `own` is the task that is measured there. The buffer is empty afterwards; continue with resume().
         """
         taken = Taken([None] * len(intervals))
         with self._losing_the_trace():

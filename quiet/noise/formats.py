@@ -91,7 +91,7 @@ class Decoder:
         )
 
     def take(self, page: bytes, start: int) -> tuple[Value, ...]:
-        """The fields' values, in the order asked for."""
+        """The fields' values, in the requested order."""
         raw = self._struct.unpack_from(page, start)
         if self.simple:
             return raw

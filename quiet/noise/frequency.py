@@ -28,7 +28,8 @@ _MSR = "/sys/bus/event_source/devices/msr"
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` says why."""
+    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` gives the
+    reason."""
 
     source: str
     mean_hz: float | None = None
@@ -69,7 +70,7 @@ class FrequencyCounter:
         """Count from now on, where that is possible."""
         self._first = clock.moment()
         if clock.name() != "tsc":
-            self._why = "no time stamp counter to compare cycles with"
+            self._why = "no time stamp counter with which to compare cycles"
             return
         for source, kind, first, second, user_only in self._choices():
             with contextlib.suppress(OSError):
@@ -77,7 +78,7 @@ class FrequencyCounter:
                 self._source = source
                 self._begin = self._read()
                 return
-        self._why = "no counter of cycles here, or none that may be read"
+        self._why = "no cycle counter here, or no permission to read it"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
         """(source, type, the cycles' number, the ticks' number, user space only) in order of preference."""

@@ -68,8 +68,9 @@ class InterruptionCause:
 class Interruptions:
     """The interruptions of a command on the observed CPUs while it ran there, the costliest cause first.
 
-    `total_ns` and `pct` are of what has a length: by counts, interrupts have none. `throttled`: how often each CPU was
-    slowed down for heat or a power limit, where it counts that; `steal_ns`: what a hypervisor took of the CPUs used.
+    `total_ns` and `pct` cover the causes that have a length: by counts, interrupts have none. `throttled`: how often
+    each CPU was slowed down for heat or a power limit, where it counts that; `steal_ns`: what a hypervisor took of the
+    CPUs used.
     """
 
     method: str

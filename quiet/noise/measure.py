@@ -33,8 +33,8 @@ LOOK_NS = 2_000  # without tracing, the detector reads its own counters after ga
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
-TURNS = 5  # for what tracing an event takes
-DRAIN_S = 0.5  # the buffers are emptied so often: they take 400,000 events a second for each CPU
+TURNS = 5  # for the cost of tracing an event
+DRAIN_S = 0.5  # how often the buffers are emptied; they hold 400,000 events per second and CPU
 Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
 
@@ -47,7 +47,7 @@ class NoiseRequest:
     threshold_ns: float | None = None
     trace: bool = True
     fifo: int = 0
-    source: str = "--cpus"  # what named the CPUs, for errors
+    source: str = "--cpus"  # the option that named the CPUs, for errors
     applied: frozenset[str] = frozenset()  # knobs that are applied to them
 
 
@@ -84,7 +84,7 @@ class NoiseMeasurement:
     cpus: dict[int, OnCpu] = field(default_factory=dict)
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
-    naming: str = ""  # what would have the kernel name more causes, as a clause
+    naming: str = ""  # how to have the kernel name more causes, as a clause
     smi_source: str = ""  # where the counts of SMIs come from, or why there are none
 
 
@@ -145,20 +145,20 @@ def measure(
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
         else:
-            result.source = "the gaps' times, the detector's own counters and the kernel's counts"
+            result.source = "the times of the gaps, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
             for cpu, on in result.cpus.items():
                 on.tasks = [task for task in tasks_since if task.cpu == cpu and task.tid != on.watched.pid]
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)
-            # one value for all: the same kernel's code, and what differs is noise
+            # one value for all: it is the same kernel's code, and differences are noise
             on.event_cost = median(costs) if costs else None
         return result
 
 
 class _Processor:
-    """A detector's CPU: its frequency by chains right before and right after its watching, and what it counts then."""
+    """A detector's CPU: its frequency by chains right before and right after the watch, and its counts during it."""
 
     def __init__(self, on: Detector, host: Host) -> None:
         self.cpu, self._detector, self._host = on.cpu, on, host
@@ -207,7 +207,8 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing where it has none.
+    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing for CPUs without a
+    cost.
 
     In turns, because a processor's speed changes, and a guest's more so.
     """
@@ -253,7 +254,7 @@ def _ticks_per_second() -> float:
 def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
     """Whether the kernel's tracing is usable; otherwise adds the reason to `limits` and the remedy to `naming`."""
     if not wanted.trace:
-        limits.append("kernel tracing was not asked for")
+        limits.append("kernel tracing was not requested")
         return False
     with _counting_instead(limits, naming):
         tracefs.check(host)
@@ -324,7 +325,7 @@ def _attribute(
     symbol = decode.Symbols(host, mine.mount)
     convert = result.clock.converter(mine.clock)
     if gone := sum(theirs.lost(cpu) for cpu in theirs.cpus):
-        result.limits.append(f"{gone:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
+        result.limits.append(f"{gone:,} events of sending IPIs did not fit into the trace: some IPIs have no sender")
     senders = decode.sent(theirs, frozenset(watched), convert, decode.titles(comm), symbol)
     for cpu, seen in watched.items():
         traced = decode.events(mine, cpu, symbol, convert, result.clock.ticks)

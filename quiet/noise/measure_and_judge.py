@@ -37,7 +37,7 @@ class NoiseOptions:
     timeline: str | None
     fifo: int
     trace: bool
-    prove_s: float = 0.0  # 0: no proof is asked for
+    prove_s: float = 0.0  # 0: no proof is requested
 
 
 class NoiseInterrupted(QuietError):
@@ -75,7 +75,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     """Check the options; `seconds`: the default duration. Raises UsageError."""
     for name in WAKE_ONLY:
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: of wake-ups; add --wake (for gaps there is --max-gap)")
+            raise UsageError(f"--{name.replace('_', '-')}: for wake-ups; add --wake (for gaps use --max-gap)")
     seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
@@ -84,7 +84,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
         console.check_savable(texts.timeline, "--timeline")
     given = [name.replace("_", "-") for name, text in texts._asdict().items() if text is not None]
     if not seconds and (unused := [name for name in given if name != "duration"]):
-        raise UsageError(f"--{unused[0]}: needs the measuring; leave it out, or give a --duration on a running machine")
+        raise UsageError(f"--{unused[0]}: needs a measurement; omit it, or give a --duration on a running machine")
     limits = budgets.parse(texts._asdict())
     prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
     if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
@@ -99,7 +99,7 @@ def duration(text: str | None, seconds: float) -> float:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
     if 0 < seconds < 0.1 or seconds > LONGEST_S:
-        raise UsageError(f"--duration {text}: from 0.1 s to seven days, or 0 for no measuring")
+        raise UsageError(f"--duration {text}: from 0.1 s to seven days, or 0 to measure nothing")
     return seconds
 
 

@@ -47,7 +47,7 @@ VECTORS = {
     "call_function": "IPI: function call",
     "call_function_single": "IPI: function call",
     "irq_work": "irq work",
-    # arm64 and riscv say what an IPI is for in words
+    # arm64 and riscv describe the purpose of an IPI in words
     "Rescheduling interrupts": "IPI: reschedule",
     "Function call interrupts": "IPI: function call",
     "Timer broadcast interrupts": "IPI: timer broadcast",
@@ -59,7 +59,7 @@ VECTORS = {
     "threshold_apic": "machine check threshold interrupt",
     "deferred_error_apic": "deferred error interrupt",
 }
-RESCHEDULE, FUNCTION = "reschedule", "function"  # what an IPI is sent for
+RESCHEDULE, FUNCTION = "reschedule", "function"  # the purposes of an IPI
 RESCHEDULES = ("reschedule", "Rescheduling interrupts")
 FUNCTION_CALLS = ("call_function", "call_function_single", "Function call interrupts")
 CALLS = {
@@ -92,7 +92,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
-    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not say
+    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not report it
     why: str = ""  # the function that was queued for it, as the kernel names it
 
 
@@ -148,7 +148,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)
             return Cause(share.kind, function, by)
         if share.kind == WORK:
-            # what follows the worker's number is its work now, not then
+            # the text after the worker's number is its current work, not the traced one
             return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])
         if share.kind == TIMER and share.pulled != OWN_TIMERS:
             return Cause(PULLED, share.name, f"CPU {share.pulled}")
@@ -162,7 +162,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
     """The causes of the kernel's counts of one CPU, by the lines' labels ("LOC", "131", "softirq RCU").
 
-    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
+    `purposes`: the purpose of each line. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
     """
     shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
     for line, count in grown.items():

@@ -42,14 +42,15 @@ _CHAINS_S = 1.0  # timing chains takes 20 ms and more for a CPU: not after a sho
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The HOST name of all pauses without an event, by the SMIs counted in the same time (None: not known)."""
+    """The HOST name of all pauses without an event, based on the number of SMIs in the same period (None: not
+    known)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI
 
 
 class Observer:
-    """One command on some CPUs. It raises nothing for what the host lacks or does not permit; close() it."""
+    """One command on some CPUs. It raises nothing if the host lacks or does not permit something; close() it."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Observer:
             if self._tracer:
                 self._tracer.start()
             else:
-                self._limits.append("kernel tracing was not asked for")
+                self._limits.append("kernel tracing was not requested")
         except tracefs.NoTraceError as error:
             self._without_trace(f"no kernel tracing, so causes are found by counting: {error}")
             self._naming = error.naming

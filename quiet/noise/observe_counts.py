@@ -1,4 +1,4 @@
-"""The interruptions of a command from the kernel's counts alone: needs no right, and gives no interrupt a length.
+"""The interruptions of a command from the kernel's counts alone: needs no privileges, and gives interrupts no length.
 
 - /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
   it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
@@ -28,11 +28,11 @@ CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
 
 
 class CountsObserver:
-    """`start()`, `tick()` now and then, `finish()`."""
+    """`start()`, `tick()` at intervals, `finish()`."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, tasks: CommandTasks) -> None:
         self._reader, self._cpus, self._tasks = reader, cpus, tasks
-        self._own: dict[int, TaskTimes] = {}  # the last look at each task of the command
+        self._own: dict[int, TaskTimes] = {}  # the last reading of each task of the command
         self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
         self._elsewhere_ns = 0.0  # on CPUs that are not watched
         self._wait_ns = 0
@@ -46,7 +46,7 @@ class CountsObserver:
             with contextlib.suppress(OSError):
                 self._migrations = PerfCounter(SOFTWARE, MIGRATIONS, pid=self._tasks.pid)
         self._others = run_times(self._reader)
-        self._look()  # what it has done until now is not the command's
+        self._look()  # its counts until now do not belong to the command
         self._own_ns.clear()
         self._elsewhere_ns = 0.0
         self._wait_ns = 0

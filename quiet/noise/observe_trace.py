@@ -46,7 +46,7 @@ OBSERVED = (
 
 
 class TraceObserver:
-    """`start()`, `tick()` now and then, `finish()`. Everything is removed by `close()`, which `finish()` calls."""
+    """`start()`, `tick()` at intervals, `finish()`. Everything is removed by `close()`, which `finish()` calls."""
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks
@@ -124,4 +124,6 @@ class TraceObserver:
         if lost := sum(self._mine.lost(cpu) for cpu in self._cpus):
             self._seen.limits.append(f"{lost:,} events did not fit into the trace: their causes are missing")
         if lost := sum(self._theirs.lost(cpu) for cpu in self._theirs.cpus):
-            self._seen.limits.append(f"{lost:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
+            self._seen.limits.append(
+                f"{lost:,} events of sending IPIs did not fit into the trace: some IPIs have no sender"
+            )

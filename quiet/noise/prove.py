@@ -27,7 +27,7 @@ WINDOW_US, WIDTH_US = 100_000, 50_000  # interrupts are off for the width, once 
 THRESHOLD_US = 1
 NO_TRACER = (
     "this kernel has no hwlat tracer (CONFIG_HWLAT_TRACER), and the kernel module of cbench times workloads with "
-    "interrupts off, but looks for no gaps"
+    "interrupts off, but does not detect gaps"
 )
 NO_CPUS = "the hwlat tracer of this kernel (before Linux 5.14) cannot stay on a CPU"
 _EVENT = re.compile(

@@ -38,7 +38,7 @@ class Exceeded:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The line for people."""
         word = "fixed at" if self.budget == FREQUENCY else "allowed"
         return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 
@@ -144,7 +144,7 @@ class DetectorReport:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The whole report. `limits`: what the measuring had to do without. `smi_source`: where the SMIs' counts come from.
+    """The whole report. `limits`: the limitations of the measurement. `smi_source`: where the SMIs' counts come from.
 
     `throttled`: how often a CPU was, for heat or a power limit; without the CPUs that do not count it.
     """

@@ -10,7 +10,7 @@ from quiet.noise.prove import Proof
 from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, RanAt, interrupts
 
 BAR = 40
-_HOST = "the host's, which no setting in here can change"
+_HOST = "the host's, which no setting in the guest can change"
 FEW = 12  # causes that are shown for a CPU; --json has all
 FEW_TASKS = 5
 
@@ -31,8 +31,8 @@ def lines(report: NoiseReport) -> Iterator[str]:
     if not report.virtual and report.smi_source.startswith("not known"):
         yield f"  SMIs of the firmware: {report.smi_source}"
     if not report.throttled:
-        yield "  slowed down for heat or a power limit: not known, the CPUs do not count it here"
-    yield "  not seen: what is shorter, and what does not stop the core (a shared cache or memory bus that is busy)"
+        yield "  slowed down for heat or a power limit: not known, since the CPUs do not count it here"
+    yield "  not detected: shorter gaps, and delays that do not stop the core (a busy shared cache or memory bus)"
     for number, cpu in report.cpus.items():
         yield ""
         yield from _cpu(number, cpu, bool(report.virtual))
@@ -63,10 +63,10 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     values = ", ".join(f"{name} {show(length)}" for name, length in cpu.percentiles_ns.items())
     yield f"  gaps: {values}, shortest {show(cpu.min_ns)}"
     if cpu.kept < cpu.gaps:
-        yield f"  the ring was full: causes are of the first {cpu.kept:,} gaps; raise --threshold"
+        yield f"  the ring was full: causes cover only the first {cpu.kept:,} gaps; raise --threshold"
     yield f"  of the time: {', '.join(_shares(cpu, virtual))}"
     if cpu.steal_ms:
-        yield f"  the host says that it stole {cpu.steal_ms:g} ms"
+        yield f"  the host reports that it stole {cpu.steal_ms:g} ms"
     if cpu.smi or (cpu.smi == 0 and not virtual):
         yield f"  {cpu.smi:,} SMIs (firmware) were counted by the processor"
     yield from _causes(cpu.causes)
@@ -166,7 +166,7 @@ def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: 
     if not doublings:
         return
     most = max(doublings.values()).bit_length()
-    yield f"  {what} (a bar's length goes with the logarithm of the count)"
+    yield f"  {what} (a bar's length is proportional to the logarithm of the count)"
     for power in range(min(doublings), max(doublings) + 1):
         count = doublings.get(power, 0)
         bar = "#" * max(round(BAR * count.bit_length() / most), 1) if count else ""

@@ -120,7 +120,7 @@ class Instance:
     def _set_up(self) -> None:
         try:
             self.off()
-            self._write("options/overwrite", "0")  # what does not fit is lost at the end, and counted
+            self._write("options/overwrite", "0")  # events that do not fit are lost at the end, and counted
             self._write("tracing_cpumask", cpulist.format_mask(self.cpus))
             self.clock = self._choose_clock()
             for cpu in sorted(self.cpus):
@@ -134,7 +134,7 @@ class Instance:
         offered = (self.host.text(f"{self.path}/trace_clock") or "").replace("[", "").replace("]", "").split()
         clock = next((name for name in CLOCKS if name in offered), "")
         if not clock:
-            raise NoTraceError("this kernel's tracing has no clock that the detector can read too")
+            raise NoTraceError("this kernel's tracing has no clock that the detector can also read")
         self._write("trace_clock", clock)
         return clock
 

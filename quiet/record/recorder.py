@@ -62,7 +62,7 @@ class Recording(Reader):
         return answer
 
     def link(self, path: str) -> str | None:
-        """As Reader.link; the link is kept as one that stays inside of the tree, with its target."""
+        """As Reader.link; the link is kept as one that stays inside the tree, with its target."""
         target = super().link(path)
         if target is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
@@ -109,7 +109,7 @@ class Recording(Reader):
 
 
 class RecordReceipt(NamedTuple):
-    """The archive: how many files it has, what was left out on purpose, and the files that this user may not read."""
+    """The archive: how many files it has, the intentional omissions, and the files that this user may not read."""
 
     file: str
     files: int
@@ -121,10 +121,10 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
 
     The same host gives the same bytes. `redacted`: without the data that redact.LEFT_OUT lists. Raises UsageError
-    when the file exists already or cannot be written; then no partial file remains.
+    when the file already exists or cannot be written; then no partial file remains.
     """
     if not file:
-        raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
+        raise UsageError("record: no file name; give the archive to write, such as myhost.tar.gz")
     facts = Facts(reader)
     status.status(facts, None)
     _ask_every_knob(facts)
@@ -134,11 +134,11 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
             profile = load(name)
             boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
-        mode = 0o666 if redacted else 0o600  # what only root may read is not for others either
+        mode = 0o666 if redacted else 0o600  # files that only root may read are not for others either
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             _write(reader, archive, file, redacted)
     except FileExistsError:
-        raise UsageError(f"{file}: exists already; give another name") from None
+        raise UsageError(f"{file}: already exists; give another name") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     return RecordReceipt(file, len(reader.files), LEFT_OUT if redacted else (), tuple(sorted(reader.closed)))
@@ -166,7 +166,7 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: b
                     _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(file)  # half an archive would look like one
+            os.unlink(file)  # half an archive would look complete
         raise
 
 
@@ -206,7 +206,7 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """The kernel's configuration, unpacked whatever its name is, and the evidence of its options."""
+    """The kernel's configuration, unpacked regardless of its name, and the evidence of its options."""
     built = config.running(reader)
     if built.values:
         lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())

@@ -18,9 +18,9 @@ from quiet.record.redact_files import known_options, redacted
 from quiet.record.redact_names import Names
 
 LEFT_OUT = (
-    "names of tasks other than kernel threads and well-known daemons, and everything else of a task but its CPUs",
+    "names of tasks other than kernel threads and well-known daemons, and everything else about a task except its CPUs",
     "host names, network addresses (MAC and IP), UUIDs, serial numbers and other identifiers",
-    "kernel parameters that quiet does not know, and the values of root= and its like",
+    "kernel parameters that quiet does not know, and the values of root= and similar parameters",
     "boot loaders' files and units, except the lines that quiet reads, rewritten; files that quiet itself has stored",
     "names that people give: of interfaces, cgroups, services, entries of a boot menu, files to swap to",
     "mounts other than the kernel's own file systems",

@@ -39,7 +39,7 @@ def parameters(line: str) -> str:
     kept = []
     for word in split(line):
         if word == "--":
-            break  # what follows goes to init
+            break  # the rest goes to init
         name, equals, value = word.partition("=")
         if name in _SHOWN_WITHOUT_VALUE:
             kept.append(f"{name}={MASKED}")

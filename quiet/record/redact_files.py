@@ -1,6 +1,6 @@
 """Redact the files on a disk: of each type the lines that quiet reads are rebuilt from their known parts.
 
-This is an allow list: a line or a file that is not in it is left out, whatever it holds.
+This is an allow list: a line or a file that is not in it is left out, whatever its content.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Names = Callable[[str], str]
 
 
 def known_options() -> frozenset[str]:
-    """The kernel's options that quiet asks for."""
+    """The kernel options that quiet reads."""
     options = fragments.load((*fragments.NAMES, fragments.LAB))
     names = {name for option in options for name in (option.name, *option.names)}
     return frozenset(names | {"CONFIG_X86", "CONFIG_ARM64", "CONFIG_KEXEC_SIG"})
@@ -72,7 +72,7 @@ def _unit(text: str, unit: Names) -> Iterator[str]:
 
 
 def _boot_file(path: str, text: str) -> str | None:
-    """A file's content, redacted; None when it is no boot loader's."""
+    """A file's content, redacted; None when it is not a boot loader's."""
     for patterns, function in _TYPES:
         if any(fnmatchcase(path, pattern) for pattern in patterns):
             return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")
@@ -80,7 +80,8 @@ def _boot_file(path: str, text: str) -> str | None:
 
 
 def _shell(text: str) -> Iterator[str]:
-    """Assignments of kernel command lines and a few plain settings; other variables are put in where they are used."""
+    """Assignments of kernel command lines and a few plain settings; other variables are substituted where they are
+    used."""
     others: list[str] = []
     for line in text.replace("\\\n", "").splitlines():
         if _MARK.fullmatch(line.strip()):
@@ -100,7 +101,7 @@ def _shell(text: str) -> Iterator[str]:
 
 
 def _value(value: str, others: Iterable[str]) -> str:
-    """As the shell reads it, with the other variables put in; those of _LINES stay as \\x01NAME\\x02."""
+    """The value as the shell reads it, with the other variables substituted; those of _LINES stay as \\x01NAME\\x02."""
     text = "\n".join((*others, f"_={value}"))
     kept = {match[0] for match in _LINES.finditer(text)}
     marks = [f"{name}='\x01{name}\x02'" for name in sorted(kept)]
@@ -114,7 +115,7 @@ def _line(value: str, others: Iterable[str]) -> str:
         reference = _REFERENCE.fullmatch(part)
         kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
         kept += ["--"] if "--" in part.split() else []  # in a variable more may follow, which is init's then
-    lead = " " if text[:1].isspace() else ""  # += puts it right behind what was there
+    lead = " " if text[:1].isspace() else ""  # += appends it directly to the existing value
     return lead + " ".join(filter(None, kept))
 
 

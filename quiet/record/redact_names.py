@@ -105,7 +105,7 @@ class Names:
         return part if not part or _GROUP.fullmatch(part) else self.unit(part)
 
     def _rest(self, path: str) -> str:
-        """Below a folder that people named there is only what quiet asks for by name, or another of the kind."""
+        """Below a folder named by a user, only files that quiet reads by name exist, or another of the kind."""
         return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
 
     def _name(self, kind: str, name: str) -> str:

@@ -88,7 +88,7 @@ class Child:
 
     def __init__(self, pid: int, gate: int, signals: CommandSignals) -> None:
         self.pid, self._gate, self._signals = pid, gate, signals
-        self.done = CommandDone()  # with what it used, once it has ended
+        self.done = CommandDone()  # with its resource usage, once it has ended
 
     def begin(self, fixed: bool) -> None:
         """Let it execute the command; `fixed`: with fixed addresses."""
@@ -146,7 +146,8 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 
 
 def _fixed_addresses() -> bool:
-    """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
+    """Switch off address-space randomization for the program that this process executes next; False where that is
+    forbidden."""
     import _ctypes  # ctypes itself loads four times as long, in every run
 
     personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here

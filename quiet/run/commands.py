@@ -29,7 +29,7 @@ _WITH_VALUE = frozenset(
 
 
 class ContainerStart(NamedTuple):
-    """A command that starts a container: without `option` at `position` it runs outside of the partition."""
+    """A command that starts a container: without `option` at `position` it runs outside the partition."""
 
     engine: str
     position: int
@@ -88,7 +88,7 @@ def warning(start: ContainerStart) -> str:
     if not start.option:
         return f"the container will not run on the isolated CPUs: {start.reason}"
     return (
-        f"{start.engine} starts the container outside of the isolated CPUs; add {start.option} to its options, "
+        f"{start.engine} starts the container outside the isolated CPUs; add {start.option} to its options, "
         "or --container to quiet's"
     )
 

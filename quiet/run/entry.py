@@ -16,16 +16,16 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 
 
 def run_helper() -> int:
-    """`quiet run-helper`, which has no arguments. Returns at once; the helper goes on in the background."""
+    """`quiet run-helper`, which has no arguments. Returns at once; the helper continues in the background."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
-        raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing alone")
+        raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
     if os.geteuid() != 0:
         raise Refused("run-helper needs root; `quiet run` starts it with sudo")
     channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)
     try:
         peer = channel.peer()
     except OSError as error:
-        raise UsageError(f"run-helper: standard input is no local socket: {error.strerror}") from None
+        raise UsageError(f"run-helper: standard input is not a local socket: {error.strerror}") from None
     if any(uid != peer.uid for uid in _callers()):
         text = "run-helper: the socket is not of the user who started it"
         channel.send(RunFailure(text, Refused.exit_code))
@@ -47,7 +47,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
         try:
             host = Host()
             process.cleanse(host)
-            from quiet.run.helper import RunSession  # slow to load: nobody waits for it but the front
+            from quiet.run.helper import RunSession  # slow to load: only the front waits for it
 
             RunSession(host, channel, caller).run()
         except Exception as error:
@@ -57,7 +57,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
 
 
 def _callers() -> list[int]:
-    """The users on whose behalf sudo, pkexec or doas say that they run this."""
+    """The users on whose behalf sudo, pkexec or doas run this."""
     found = [int(os.environ[name]) for name in _CALLERS if os.environ.get(name, "").isdecimal()]
     if name := os.environ.get("DOAS_USER"):
         import pwd

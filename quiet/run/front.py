@@ -72,14 +72,14 @@ def run(
         if message is None:
             if signals.pending:
                 return 128 + signals.pending, None
-            raise Refused("the helper has ended before it applied anything; nothing was changed")
+            raise Refused("the helper ended before it applied anything; nothing was changed")
         events.ready(message)
         code = _command(channel, message, program, command, user, signals)
         ended = channel.receive(RunEnded, RunFailure)
         if isinstance(ended, RunFailure):
             raise _error(ended)
         if not isinstance(ended, RunEnded):
-            raise Incomplete("the helper has ended before it restored; run `sudo quiet restore`")
+            raise Incomplete("the helper ended before it restored the host; run `sudo quiet restore`")
         events.ended(ended)
     return (code if ended.complete else Incomplete.exit_code), ended
 

@@ -1,4 +1,4 @@
-"""The processes of one run: a cgroup of their own within the partition, where there is one."""
+"""The processes of one run: a separate cgroup within the partition, if there is one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunGroup:
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError:
-            raise Refused("the command's process has ended before it could be moved") from None
+            raise Refused("the command's process ended before it could be moved") from None
         try:
             path = self.path
             if path:

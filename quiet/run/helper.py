@@ -1,6 +1,6 @@
 """The root helper of `quiet run`: waits for its turn, applies, moves the command, and restores at the end.
 
-The front's end of the socket closes when the front dies, whatever of; a guard takes over when the helper does.
+The front's end of the socket closes when the front dies for any reason; a guard takes over when the helper does.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from quiet.settings.apply import Receipt
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome
 
-_REQUEST_S = 30  # for a front to say what it wants
-_APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # what a guard is to know
+_REQUEST_S = 30  # for a front to send its request
+_APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # the data for a guard
 
 
 class RunSession:
@@ -48,7 +48,7 @@ class RunSession:
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
         self._asked: Profile | None = None  # the profile itself, where that of the run differs
-        self._profile: Profile | None = None  # what the front asked for
+        self._profile: Profile | None = None  # the request of the front
         self._knobs: Mapping[str, str] = {}
 
     def run(self) -> None:
@@ -183,7 +183,7 @@ class RunSession:
         try:
             outcome = use.end_use(self._host, self._users)
             record = journal.read(self._host) if outcome is None and self._asked else None
-            if record is not None and self._asked and not record.passing:  # applied before, and as it was then
+            if record is not None and self._asked and not record.passing:  # applied before, and unchanged since
                 use.apply_for_use(self._host, self._users, self._asked, None)
             return _ended(outcome)
         except QuietError as error:

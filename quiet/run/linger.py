@@ -43,7 +43,7 @@ class Lingering:
         self._placement = _placement(options)
 
     def fits(self, reader: Reader, options: RunRequest) -> bool:
-        """Whether a run wants just this, and it is still applied."""
+        """Whether a run requests exactly this profile, and it is still applied."""
         if _placement(options) != self._placement:
             return False
         if options.profile != self._asked or self._journal != _journal_state(reader):

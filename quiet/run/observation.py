@@ -29,7 +29,7 @@ class RunObserver:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Take what has come so far; to be called every TICK_S seconds."""
+        """Take the events so far; to be called every TICK_S seconds."""
         if not self._error:
             with self._noted():
                 self._observer.tick()
@@ -42,7 +42,7 @@ class RunObserver:
                 self._observer.stop(done.cpu_ns if done.cpu_ns >= 0 else None)
 
     def report(self, ended: RunEnded, done: CommandDone) -> RunEnded:
-        """Add what was seen to the message."""
+        """Add the observations to the message."""
         cpu_s = max(done.cpu_ns, 0) / 1e9
         faults, switches = (done.minor_faults, done.major_faults), (done.voluntary, done.involuntary)
         usage = CommandUsage((), done.code, self._wall_s, cpu_s, *faults, *switches)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class NamedTuple(tuple):
-        """As in typing: a class whose annotations are the fields."""
+        """Like typing's: a class whose annotations are the fields."""
 
         __slots__ = ()
 
@@ -52,7 +52,7 @@ class RunRequest(NamedTuple):
     observe: bool = True
     trace: bool = False  # observe by kernel tracing; else by counts, which costs less
     threads: bool | None = None  # spread over the CPUs; None: where nothing pins the command
-    pinned: str = ""  # the word of the command that pins what it starts
+    pinned: str = ""  # the word of the command that pins its children
     mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as the profile says
     command: str = ""  # to be shown to others, never executed
 

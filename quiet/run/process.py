@@ -29,7 +29,7 @@ def detach(keep: int) -> int:
         os._exit(0)
     with contextlib.suppress(PermissionError):  # it leads a session already
         os.setsid()
-    kept = os.dup(keep)  # not inherited by what is executed
+    kept = os.dup(keep)  # not inherited by the executed program
     os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):

@@ -1,4 +1,4 @@
-"""The messages between a front and its helper: one JSON object a line, on a socket.
+"""The messages between a front and its helper: one JSON object per line, on a socket.
 
 Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (again and again), RunReady,
 Moved, RunEnded; or RunFailure at any time. Either side may close: then the helper ends the command and restores.
@@ -6,7 +6,7 @@ Moved, RunEnded; or RunFailure at any time. Either side may close: then the help
 
 from __future__ import annotations
 
-import _socket  # what socket is made of, without the modules that it loads
+import _socket  # the base of `socket`, without the modules that it loads
 import json
 import select
 import sys
@@ -111,7 +111,7 @@ class HelperChannel:
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """Raises OSError for what is no socket of this host."""
+        """Raises OSError for what is not a socket of this host."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
@@ -122,7 +122,7 @@ class HelperChannel:
             self._socket.settimeout(_PATIENCE_S)
             self._socket.sendall(line)
         except OSError:
-            return  # what it has sent before can still be read
+            return  # messages sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
         """The next message; None when the other side has gone, or within this time nothing came.
@@ -142,7 +142,7 @@ class HelperChannel:
             raise HelperProtocolError("the other side sent a line that is too long")
         message = parse(line)
         if not isinstance(message, kinds):
-            raise HelperProtocolError(f"the other side sent {type(message).__name__} where it may not")
+            raise HelperProtocolError(f"the other side sent {type(message).__name__} where it must not")
         return message
 
     def leave(self) -> None:

@@ -15,7 +15,7 @@ _COMMAND_NOT_STARTED = 127
 
 
 def attempts() -> list[tuple[str, ...]]:
-    """The commands that may start a helper as root, the ones that ask nothing first; none for root itself."""
+    """The commands that may start a helper as root, those that ask no question first; none for root itself."""
     if os.geteuid() == 0:
         return [()]
     program = own_program()
@@ -60,7 +60,7 @@ def own_program() -> str:
 
 
 def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
-    """Run it to its end, and whether it succeeded: the helper itself goes on in the background."""
+    """Run it to its end, and whether it succeeded: the helper itself continues in the background."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -68,7 +68,7 @@ def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             if "-n" in command:
-                os.dup2(null, 2)  # that it would ask is not an error yet
+                os.dup2(null, 2)  # a possible password prompt is not an error yet
             os.execv(command[0], command)  # noqa: S606 - an absolute path
         finally:
             os._exit(_COMMAND_NOT_STARTED)

@@ -24,7 +24,7 @@ class RunProfile(NamedTuple):
 
 
 def for_request(host: Host, profile: Profile, request: RunRequest) -> RunProfile:
-    """The profile for what a front asked. Raises QuietError."""
+    """The profile for a front's request. Raises QuietError."""
     mems = check_mems(request.mems) if request.mems is not None else None
     facts, record = Facts(host), journal.load(host)
     cpus = (record.cpus if record else profile.choose(facts, request.cpus)).isolated
@@ -49,7 +49,7 @@ def profile_for_run(
     """The profile with the partition that the options and the command require.
 
     `threads` None: balanced when there are several CPUs and nothing (`pinned`) pins the command. `mems` None: as the
-    profile says. Raises UsageError where --threads or --mems ask for what the host cannot do.
+    profile says. Raises UsageError where --threads or --mems are impossible on this host.
     """
     partition = profile.knobs.get("cpuset", "leave")
     reason = _impossible(profile.name, partition, cpus, facts)

@@ -34,9 +34,9 @@ _RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
 _STOP = (
     f"stop {NAME}",
     f"stop {systemd_unit.AFTER}",
-)  # at once, the target's stop would wait for what restoring starts
+)  # together, the target's stop would wait for units that restoring starts
 _FOR_ALL = 0o755
-_TAKES_ROOT = "a service takes root; run it with sudo"
+_TAKES_ROOT = "a service needs root; run it with sudo"
 
 
 class Installed(NamedTuple):
@@ -56,7 +56,7 @@ class ServiceReceipt(NamedTuple):
     files: tuple[str, ...]
     commands: tuple[str, ...]
     ran: bool
-    left: bool = False  # it was stopped, and what it had applied is still there
+    left: bool = False  # it was stopped, and its settings are still applied
     unit: str = NAME
 
 
@@ -100,7 +100,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 
 
 def remove(host: Host) -> ServiceReceipt:
-    """Stop the service, which restores what it has applied, and take away every file of it.
+    """Stop the service, which restores what it has applied, and remove all of its files.
 
     Raises Refused where the unit of that name belongs to another package, or that is not permitted.
     """
@@ -120,7 +120,7 @@ def remove(host: Host) -> ServiceReceipt:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
         _systemctl(host, _RELOAD)
-        _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
+        _succeeds(host, _FORGET)  # where it had failed, systemd would still show that
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 
@@ -153,10 +153,10 @@ def _check_name(host: Reader) -> None:
         if not host.is_entry(path) or (path == UNIT and installed(host)):
             continue
         if host.link(path) == "/dev/null":
-            raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
-        raise Refused(f"{path} exists already and was not created by quiet; it was left alone")
+            raise Refused(f"{path} masks {NAME}; run `systemctl unmask {NAME}`")
+        raise Refused(f"{path} already exists and was not created by quiet; it was left alone")
     if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
-        raise Refused(f"{AFTER} exists already and was not created by quiet; it was left alone")
+        raise Refused(f"{AFTER} already exists and was not created by quiet; it was left alone")
 
 
 def _check_program(host: Reader) -> None:
@@ -202,7 +202,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} exists already and was not created by quiet; give that file, or rename yours")
+        raise Refused(f"{path} already exists and was not created by quiet; give that file, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:

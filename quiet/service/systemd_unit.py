@@ -22,9 +22,9 @@ FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
 )
-"""The folders in which systemd looks for units, as far as packages and administrators use them."""
+"""The folders in which systemd looks for units that packages or administrators install."""
 
-_FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
+_FIRST = (  # units that change kernel settings, request interrupts or run an administrator's commands, if they exist
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
     *("systemd-udev-settle.service", "network.target", "network-online.target", "rc-local.service"),
 )
@@ -52,7 +52,7 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
         "[Service]",
         "Type=oneshot",
         "RemainAfterExit=yes",
-        "# 1: some settings could not be applied. The others are, and `quiet verify` says which.",
+        "# 1: some settings could not be applied. The others are applied; `quiet verify` lists the failures.",
         "SuccessExitStatus=1",
         f"ExecStart={_command([*_program(), 'apply', '--profile', profile, *chosen])}",
         f"ExecStop={_command([*_program(), 'restore'])}",
@@ -63,10 +63,11 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
 
 
 def watch_text(options: dict[str, str]) -> str:
-    """The unit that watches with these options. With "--cpus" it stands alone, else it runs while quiet.service does.
+    """The unit that watches with these options. With "--cpus" it is independent, otherwise it runs while quiet.service
+    does.
 
-    It is root without a capability but the one for news of processes: another user cannot read every setting, and the
-    history has to be where all users can read it.
+    It is root without a capability but the one for notifications of processes: another user cannot read every setting,
+    and the history has to be where all users can read it.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}
@@ -79,11 +80,11 @@ def watch_text(options: dict[str, str]) -> str:
         f"RequiresMountsFor={_mounts()}",
         "[Service]",
         f"ExecStart={_command([*_program(), 'watch', *words])}",
-        "# 1: settings have drifted. The journal says which.",
+        "# 1: settings have drifted. The journal lists them.",
         "SuccessExitStatus=1",
         "Restart=on-failure",
         "RestartSec=60",
-        "# 2, 3: options that make no sense here, or nothing is applied. Again would be the same.",
+        "# 2, 3: invalid options, or nothing is applied. A restart would fail again.",
         "RestartPreventExitStatus=2 3",
         "CPUSchedulingPolicy=batch",
         "StateDirectory=quiet",
@@ -124,7 +125,7 @@ def after(reader: Reader) -> str:
     start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
-    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would change settings again"]
+    head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would overwrite its settings"]
     return "\n".join([*head, f"After={' '.join(names)}", ""])
 
 

@@ -81,12 +81,12 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
             raise Refused(outside)
         own = group(host)
         if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{own}") is not None:
-            raise Refused(f'a cgroup {own} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"')
+            raise Refused(f'a cgroup {own} already exists and is not ours; remove it (rmdir) or set cpuset to "leave"')
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(f'{", ".join(names)} runs, and the profile has rivals = "refuse"; stop it, or set "quiet"')
         return profile.choose(Facts(host), requested)
     if record.restoring:
-        raise Refused("a restore was begun and has not ended; run `quiet restore` first")
+        raise Refused("a restore was begun and is not complete; run `quiet restore` first")
     if (record.profile, record.source) != (profile.name, profile.source):
         raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
     if requested is not None and parse_requested(requested, "--cpus") != record.cpus.isolated:
@@ -101,13 +101,13 @@ class _Apply:
         self.failures: list[Skipped] = []
         self.made: Plan | None = None
         self.new: list[TargetState] = []
-        # what another program has changed since an earlier apply is not ours, unless this one writes it again
+        # changes by another program since an earlier apply are not ours, unless this one writes the target again
         found = {target: registry.get(host, target) for target in record.settled if record.complete}
         self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 
     def prepare(self) -> None:
         """Plan the first round, and reserve the space that its journal needs. Changes nothing yet."""
-        self.record.refused.clear()  # asked for again: what was busy then may not be now
+        self.record.refused.clear()  # tried again: a busy target may be free now
         self.made = self._plan()
         self.new = self._new(self.made)
         if self.made.changes:
@@ -125,7 +125,7 @@ class _Apply:
             made = self._plan()
             self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        # neither refused nor left out because what it needs was
+        # neither refused nor skipped because of a refused dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
@@ -139,7 +139,7 @@ class _Apply:
     def _round(self, made: Plan) -> None:
         self.log.before(self.new)
         self.record.entries.update((entry.target, entry) for entry in self.new)
-        # first what others need: with an atomic knob that is refused, they are not written at all
+        # first the dependencies of others: with an atomic knob that is refused, they are not written at all
         for part in _parts(made.changes):
             taken_back = {self.record.entries[target].knob for target in self.record.refused}
             self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])

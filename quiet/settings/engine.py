@@ -44,8 +44,8 @@ After = Callable[[Write, str | None], None]
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
     """Write until nothing differs or a pass makes no progress; returns the rest.
 
-    `before` is called ahead of a write (the journal's intent), `after` with what was read back. A value once reached
-    is looked at again in each pass, because a later write may have changed it.
+    `before` is called ahead of a write (the journal's intent), `after` with what was read back. A value once reached is
+    checked again in each pass, because a later write may have changed it.
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}
@@ -53,7 +53,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        # as long as nothing is written again, the look after the last pass still holds
+        # as long as nothing is written again, the check after the last pass is still valid
         for kind, group in groupby(enumerate(writes), lambda item: registry.shared_put(item[1].target)):
             due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):
@@ -79,7 +79,7 @@ def _holds(write: Write, found: str | None) -> bool:
 
 
 def _different(write: Write, found: str | None) -> Failure:
-    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
+    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it does not exist afterwards")
 
 
 def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:

@@ -132,7 +132,8 @@ def _new(
 
 
 def end_hold(host: Host, source: str) -> None:
-    """Restore what is applied under this source; nothing when it is not. Signals that end the process are ignored.
+    """Restore the settings applied under this source; do nothing if there are none. Signals that end the process are
+    ignored.
 
     Raises Incomplete with the first value that could not be restored.
     """

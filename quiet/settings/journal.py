@@ -49,7 +49,9 @@ def load(reader: Reader) -> AppliedState | None:
     """
     state = read(reader)
     if state is not None and state.damage:
-        raise JournalDamaged(f"{damaged(reader, state)}; run `quiet restore`, which restores all that it still can")
+        raise JournalDamaged(
+            f"{damaged(reader, state)}; run `quiet restore`, which restores everything that it still can"
+        )
     return state
 
 

@@ -1,9 +1,9 @@
-"""The lines of a journal: each has a number and a checksum, and what is damaged is named, never skipped.
+"""The lines of a journal: each has a number and a checksum, and damage is named, never skipped.
 
 Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
 precedes it in the line. The first line is `begin`; it has the number of the format, and ends with `lines`: how many
 lines are written, renewed in place after each write, so that it is noticed when the last ones are lost. Only an
-unterminated last line is no damage: its writer was killed.
+unterminated last line is not damage: its writer was killed.
 
 Format 1 had none of the three. A line of either format is read by the reader of the other.
 """
@@ -49,7 +49,7 @@ def merged(damage: Iterable[Damage]) -> list[Damage]:
 
 
 class Lines(NamedTuple):
-    """The readable lines by number, in order, and what is damaged."""
+    """The readable lines by number, in order, and the damage."""
 
     items: tuple[tuple[int, Item], ...]
     damage: tuple[Damage, ...]
@@ -112,12 +112,12 @@ def read(data: bytes) -> Lines:
     if written > number:
         damage.append(Damage(number + 1, f"missing: {written} lines were written"))
     if 1 not in items and not damage:
-        damage.append(Damage(0, "no whole line is in it" if data else "it is empty"))
+        damage.append(Damage(0, "it has no complete line" if data else "it is empty"))
     return Lines(tuple(sorted(items.items())), tuple(damage))
 
 
 def _item(row: bytes, sealed: bool) -> tuple[Item, int]:
-    """A line's object, and how many lines it says that there are. Raises ValueError with what is wrong."""
+    """A line's object, and the number of lines that it states. Raises ValueError with the error."""
     match = _SEALED.fullmatch(row) if sealed else None
     if sealed and (match is None or zlib.crc32(match[1]) != int(match[2], 16)):
         raise ValueError("damaged (its checksum is wrong)")

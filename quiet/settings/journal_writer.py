@@ -34,8 +34,8 @@ class StoppedHalfWay(Incomplete):
 class Journal:
     """The writing side; use it under `locked`.
 
-    It goes on with the journal that is there, in its format; `begin` starts another one. `lenient`: what cannot be
-    written is left out, and `failure` says why.
+    It continues the existing journal, in its format; `begin` starts another one. `lenient`: lines that cannot be
+    written are omitted, and `failure` gives the reason.
     """
 
     def __init__(self, reader: Reader, lenient: bool = False) -> None:
@@ -104,11 +104,11 @@ class Journal:
         self._add(*({"op": "before", "entries": [row]} for row in rows))
 
     def intent(self, target: str, value: str) -> None:
-        """Record what is about to be written."""
+        """Record the value about to be written."""
         self._add({"op": "intent", "target": target, "value": value})
 
     def done(self, target: str, value: str | None) -> None:
-        """Record what was read back."""
+        """Record the value that was read back."""
         self._add({"op": "done", "target": target, "value": value})
 
     def refused(self, target: str, reason: str) -> None:

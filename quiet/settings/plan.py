@@ -26,7 +26,7 @@ class Change(NamedTuple):
     wanted: str
     why: str
     kind: str
-    label: str = ""  # what the target's number stands for: an interrupt's device, a task's name
+    label: str = ""  # the object behind the target's number: an interrupt's device, a task's name
 
 
 class Skipped(NamedTuple):
@@ -62,7 +62,8 @@ class Plan:
 
     @cached_property
     def entangled(self) -> Targets:
-        """The targets that these changes would change in passing: looked for when asked, so only who writes waits."""
+        """The targets that these changes would change in passing: computed on demand, so only a writing command
+        waits."""
         return self._disturbed()
 
 
@@ -76,8 +77,8 @@ def make(
 ) -> Plan:
     """Compare the host with the profile.
 
-    `settled` are values that the kernel made of what an earlier apply wrote, `refused` reasons with which it declined:
-    neither is asked for again.
+    `settled` are values to which the kernel rounded those of an earlier apply, `refused` its reasons for refusals:
+    neither is tried again.
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []

@@ -95,7 +95,7 @@ def load(name: str) -> Profile:
 
 
 def _check_is_profile(text: str, name: str) -> None:
-    """Raises UsageError, which names the format, for a known file that is no profile."""
+    """Raises UsageError, which names the format, for a known file that is not a profile."""
     heads = set(re.findall(r"^\s*\[+\s*([\w-]+)", text, re.MULTILINE))
     foreign = next((what for head, what in _FOREIGN.items() if head in heads), "")
     if text.lstrip()[:1] == "{":
@@ -190,7 +190,7 @@ def _text(table: Mapping[str, object], section: str, key: str, default: str, lab
     value = table.get(key, default)
     if not isinstance(value, str):
         where = f"{section}.{key}" if section else key
-        raise UsageError(f"{label}: key '{where}' must be a text in quotes, not {value!r}")
+        raise UsageError(f"{label}: key '{where}' must be a string in quotes, not {value!r}")
     if not value.isprintable():
         raise UsageError(f"{label}: key '{section}{'.' if section else ''}{key}' holds control characters: {value!r}")
     return value

@@ -37,18 +37,18 @@ class Outcome:
     gone: tuple[str, ...]  # tasks that ended or changed their own CPUs, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
-    damage: tuple[Skipped, ...] = ()  # of the journal: what it recorded there may not be restored
+    damage: tuple[Skipped, ...] = ()  # of the journal: values recorded there may not be restored
     damaged: bool = False  # the journal, also where `keep` accepted it
     copy: str = ""  # of a damaged journal
     log_error: str = ""  # why the restore could not be logged
 
     def _repr_html_(self) -> str:
         rows = ((each.knob, each.target, each.reason) for each in self.left)
-        return table_html(f"restored {self.restored} settings; left:", ("knob", "target", "why"), rows)
+        return table_html(f"restored {self.restored} settings; not restored:", ("knob", "target", "why"), rows)
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """The settings that are not restored, or may not be."""
+        """The settings that are not restored, or possibly not."""
         return self.conflicts + self.failures + self.damage
 
     @property
@@ -83,7 +83,7 @@ def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) 
     """Restore all that can be read. Nothing is logged: the journal stays the evidence that it is."""
     damage = [Skipped("journal", f"file:{FILE}", str(each)) for each in record.damage]
     damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
-    # what cannot be read as a target any more cannot be restored as one
+    # a target that is no longer readable cannot be restored
     unusable = {target for target in record.entries if not _is_usable(host, target)}
     damage += [Skipped(record.entries.pop(target).knob, target, "not a target") for target in sorted(unusable)]
     damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]
@@ -230,7 +230,8 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """By knob as in the tuple; within a knob backwards, so that the target created last goes first."""
+    """The order of the writes: by knob as in the tuple; within a knob backwards, so that the target created last is
+    first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))

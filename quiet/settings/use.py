@@ -47,7 +47,7 @@ def apply_for_use(host: Host, users: int, profile: Profile, requested: str | Non
         outcome = end_use(host, users) if ours else None
         if outcome is None or not outcome.complete:
             raise
-        raise Refused(f"the profile cannot be applied: {stopped.reason}; what was changed is restored") from None
+        raise Refused(f"the profile cannot be applied: {stopped.reason}; all changes have been restored") from None
 
 
 def leave(users: int) -> None:
@@ -56,7 +56,8 @@ def leave(users: int) -> None:
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
+    """Restore the profile that was applied for one command, unless another one still uses it (None). Raises
+    Incomplete."""
     record = journal.read(host)
     if record is None or not record.passing:
         return None

@@ -20,7 +20,8 @@ def plan_now(
 ) -> tuple[Plan, AppliedState | None]:
     """The plan for the host as it is, and the record when this profile is applied to these CPUs.
 
-    With it applied, its CPUs stay the same ones, and what the kernel refused or rounded then is not asked for again.
+    With it applied, its CPUs stay the same ones, and changes that the kernel refused or rounded then are not tried
+    again.
     """
     facts = facts or Facts(reader)
     record = journal.load(reader)

@@ -7,7 +7,7 @@
     net:eth0/rules       the queues that rules send flows to, by their numbers: "1023 3"; only read
     net:eth0/interrupts  the device's interrupts; only read
 
-The last five are no files; a recorded tree has them as such. Sources: networking/scaling.rst,
+The last five are not files; a recorded tree has them as such. Sources: networking/scaling.rst,
 networking/ethtool-netlink.rst, ABI/testing/sysfs-class-net-queues.
 """
 
@@ -36,7 +36,7 @@ def counts(text: str) -> dict[str, int]:
 
 
 def spell(numbers: dict[str, int]) -> str:
-    """The other way."""
+    """The inverse of counts()."""
     return " ".join(f"{name} {count}" for name, count in numbers.items())
 
 
@@ -101,7 +101,7 @@ def _put(host: Host, name: str, value: str) -> None:
 
 
 def _put_table(interface: str, wanted: list[int]) -> None:
-    # The driver's own table is asked for as such: one that was set by hand stands in the way of fewer channels.
+    # The driver's own table is requested explicitly: a manual one prevents fewer channels.
     if wanted == [at % (max(wanted) + 1) for at in range(len(wanted))]:
         ethtool.set_table(interface, ())
         if ethtool.table(interface) == wanted:

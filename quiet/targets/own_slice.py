@@ -24,7 +24,7 @@ _HEAD = "# by quiet; `quiet restore` removes it\n[Unit]\nDescription=The isolate
 _LIVE = {"AllowedCPUs": "cpuset.cpus", "AllowedMemoryNodes": "cpuset.mems", "MemorySwapMax": "memory.swap.max"}
 _UNITS = (".scope", ".service", ".slice")
 NOT_STARTED, NO_UNIT = "a unit without its cgroup", "a cgroup without our unit"
-"""The state after a kill between two steps, which a restore must not take for absent; or another program's unit."""
+"""The state after a kill between two steps, which a restore must not treat as absent; or another program's unit."""
 
 
 def _file(name: str) -> str:

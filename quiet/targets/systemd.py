@@ -27,7 +27,7 @@ _INSTALL = {
     "UpheldBy": "{other}.upholds/{name}",
     "Alias": "{other}",
 }
-# what takes this unit along when it stops
+# the units that stop this unit when they stop
 _NEEDED_BY = ("RequiredBy", "BoundBy", "ConsistsOf")
 
 
@@ -86,7 +86,7 @@ def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> st
 
 
 def _enablement(reader: Reader, name: str, text: str | None) -> str:
-    """As systemctl is-enabled, by the links that the unit's [Install] section asks for."""
+    """Like systemctl is-enabled, based on the links that the unit's [Install] section requests."""
     if text is None:
         return ""
     links = []

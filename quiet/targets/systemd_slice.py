@@ -77,7 +77,7 @@ def _set_live(host: Host, name: str, value: str) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC or value:
             raise
-        host.write(path, host.text(_POSSIBLE) or "")  # with processes in it the kernel lets nobody empty it
+        host.write(path, host.text(_POSSIBLE) or "")  # with processes in it the kernel does not permit an empty value
 
 
 def _add(host: Host, name: str, value: str) -> None:

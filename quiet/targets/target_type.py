@@ -23,7 +23,7 @@ class TargetType(NamedTuple):
     written_file: Callable[[Reader, str], str] = lambda reader, name: ""
     # files to watch for changes by other programs, when they are not just the written one
     watched_files: Callable[[Reader, str], Sequence[str]] | None = None
-    # what must still be the same for a recorded value to belong to this target (numbers are reused)
+    # the identity that a recorded value's target must still have (numbers are reused)
     identity: Callable[[Reader, str], str | None] = lambda reader, name: None
     # the name that the target has now, where it can be renamed: (reader, name, identity)
     current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name

@@ -46,7 +46,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 
 def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
-    """Those of the units to stop that would take along one which is not to be stopped, with that."""
+    """The units to stop that would also stop a unit that has to keep running, with that unit."""
     needed: dict[str, frozenset[str]] = {}
     users = systemd.needed_by(host, stop) if stop else {}
     while more := {
@@ -68,7 +68,7 @@ def _listened_for(host: Host, start: list[str]) -> list[str]:
 
 
 def _starting(name: str) -> int:
-    """The order in which units start: sockets before what they listen for, then what begins further jobs."""
+    """The order in which units start: sockets before their services, then the units that start further jobs."""
     return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
 
 

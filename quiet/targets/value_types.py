@@ -1,4 +1,4 @@
-"""Compare and write values by what they mean, never as text: a CPU set is a set, "[never]" is the choice "never"."""
+"""Compare and write values by meaning, never as text: a CPU set is a set, "[never]" is the choice "never"."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _domains(raw: str) -> dict[str, str]:
     return {name.strip(): value.strip().lstrip("0").lower() for name, _, value in pairs}
 
 
-# how the raw values of a kind are compared; those of others as they are
+# how the raw values of a kind are compared; others unchanged
 MEANINGS: dict[str, Callable[[str], object]] = {
     NUMBER: lambda raw: int(raw, 0),
     NUMBERS: lambda raw: [int(number, 0) for number in raw.split()],

@@ -1,1 +1,1 @@
-"""`quiet watch`: stays, and reports or repairs what drifts from the applied profile, as it happens."""
+"""`quiet watch`: keeps running, and reports or repairs drift from the applied profile as it happens."""

@@ -74,7 +74,7 @@ class Pending:
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
-            self.add(knobs, "more news than could be read", now)
+            self.add(knobs, "more notifications than could be read", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
         """Check the new threads: which may run on the isolated CPUs, and which are rivals."""

@@ -4,7 +4,7 @@ A line is whole in itself:
 
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
-"counts" may be empty: these CPUs were watched and nothing came. A line with "expected" instead holds what the tick
+"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead holds what the tick
 brought to CPUs that have one, for an hour. What a crash cuts off is one line; a reader skips it.
 """
 
@@ -28,7 +28,7 @@ NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
 OLD = NAME + ".1"
 MOST_BYTES = 16 << 20  # of both files together
 MINUTE_S = 60
-QUIET_S, EXPECTED_S = 600, 3600  # a line for so long, where nothing came, and for what was expected
+QUIET_S, EXPECTED_S = 600, 3600  # one line for this long if nothing occurred, and for expected interruptions
 _WAITING_BYTES = 1 << 20  # kept in memory while the disk is full
 
 CpuCounts = dict[int, dict[str, int]]
@@ -61,7 +61,7 @@ class HistoryWriter:
             raise Refused(f"no history is kept: {error.filename or folder}: {error.strerror}") from None
 
     def start(self, cpus: CpuSet, now: float | None = None) -> None:
-        """These CPUs are watched from now on. What was counted until now becomes lines of its own."""
+        """These CPUs are watched from now on. The counts until now become separate lines."""
         now = time.time() if now is None else now
         if self._from:
             self._end_minute()
@@ -74,7 +74,7 @@ class HistoryWriter:
         late = now < self._to  # the clock was set back
         if self._counts:
             over = int(now // MINUTE_S) != int(self._to // MINUTE_S)
-        else:  # the time when nothing came has a line of its own
+        else:  # the time without interruptions has a separate line
             over = now - self._from > (MINUTE_S if items else QUIET_S)
         if late or over:
             self._end_minute()

@@ -143,7 +143,9 @@ def _lines(reader: Reader, folder: str) -> Iterator[_Line | None]:
         found = True
         yield from (_line(data) for data in lines if data.strip())
     if not found:
-        raise UsageError(f"there is no history in {folder}; `quiet watch` keeps one there when it may (--store DIR)")
+        raise UsageError(
+            f"there is no history in {folder}; `quiet watch` keeps one there if it has permission (--store DIR)"
+        )
 
 
 def _line(data: bytes) -> _Line | None:

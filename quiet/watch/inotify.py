@@ -26,7 +26,7 @@ class Inotify:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         if self._fd < 0:
-            raise OSError(ctypes.get_errno(), "no inotify here")
+            raise OSError(ctypes.get_errno(), "inotify is not available")
         self._paths: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._pins: dict[str, int] = {}

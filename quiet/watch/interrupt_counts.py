@@ -25,7 +25,7 @@ INTERRUPTS, SOFTIRQS, SCHEDSTAT, STAT = "/proc/interrupts", "/proc/softirqs", "/
 SWITCHES = Cause(THREAD, "task switch")  # a task began to run, be it the CPU's own after a sleep
 STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
-"""The causes that come with the tick, on a CPU that has one."""
+"""The causes that accompany the tick, on a CPU that has one."""
 
 _RUNS = 9  # of the words of a CPU in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
 _WRAP, _HALF = 1 << 32, 1 << 31  # the interrupt counters are unsigned int
@@ -41,7 +41,7 @@ class Interruption(NamedTuple):
 
 
 class ProcTable(NamedTuple):
-    """A file as read: the place of each CPU's column, and what follows each label."""
+    """A file as read: the place of each CPU's column, and the text after each label."""
 
     columns: dict[int, int]
     rows: dict[str, bytes]

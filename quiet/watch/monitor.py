@@ -1,6 +1,6 @@
 """Counts the interruptions of some CPUs at an interval, and reports, records and exports them.
 
-It runs on other CPUs, and takes at most 0.05 % of one: where its looks are dear, the interval grows.
+It runs on other CPUs, and takes at most 0.05 % of one: if its checks are expensive, the interval grows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interrup
 from quiet.watch.rate_limit import COUNTS_SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
-HOUR_S = 3600.0  # between two reports of what is expected, and at most between two of a cause that goes on
+HOUR_S = 3600.0  # between two reports of expected interruptions, and at most between two of a continuing cause
 FRESH_S = 60.0  # the metrics are written so often at least
 _VERBS = {IRQ: "fired", SOFTIRQ: "ran"}
 
@@ -63,7 +63,7 @@ class Monitor:
         self._cpus: CpuSet = frozenset()
         self._causes: dict[Cause, _Pending] = {}
         self._expected = _Pending()
-        self._failed: set[str] = set()  # what a note was written about
+        self._failed: set[str] = set()  # the subjects of notes
         self._looked = self._written = 0.0
 
     def start(self, cpus: CpuSet) -> None:
@@ -119,7 +119,7 @@ class Monitor:
         try:
             self.look(applied)
             self._report_due(float("inf"))
-        finally:  # where nobody reads the reports any more
+        finally:  # the reader of the reports is gone
             if self._history:
                 self._history.close()
             if self._textfile:
@@ -127,7 +127,7 @@ class Monitor:
             self._counts.close()
 
     def _sorted(self, items: list[Interruption]) -> tuple[list[Interruption], list[Interruption]]:
-        """The interruptions, and what is the usual tick of a CPU that has one."""
+        """The interruptions, separate from the usual tick of a CPU that has one."""
         usual = [item.cause in TICK and item.cpu not in self._tickless for item in items]
         return (
             [item for item, tick in zip(items, usual, strict=True) if not tick],
@@ -140,7 +140,7 @@ class Monitor:
         try:
             self._history.add(unexpected, expected)
         except OSError as error:
-            self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written when it can be")
+            self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written once possible")
         else:
             self._over("history", "history: writing works again")
 
@@ -172,7 +172,7 @@ class Monitor:
             pending.add(cpu, count)
 
     def _report_due(self, now: float) -> None:
-        """A cause that goes on is reported after one interval, two, four, and so on up to an hour."""
+        """A cause that continues is reported after one interval, two, four, and so on up to an hour."""
         for cause, pending in list(self._causes.items()):
             if now < pending.due:
                 continue
@@ -182,7 +182,7 @@ class Monitor:
             self._report(_event(cause, pending, self._looked))
             pending.counts = {}
             pending.wait = min(2 * pending.wait or self.interval_s, HOUR_S)
-            # a little early: looks are an interval apart, but not to the millisecond
+            # a little early: checks are an interval apart, but not to the millisecond
             pending.due = now + pending.wait - self.interval_s / 2
         if now >= self._expected.due and self._expected.counts:
             self._report(_expected(self._expected, self._looked))
@@ -233,7 +233,7 @@ def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: C
         finally:
             monitor.end()
         passed, cpu_s = time.monotonic() - began, spent() - cpu_began
-    why, share = signals.signal or "the time is over", 100 * cpu_s / passed if passed else 0.0
+    why, share = signals.signal or "the time is up", 100 * cpu_s / passed if passed else 0.0
     text = f"{why} after {passed:.0f} s: {monitor.total} interruptions; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
     summary = WatchSummary(
         seconds=round(passed, 1),

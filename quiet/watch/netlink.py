@@ -100,7 +100,7 @@ class Links(_Netlink):
 
 
 class Processes(_Netlink):
-    """New threads, and programs that are started. Wants CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
+    """New threads, and programs that are started. Requires CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
 
     protocol = _CONNECTOR
 

@@ -6,7 +6,7 @@ import resource
 
 SHARE = 0.0005  # of one CPU, for checking everything without a notification
 COUNTS_SHARE = 0.0004  # the same for checking counters alone: the rest of SHARE is for waking up
-BUSY_SHARE = 0.2  # of one CPU, while notifications keep coming, after so many seconds of CPU time at once:
+BUSY_SHARE = 0.2  # of one CPU, while notifications keep arriving, after this many seconds of CPU time at once:
 BURST_S = 5.0
 SOON_SHARE = 0.01  # of one CPU, for the check of everything that follows a device's notification
 TASKS_SHARE = 0.02  # of one CPU, for checking new threads
@@ -28,7 +28,7 @@ class RateLimit:
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
         self._hurry = ""  # the notification that may concern more than was checked
-        self._whole = 0.0  # what a check of everything costs, in seconds of CPU time
+        self._whole = 0.0  # the cost of a full check, in seconds of CPU time
         self._last = 0.0
         self._debt = 0.0  # CPU time that checks have taken and that has not been slept for
         self._at = 0.0  # when that was so
@@ -58,7 +58,7 @@ class RateLimit:
     @property
     def reason(self) -> str:
         """The reason why everything is checked now."""
-        return f"a look at everything after {self._hurry}" if self._hurry else "a look at everything"
+        return f"a full check after {self._hurry}" if self._hurry else "a full check"
 
     def whole_at(self) -> float:
         """When everything is checked again."""

@@ -32,7 +32,7 @@ class Textfile:
         self._labels: dict[Cause, tuple[str, str]] = {}
 
     def add(self, items: Iterable[Interruption]) -> None:
-        """Count what came."""
+        """Count new interruptions."""
         for cpu, cause, count in items:
             if cause not in self._labels:
                 full = len(self._labels) >= MOST_CAUSES
@@ -50,7 +50,7 @@ class Textfile:
         for (cpu, kind, cause), count in sorted(self._counts.items()):
             yield f'{name}{{cpu="{cpu}",kind="{_escaped(kind)}",cause="{_escaped(cause)}"}} {count}'
         name = "quiet_watch_cpu_seconds_total"
-        yield from _head(name, "counter", "CPU time that the watch has taken.")
+        yield from _head(name, "counter", "CPU time that the watch has used.")
         yield f"{name} {cpu_s:.6f}"
         yield from _head("quiet_watching", "gauge", "Whether the watch runs; 0 after its end.")
         yield f"quiet_watching {int(watching)}"

@@ -23,12 +23,12 @@ from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
-_WAITING = "another quiet is at work, or was killed in the middle; waiting until it has ended"
+_WAITING = "another quiet is running, or was killed midway; waiting until it ends"
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Times are in seconds; `seconds` None: for ever."""
+    """Times are in seconds; `seconds` None: forever."""
 
     repair: bool = False
     rescan_s: float = 60.0
@@ -38,7 +38,7 @@ class WatchOptions:
 class Watcher:
     """Watches one host with one applied profile. Raises Refused when none is applied.
 
-    `monitor` counts what interrupts the profile's isolated CPUs; where there is none, `limit` says why.
+    `monitor` counts what interrupts the profile's isolated CPUs; if there is none, `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
@@ -71,7 +71,7 @@ class Watcher:
             if self._halted:
                 self._report(WatchEvent(events.NOTE, text=_WAITING))
             else:
-                self._check(None, "the first look", renew=True)
+                self._check(None, "the first check", renew=True)
             began, cpu_began = time.monotonic(), spent()
             if self.monitor:
                 self.monitor.start(self._cpus.isolated)
@@ -105,7 +105,7 @@ class Watcher:
             if signals.signal:
                 return signals.signal
             if until is not None and now >= until:
-                return "the time is over"
+                return "the time is up"
             if why := self._due(now):
                 return why
             self._sources.register(poll, resting=bool(self._pending.tids))
@@ -121,7 +121,7 @@ class Watcher:
         return journal_changed
 
     def _due(self, now: float) -> str:
-        """Do what is due; returns the reason to end, or ""."""
+        """Perform due work; returns the reason to end, or ""."""
         if self._reload_at is not None and now >= self._reload_at:
             self._reload()
         if self._state is None:
@@ -138,7 +138,7 @@ class Watcher:
         if pending.ready and now >= self._rate.pending_at(pending.first):
             self._pending = Pending(tids=pending.tids, tids_first=pending.tids_first)
             if pending.knobs is None:
-                self._check({CPUS}, pending.by)  # quick, and often what it is about
+                self._check({CPUS}, pending.by)  # quick, and often the relevant part
             elif pending.renew:
                 self._rate.hurry(pending.by)
             self._check(pending.knobs, pending.by, renew=pending.renew)
@@ -169,7 +169,7 @@ class Watcher:
         try:
             changes = drift.check(self._host, self._profile, self._state, facts, names)
         except QuietError as error:
-            self._report(WatchEvent(events.NOTE, text=f"could not look: {error}"))
+            self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
                 self._pending.add(names, by, time.monotonic())  # it may be another quiet's work, half done
@@ -219,7 +219,7 @@ class Watcher:
                 self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
-            self._report(WatchEvent(events.DRIFT, change, "the look after a repair"))
+            self._report(WatchEvent(events.DRIFT, change, "the check after a repair"))
         self._watch_files(facts)
         self._rate.checked(began, time.monotonic(), True)
 
@@ -240,7 +240,7 @@ class Watcher:
             if self.monitor:
                 self.monitor.start(state.cpus.isolated)
         if self._halted and not halted:
-            self._pending.add(None, "the end of another quiet", time.monotonic())
+            self._pending.add(None, "another quiet ended", time.monotonic())
             self._pending.renew = True
         if halted and not self._halted:
             self._report(WatchEvent(events.NOTE, text=_WAITING))

@@ -1,1 +1,1 @@
-"""`quiet why`: runs a command as it is and reports what disturbed it."""
+"""`quiet why`: runs a command unchanged and reports what disturbed it."""

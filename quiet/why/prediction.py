@@ -15,7 +15,8 @@ from quiet.noise.kernel_parameters import boot_parameters
 from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 
-# What these keep away comes to other CPUs instead: they help a command that is on the isolated ones, changed or not.
+# Interruptions kept away by these occur on other CPUs instead: they help a command that is on the isolated ones,
+# changed or not.
 _PLACING = frozenset({"cpuset", "tasks", "irq", "workqueue"})
 
 

@@ -25,7 +25,7 @@ _HANDED_ON = {
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these, the command should not
 _LONG_S = 3600.0
-NOT_EXECUTABLE = 126  # as shells say it
+NOT_EXECUTABLE = 126  # as a shell reports it
 
 
 class Command:
@@ -56,9 +56,9 @@ class Command:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._open_gate()  # it ends without a word from us
+        self._open_gate()  # it ends silently
         if not self._waited:
-            self.wait(_LONG_S, lambda: None)  # also when observing has failed, it is not left alone
+            self.wait(_LONG_S, lambda: None)  # even if observing has failed, the command is not abandoned
             self.usage()
         signal.signal(signal.SIGCHLD, self._of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)

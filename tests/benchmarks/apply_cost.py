@@ -2,8 +2,8 @@
 
     python tests/benchmarks/apply_cost.py [--live]
 
-On a made-up machine of 1,024 CPUs and 10,000 interrupts, in files; with --live, which needs root, on this very machine:
-what the lab's guests are for. Every setting is restored.
+On a synthetic machine of 1,024 CPUs and 10,000 interrupts, in files; with --live, which needs root, on this very
+machine: what the lab's guests are for. Every setting is restored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WRITES = ("write", "mkdir", "rmdir", "set_affinity", "signal", "run", "hold", "r
 
 
 class Clock:
-    """Seconds and calls by what they were for; calls inside of others are the outer one's."""
+    """Seconds and calls by what they were for; calls inside others are the outer one's."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -7,7 +7,7 @@ trials; a loop around perf_counter_ns in the same number of trials; pyperf, for 
 each tool's number over the rounds, in percent of its median, the known answer where there is one, and the cost: how
 long a run takes with calibration and with ticks for the same number of kept trials. --busy keeps every other CPU busy,
 in which case a number must be right or missing. --compare: A/A and A/B (0.1 % more work) comparisons of ten processes
-a side, and how many of each show a difference. Nothing is changed on this host.
+per side, and how many of each show a difference. Nothing is changed on this host.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def row(label: str, rounds: int, cpu: int, shared: Path) -> None:
         inside = [each["headline"]["interval"] for each in ours if each["headline"]["interval"]]
         right = sum(low <= known * params["n"] + OWN and high >= known * params["n"] for low, high in inside)
         print(
-            f"          {right} of {len(inside)} intervals hold {known} cycles a round, or up to {OWN} for the region"
+            f"          {right} of {len(inside)} intervals hold {known} cycles per round, or up to {OWN} for the region"
         )
     for tool, values in others.items():
         print(f"          {tool:<22}spread {span(values):.4f} %")
@@ -165,7 +165,7 @@ def cost(cpu: int) -> None:
 
 
 def compare(cpu: int, repetitions: int) -> None:
-    """How often ten processes a side show a difference: of nothing, and of 0.1 % more work."""
+    """How often ten processes per side show a difference: of nothing, and of 0.1 % more work."""
     shown = {"A/A": 0, "A/B": 0}
     for _ in range(repetitions):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The noise detector beside oslat: how fine each looks, what each sees, and what each says of the causes.
+"""The noise detector beside oslat: the resolution of each, the gaps that each finds, and the causes that each reports.
 
     python tests/benchmarks/detector.py [PAIRS [SECONDS]]
 

@@ -1,4 +1,4 @@
-"""Is what `cbench doctor` says true? Planted differences among fresh processes of the same machine.
+"""Whether `cbench doctor` is right: planted differences among new processes on the same machine.
 
     python tests/benchmarks/doctor.py [ROUNDS] [--quick] [--busy]
 

@@ -1,4 +1,4 @@
-"""How fast `cbench order analyze` is on 2.3 and 23 million made-up values, against a plain loop of pandas and scipy.
+"""How fast `cbench order analyze` is on 2.3 and 23 million synthetic values, against a plain loop of pandas and scipy.
 
     python tests/benchmarks/order_speed.py [--large]
 

@@ -1,4 +1,4 @@
-"""How well the number repeats that a tool prints: cbench, pyperf and google/benchmark, in turn, the same C function.
+"""How well the number that a tool prints repeats: cbench, pyperf and google/benchmark, in turn, the same C function.
 
     python tests/benchmarks/repeatability.py [ROUNDS] [TRIALS] [N]
 

@@ -89,7 +89,7 @@ def planted(count: int) -> None:
 
 
 def aligned(values: Values, factor: int) -> float:
-    """p of a main effect by the analysis of variance of aligned ranks: what was not taken, for comparison."""
+    """p of a main effect by the analysis of variance of aligned ranks: the rejected alternative, for comparison."""
     blocks, treatments = values.shape
     centred = values - np.median(values, axis=1, keepdims=True)
     columns = (LEVELS[:, factor, np.newaxis] == np.unique(LEVELS[:, factor])).astype(float)

@@ -6,7 +6,7 @@ The mean of 5,000 long-tailed values, 50,000 replicates. Each interval is made i
 the call alone, without imports, and by how much it raises the process's peak memory. Medians of ROUNDS rounds, in which
 all take turns; ratios are medians of the rounds' ratios. scipy is asked as it is called by default and with the batch
 that is fastest for it here. --study also times a subsampling study of TN 1855's size: 5,000 values, 15,000 subsamples
-and 50,000 replicates a size.
+and 50,000 replicates per size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs cbench: the real command in a process of its own, or what it does in this one."""
+"""Runs cbench: the real command in a separate process, or its function in this one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def comes(happened: Callable[[], object]) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether it is there, and no zombie that nobody waits for."""
+    """Whether it exists, and is not an unreaped zombie."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -49,7 +49,7 @@ def queued() -> float:
 
 
 def error_line(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line that says what went wrong; there is no traceback."""
+    """The one line of the error; there is no traceback."""
     assert "Traceback" not in done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("cbench: error: ")]
     assert len(lines) == 1, done.stderr

@@ -26,7 +26,7 @@ def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, str(DOCUMENT), "exec"), names)
 
 
-def test_every_name_is_there_and_documented() -> None:
+def test_every_name_exists_and_is_documented() -> None:
     for name in cbench.__all__:
         assert getattr(cbench, name) is not None
         assert re.search(rf"`{name}[`(s]", PAGE), name
@@ -43,7 +43,7 @@ def test_the_import_loads_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "from cbench.measure import layout; ", "import cbench.compare.result; "])
-def test_the_packages_can_be_called_whoever_imported_them_first(before: str) -> None:
+def test_the_packages_can_be_called_whichever_import_came_first(before: str) -> None:
     code = f"{before}import cbench\ntry: cbench.measure('hush')\nexcept cbench.UsageError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("unknown workload 'hush'")

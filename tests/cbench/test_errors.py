@@ -1,4 +1,4 @@
-"""Wrong input: one clear line that names what was wrong, and exit code 2."""
+"""Wrong input: one clear line that names the error, and exit code 2."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_usage_errors_end_with_2_and_without_a_traceback(arguments: list[str]) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["run", "hash", "--quick", "--trials", "2"]])
-def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[str]) -> None:
+def test_output_that_cannot_be_written_is_reported_in_one_line_with_exit_2(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*CBENCH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
@@ -94,7 +94,7 @@ def test_a_terminal_without_the_letters_gets_the_table_without_them(tmp_path: Pa
     assert "8 + 8" in done.stdout
 
 
-def test_a_reader_that_leaves_early_is_no_error_to_speak_of() -> None:
+def test_a_reader_that_closes_early_is_not_reported_as_an_error() -> None:
     with subprocess.Popen([*CBENCH, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         assert started.stdout
         assert started.stderr
@@ -103,7 +103,7 @@ def test_a_reader_that_leaves_early_is_no_error_to_speak_of() -> None:
     assert started.returncode == -signal.SIGPIPE
 
 
-def test_a_directory_is_no_source_file(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_source_file(tmp_path: Path) -> None:
     (tmp_path / "dir.c").mkdir()
     with pytest.raises(UsageError, match="no such file"):
         run.measure(request(f"{tmp_path}/dir.c:run"))

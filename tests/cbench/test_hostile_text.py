@@ -1,4 +1,4 @@
-"""Names and messages of strangers steer no terminal; numbers of a strange size or script are refused."""
+"""Untrusted names and messages cannot control a terminal; numbers of unusual size or script are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVIL = "a\x1b]0;title\x07\x9b31m\u202eb\x7f\r"
 SHOWN = r"a\x1b]0;title\x07\x9b31m\u202eb\x7f\x0d"
 
 
-def test_a_table_shows_what_steers_a_terminal_written_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_shows_control_characters_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table(EVIL, title=EVIL)
     table.add_row(EVIL)
     console = table_console(100)
@@ -42,7 +42,7 @@ STUDY = '[study]\nrepetitions = 2\n[[test]]\nname = "a"\ncommand = "x"\nunit = "
 @pytest.mark.parametrize("key", ['name = "a', 'unit = "s', "[study]\n"])
 def test_names_and_units_of_a_study_have_no_control_characters(key: str, steering: str) -> None:
     text = STUDY.replace(key, f"{key}{steering}" if key[0] != "[" else f'{key}name = "{steering}"\n')
-    with pytest.raises(UsageError, match=r"s\.toml:\d+: .*: has a control character in it"):
+    with pytest.raises(UsageError, match=r"s\.toml:\d+: .*: contains a control character"):
         parse(text, "s.toml", "/")
 
 
@@ -65,11 +65,11 @@ def test_a_parameter_is_a_plain_number(value: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--trials \uff11", "--stack=\uff11", "--timeout \u0661e3", "--seed -\uff11"])
-def test_digits_of_other_scripts_are_no_numbers(option: str, tmp_path: Path) -> None:
+def test_digits_of_other_scripts_are_not_numbers(option: str, tmp_path: Path) -> None:
     assert "write numbers with the digits 0 to 9" in error_line(cbench("run", "hash", *option.split()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["--timeout 1e18", "--seed 9" + "9" * 5000, "--trials 1e18", "--stack 9" + "9" * 30])
-def test_a_number_that_is_too_large_is_one_line(option: str) -> None:
+def test_a_number_that_is_too_large_is_reported_in_one_line(option: str) -> None:
     assert len(error_line(cbench("run", "hash", *option.split()))) < 500

@@ -51,7 +51,7 @@ def installed(wheel: Path) -> Path:
 
 
 def run(installed: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """What is installed, with no compiler on the PATH."""
+    """The installed commands, with no compiler on the PATH."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PATH": "/nonexistent"}
     command = [sys.executable, "-P", *map(str, words)]
     return subprocess.run(
@@ -67,7 +67,7 @@ def test_the_wheel_is_for_every_platform_and_has_no_c(wheel: Path) -> None:
     assert [name for name in names if name.endswith((".c", ".h", ".so", "Kbuild", "Makefile"))] == []
 
 
-def test_what_runs_is_the_wheel(installed: Path) -> None:
+def test_the_installed_wheel_is_what_runs(installed: Path) -> None:
     where = run(installed, "-c", "import cbench, quiet; print(cbench.__file__, quiet.__file__)").stdout.split()
     assert [Path(each) for each in where] == [installed / "cbench/__init__.py", installed / "quiet/__init__.py"]
     assert "No module named 'cbench._cbench'" in run(installed, "-c", "import cbench._cbench").stderr
@@ -107,8 +107,8 @@ def test_quiet_reports_and_plans(installed: Path) -> None:
         assert json.loads(done.stdout)
 
 
-def test_what_measures_says_that_compiled_parts_are_missing(installed: Path) -> None:
+def test_measuring_commands_report_the_missing_compiled_modules(installed: Path) -> None:
     for words in (("cbench", "run", "hash"), ("quiet", "noise", "--cpus", "0", "--duration", "0.1")):
         done = run(installed, "-m", *words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "this needs the compiled parts" in done.stderr
+        assert "this needs the compiled modules" in done.stderr

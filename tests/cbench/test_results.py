@@ -27,11 +27,11 @@ class Outer:
 
 
 @pytest.mark.parametrize("entries", [0, 3, 40])
-def test_the_text_of_many_entries_is_that_of_few(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+def test_many_entries_are_shown_like_few(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     monkeypatch.setattr(results, "MANY_ENTRIES", 10)
     many = Outer({f'test "{number}"': Inner(number / 7 if number % 3 else None) for number in range(entries)})
     assert json_text(many) == json.dumps(to_json(many))
 
 
-def test_what_is_no_dataclass_has_its_text_too() -> None:
+def test_objects_that_are_not_dataclasses_are_printed_too() -> None:
     assert json_text({"a": [1, 2.5, None, True]}) == '{"a": [1, 2.5, null, true]}'

@@ -25,11 +25,11 @@ def test_results_come_in_the_order_of_the_numbers_and_from_several_processes() -
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_fewer_numbers_than_processes_are_no_problem(count: int) -> None:
+def test_fewer_numbers_than_processes_are_not_a_problem(count: int) -> None:
     assert every(str, count) == [str(number) for number in range(count)]
 
 
-def test_an_error_in_another_process_is_raised_here() -> None:
+def test_an_error_in_another_process_is_raised_in_the_caller() -> None:
     def failing(number: int) -> int:
         if number == 9:
             raise ValueError("nine")
@@ -39,7 +39,7 @@ def test_an_error_in_another_process_is_raised_here() -> None:
         every(failing, 10)
 
 
-def test_the_part_of_a_killed_process_is_done_here() -> None:
+def test_the_part_of_a_killed_process_is_done_by_the_caller() -> None:
     here = os.getpid()
 
     def killed(number: int) -> int:
@@ -65,7 +65,7 @@ def test_an_error_here_ends_the_other_processes() -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_without_room_for_processes_everything_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_process_can_start_the_caller_does_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> int:
         raise BlockingIOError
 

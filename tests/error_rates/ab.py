@@ -55,7 +55,7 @@ def follower_named(analysis: BlockAnalysis) -> bool:
 NULL = "`cbench ab`: any arm called faster or slower, though all are the same program"
 INTERVAL = "`cbench ab`: the interval of any arm excludes 0, though all are the same program"
 ORDER = "`cbench ab`: position and predecessor"
-POWER = "`cbench ab`: a difference of 1 % is found at a noise of 1 % a run"
+POWER = "`cbench ab`: a difference of 1 % is found at a noise of 1 % per run"
 
 ALIKE: dict[str, Simulated] = {
     "until 1 % can be found": Simulated(),

@@ -20,7 +20,7 @@ def _command() -> Any:
 
 
 def said(*arguments: str) -> tuple[Any, int]:
-    """What it prints with --json. AssertionError where it prints none."""
+    """Its output with --json. AssertionError if there is none."""
     with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()):
         code = 0
         try:

@@ -99,7 +99,7 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         POWER,
-        "of 20 benchmarks 1 is 5 % faster and shown so, --threshold 3%, 10 and 10 processes",
+        "of 20 benchmarks 1 is 5 % faster and is shown as faster, --threshold 3%, 10 and 10 processes",
         Suite(20, 10, 10, 0.05).claimed("3%", "faster"),
         *(95, 100),
     ),

@@ -1,4 +1,4 @@
-"""Error rates and power of `cbench order analyze` on several hosts, beside what pooling the hosts would do."""
+"""Error rates and power of `cbench order analyze` on several hosts, beside the result of pooling the hosts."""
 
 from __future__ import annotations
 

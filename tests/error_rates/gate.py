@@ -31,7 +31,7 @@ NULL = "`cbench gate`: red, though all 20 tests are the same code"
 POWER = "`cbench gate`: red for the one of 20 tests that is 1 % slower, and for no other"
 
 RATES: tuple[Rate, ...] = (
-    Rate(NULL, "noise of 0.5 % a run", red(SimulatedGate()), 0, 5),
+    Rate(NULL, "noise of 0.5 % per run", red(SimulatedGate()), 0, 5),
     Rate(NULL, "the host drifts by 1 % from block to block", red(SimulatedGate(drift=0.01)), 0, 5),
     Rate(NULL, "the second position is 3 % slower", red(SimulatedGate(second=0.03)), 0, 5),
     Rate(NULL, "noise of 1 %", red(SimulatedGate(noise=normal)), 0, 5),

@@ -144,7 +144,7 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         DRIFT,
-        "no effect, random walk of 0.3 sd a run, 100 + 100 runs",
+        "no effect, random walk of 0.3 sd per run, 100 + 100 runs",
         Simulated(walk=0.3, fixed=100, random=100).matters(),
         0,
         5,
@@ -160,7 +160,7 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         DRIFT,
-        "shift of 0.5 sd, random walk of 0.3 sd a run, 100 + 100 runs, paired",
+        "shift of 0.5 sd, random walk of 0.3 sd per run, 100 + 100 runs, paired",
         Simulated(walk=0.3, fixed=100, random=100, shift=0.5).finds("orders"),
         85,
     ),

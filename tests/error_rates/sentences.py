@@ -1,7 +1,7 @@
-"""Write docs/verdict-sentences.md: the first line of 40 simulated studies' verdicts beside what is true in them.
+"""Write docs/verdict-sentences.md: the first line of 40 simulated studies' verdicts beside the true effects.
 
 `make verdict-sentences`. Each row is a study of the situations that `make error-rates` counts, with the first of its
-numbers: nothing is chosen by what is said.
+numbers: no study is chosen by its verdict.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ false alarm at a rate of 5 %.
 
 @dataclass(frozen=True)
 class Situation:
-    """`true`: what was planted. `say`: simulates the study in a folder; the verdict's first line and the exit code."""
+    """`true`: the planted effect. `say`: simulates the study in a folder; the verdict's first line and the exit
+    code."""
 
     name: str
     true: str
@@ -80,7 +81,7 @@ WALK = Simulated(walk=0.3, fixed=100, random=100)
 SITUATIONS: tuple[Situation, ...] = (
     *(order(name, NOTHING, each) for name, each in NULLS.items()),
     *(order(name, SPREAD, each) for name, each in SPREADS.items()),
-    order("random walk of 0.3 sd a run, 100 + 100 runs", "no effect; the host drifts", WALK),
+    order("random walk of 0.3 sd per run, 100 + 100 runs", "no effect; the host drifts", WALK),
     order("blocked, random walk", "no effect; the host drifts", Simulated(walk=0.3, design="blocked")),
     order(
         "random walk, 100 + 100 runs, shift of 0.5 sd",

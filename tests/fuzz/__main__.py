@@ -1,4 +1,4 @@
-"""Run cases of damaged input until the time is over; every case can be repeated by its seed and number.
+"""Run cases of damaged input until the time is up; every case can be repeated by its seed and number.
 
 `python -m tests.fuzz --seconds 600` draws new cases; `--seed 5 --cases 100` are always the same hundred; `--seed 5
 --first 42 --cases 1 --keep` repeats one and keeps its folder (with `--only KIND` when the run had it).

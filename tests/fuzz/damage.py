@@ -1,4 +1,5 @@
-"""Damage bytes: what a bad disk, an editor or a stranger makes of a file. Every draw is from the caller's generator."""
+"""Damage bytes: the damage that a bad disk, an editor or a stranger does to a file. Every draw is from the caller's
+generator."""
 
 from __future__ import annotations
 

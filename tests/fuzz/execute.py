@@ -1,4 +1,4 @@
-"""Run one command on one input in a process of its own, and judge what it did."""
+"""Run one command on one input in a separate process, and judge the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MEMORY = 8 << 30
 
 
 class Outcome(NamedTuple):
-    """What a command did: its exit code (negative: -N for signal N), its output, and whether it was interrupted."""
+    """The result of a command: its exit code (negative: -N for signal N), its output, and whether it was
+    interrupted."""
 
     code: int
     out: str
@@ -70,7 +71,8 @@ def _forked(call: Callable[[Callable[[], object]], NoReturn], folder: Path) -> O
 
 
 def _become(program: str, arguments: Sequence[str], ending: Callable[[], object]) -> NoReturn:
-    """In the child: what the installed command does. The modules are loaded already, as far as they were needed."""
+    """In the child: the function of the installed command. The modules are loaded already, as far as they were
+    needed."""
     code = 70
     try:
         sys.argv = [program, *arguments]

@@ -21,7 +21,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Seeds:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [make.__name__ for make in KINDS])
-def test_damaged_input_is_one_line_and_a_documented_exit_code(seeds: Seeds, kind: str) -> None:
+def test_damaged_input_gets_one_line_and_a_documented_exit_code(seeds: Seeds, kind: str) -> None:
     cases = 4 if kind == "user_code" else CASES
     tally = run(seeds, SEED, iter(range(cases)), time.monotonic() + MOST_S, kind)
     assert tally.cases[kind] > 0
@@ -44,7 +44,7 @@ def test_every_rule_can_be_broken(outcome: Outcome, fault: str) -> None:
     assert faults(outcome) == [fault]
 
 
-def test_what_measured_code_prints_is_its_own_and_what_cbench_says_of_it_is_judged() -> None:
+def test_output_of_measured_code_is_exempt_and_cbenchs_messages_are_judged() -> None:
     said = "a.c:1: error: no\n\x1b]0;t" + "x" * 501 + "\ncbench: error: "
     assert faults(Outcome(2, "", f"{said}a.c: does not compile\n", False, False), foreign=True) == []
     assert faults(Outcome(2, "", f"{said}\x1b\n", False, False), foreign=True) == ["steers the terminal: ['\\x1b']"]

@@ -1,4 +1,4 @@
-"""Recorded machines: what `quiet record` made of guests of the lab and of real hosts; see README.md."""
+"""Recorded machines: recordings by `quiet record` of guests of the lab and of real hosts; see README.md."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def groups(inputs: Path) -> list[Group]:
         *(Group(f"host {name}", tuple(_host(f"hosts/{name}"))) for name in names(inputs, "hosts")),
         Group("other hosts", tuple(line for name in names(inputs, "other") for line in _plans(f"other/{name}"))),
         Group("cases", tuple(_case(name) for name in names(inputs, "cases"))),
-        _life("life made-up", "hosts/made-up", "--profile files/mine.toml"),
+        _life("life synthetic", "hosts/synthetic", "--profile files/mine.toml"),
         *(
             _life(f"life {name}", f"hosts/{name}", profile)
             for name, profile in (("smt", ""), ("cpufreq", "--profile strict"), ("cgroup-v1", ""), ("host", ""))

@@ -1,4 +1,4 @@
-"""Run the commands on both sides and find what differs."""
+"""Run the commands on both sides and find differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ALONE = threading.Lock()  # one measurement at a time
 
 @dataclass(frozen=True)
 class Result:
-    """What one command did, ready to compare: exit code, stdout, stderr, and the files that it wrote or removed."""
+    """The result of one command, ready to compare: exit code, stdout, stderr, and the files that it wrote or
+    removed."""
 
     parts: dict[str, str]
 
@@ -138,7 +139,7 @@ def _texts(label: str, old: Result, new: Result) -> Iterator[Difference]:
 
 
 def _shapes(label: str, old: list[Result], new: list[Result]) -> Iterator[Difference]:
-    """What one side shows each time that it runs and the other side never does."""
+    """Differences that one side shows in each run and the other side never does."""
     for part in _names(old, new):
         if part.endswith((".html", ".svg")):  # their text is compared where the values are the same
             continue

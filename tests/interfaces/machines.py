@@ -1,4 +1,4 @@
-"""Write the made-up machines of a checkout's own tests; run with that checkout's Python and PYTHONPATH."""
+"""Write the synthetic machines of a checkout's own tests; run with that checkout's Python and PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write(folder: Path) -> None:
     loaders: Any = importlib.import_module("tests.quiet.boot.trees")
     for name in loaders.NAMES:
         loaders.grow(name, folder / "loaders" / name)
-    importlib.import_module("tests.quiet.kernels").tree(folder / "hosts" / "made-up")
+    importlib.import_module("tests.quiet.kernels").tree(folder / "hosts" / "synthetic")
     kernel: Any = importlib.import_module("tests.quiet.kernel.test_check")
     (folder / "files").mkdir()
     (folder / "files" / "all.config").write_text(kernel.whole())

@@ -1,4 +1,4 @@
-"""Turn what a command did into lines that can be compared: exact, or only their shape."""
+"""Turn the result of a command into comparable lines: exact, or only their shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-# What varies between two runs of the same command, and what stands for it.
+# Text that varies between two runs of the same command, and its replacement.
 MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)?"), "<time>"),
     (re.compile(r"\b1\d{18}\b"), "<time>"),  # nanoseconds
@@ -98,7 +98,7 @@ def mask(text: str, folder: Path, checkout: Path) -> str:
 
 
 def readable(text: str) -> str:
-    """JSON with one value a line; any other text as it is."""
+    """JSON with one value per line; any other text unchanged."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False, sort_keys=True)
     except ValueError:

@@ -14,7 +14,7 @@ TIMEOUT = 300
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -35,7 +35,7 @@ class Side:
         return self.checkout / ".venv" / "bin" / "python"
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """The variables of every command: nothing of the caller's but the path."""
+        """The variables of every command: only the path is the caller's."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(folder / "home"),

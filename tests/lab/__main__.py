@@ -1,4 +1,4 @@
-"""`python -m tests.lab MACHINE [COMMAND]`: boot one machine by hand and see what a command says there."""
+"""`python -m tests.lab MACHINE [COMMAND]`: boot one machine by hand and run a command there."""
 
 from __future__ import annotations
 

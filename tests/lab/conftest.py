@@ -1,4 +1,5 @@
-"""What the lab's tests share: machines that are ready to boot, the order of the boots, and how to repeat one test."""
+"""Shared fixtures of the lab's tests: machines that are ready to boot, the order of the boots, and how to repeat one
+test."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ LONG_CASES = frozenset(
     )
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
-# The boots that take longest, longest first: what is left for the end is short, and all processes end together.
+# The boots that take longest, longest first: the remaining ones are short, and all processes end together.
 LONGEST = (
     *("test_services", "test_fleet", "test_boot", "test_exact", "test_network", "test_watch", "test_host"),
     *("test_noise_remedies", "test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study"),

@@ -1,4 +1,4 @@
-"""Run the command `quiet` inside the tests: its exit code and what it said."""
+"""Run the command `quiet` inside the tests: its exit code and its output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quiet.cli import start
 
 
 class Done(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What the tests of quiet share."""
+"""Shared helpers of the tests of quiet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts for the tests: trees with settings to change, and writers that say no as the kernel does, or get killed."""
+"""Hosts for the tests: trees with settings to change, and writers that refuse as the kernel does, or get killed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Law = Callable[["Kernel", str, str], str]
 
 
 class Kernel(Host):
-    """A tree behind laws: each may raise OSError, or make another value of what is written."""
+    """A tree with rules for each write: a rule may raise OSError, or change the written value."""
 
     def __init__(self, root: Path, *laws: Law) -> None:
         super().__init__(str(root))

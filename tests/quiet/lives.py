@@ -1,4 +1,5 @@
-"""One life of a made-up machine: planned, applied, met by others, killed anywhere, restored; every law on the way."""
+"""One life of a synthetic machine: planned, applied, changed by others, killed anywhere, restored; every property is
+checked on the way."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _ONLINE = f"/{CPU}/online"  # made by the kernel of what each CPU's own file say
 
 
 class Life:
-    """What is known of a machine while it lives. `counts`: how often each thing has happened, over many lives."""
+    """The known facts about a simulated machine. `counts`: how often each thing has happened, over many lives."""
 
     def __init__(self, random: Random, root: Path, counts: dict[str, int]) -> None:
         shutil.rmtree(root / "run", ignore_errors=True)

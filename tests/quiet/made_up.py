@@ -1,4 +1,4 @@
-"""Made-up machines: any topology, any settings, any part of them missing or closed, and kernels that say no.
+"""Synthetic machines: any topology, any settings, any part of them missing or unreadable, and kernels that refuse.
 
 Whoever draws is a `random.Random`: of a seed, for thousands of machines that can each be made again, or Hypothesis's,
 which finds a smaller one for what fails. The settings of knobs come from the files of cases/, so a new knob is here as
@@ -78,7 +78,7 @@ def numbers(random: Random) -> list[int]:
 
 
 def topology(random: Random, cpus: list[int]) -> dict[str, str]:
-    """Cores, nodes, core types, what is off and what is isolated at boot; any of it may be missing."""
+    """Cores, nodes, core types, offline CPUs and CPUs isolated at boot; any of it may be missing."""
     online = some(random, cpus) if random.random() < 0.2 else frozenset(cpus)
     files = {
         f"{CPU}/online": cpulist.format(online),

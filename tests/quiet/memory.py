@@ -1,4 +1,4 @@
-"""A host held in memory: quick enough for ten thousand of them, and as stubborn as a kernel.
+"""A host held in memory: fast enough for ten thousand of them, and as strict as a kernel.
 
 Only the journal is on disk, below the root that is given. What a kernel does by itself is here where the laws of
 quiet lean on it: CPUs that go take their place out of the list of online ones, choices keep their brackets, a cgroup
@@ -154,13 +154,13 @@ class Memory(Host):
                 self.files[name] = f"{head}{key}{self._cpus(cpus)}{end}{rest}"
 
     def signal(self, pid: int, name: str) -> None:
-        """A process stops and goes on."""
+        """A process stops and continues."""
         self._step(f"/proc/{pid}/stat")
         old, new = (") S ", ") T ") if name == "SIGSTOP" else (") T ", ") S ")
         self.files[f"/proc/{pid}/stat"] = self.files[f"/proc/{pid}/stat"].replace(old, new)
 
     def systemctl(self, *args: str) -> None:
-        """A unit comes and goes with its cgroup; whatever else is asked for is refused."""
+        """A unit comes and goes with its cgroup; any other request is refused."""
         folder = f"/sys/fs/cgroup/system.slice/{args[-1]}"
         if len(args) != 2 or args[0] not in ("start", "stop"):
             raise OSError(errno.EOPNOTSUPP, "not here")

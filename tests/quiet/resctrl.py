@@ -1,7 +1,7 @@
 """A host with a resctrl file system whose writes obey the kernel's rules (filesystems/resctrl.rst).
 
-Only what can be seen from outside: masks that are not lawful, overlap with exclusive groups, CPUs that change groups,
-groups that give back what they had, and the reason of the last refusal.
+Only what can be seen from outside: invalid masks, overlap with exclusive groups, CPUs that change groups,
+groups that return their resources, and the reason for the last refusal.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Resctrl(Kernel):
         return ["", *(f"/{name}" for name in sorted(found))]
 
     def mkdir(self, path: str) -> None:
-        """A new group has every way that nobody has alone."""
+        """A new group has every way except those of exclusive groups."""
         group = path.removeprefix(ROOT)
         if len(self.groups()) >= self.closids:
             self.refuse(errno.ENOSPC, "Out of CLOSIDs")

@@ -1,4 +1,4 @@
-"""What both commands say: nothing in it steers a terminal, and a message is one line."""
+"""Messages of both commands: they contain no control characters, and are one line each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ STEERING = ["\x1b]0;title\x07", "\x9b31m", "\x7f", "\u202egnp.exe", "\u2066", "\
 
 
 @pytest.mark.parametrize("text", STEERING)
-def test_what_steers_a_terminal_is_written_out(text: str) -> None:
+def test_control_characters_are_escaped(text: str) -> None:
     assert printable(f"a {text} b").isprintable()
     assert printable(f"a {text} b").startswith("a \\")
 
 
-def test_other_text_stays_as_it_is() -> None:
+def test_other_text_is_unchanged() -> None:
     text = "naïve 日本語 │ ┄\n\tµs"
     assert printable(text) == text
 
@@ -52,7 +52,7 @@ def test_a_link_where_a_file_is_written_first_is_not_followed(tmp_path: Path) ->
     assert victim.read_text() == "victim"
 
 
-def test_a_defect_is_one_line_and_never_the_exit_code_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_is_one_line_and_never_has_the_exit_code_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     def call() -> int:
         return {}["absent"]
 

@@ -79,7 +79,7 @@ def test_lists_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> N
         "1.5",
     ],
 )
-def test_what_is_no_list_of_cpus_is_refused_with_the_part_that_is_wrong(text: str) -> None:
+def test_anything_but_a_list_of_cpus_is_refused_with_the_part_that_is_wrong(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not a CPU list: .* write it like 2-3,8"):
         cpulist.parse(text)
 
@@ -99,7 +99,7 @@ def test_masks_are_read_in_groups_of_32_cpus(text: str, cpus: set[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["g", "1;2", "(null)"])
-def test_what_is_no_mask_is_refused(text: str) -> None:
+def test_anything_but_a_mask_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a CPU mask"):
         cpulist.parse_mask(text)
 

@@ -1,4 +1,4 @@
-"""What the tables of the pages in docs/ say of the keys of TOML files: `| key | default | what it means |`."""
+"""The tables of TOML keys in the pages of docs/: `| key | default | what it means |`."""
 
 from __future__ import annotations
 

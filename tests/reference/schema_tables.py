@@ -1,4 +1,4 @@
-"""JSON Schemas of TOML files, recorded from the parsers: what they ask of a table is what it may hold."""
+"""JSON Schemas of TOML files, recorded from the parsers: the keys that they read are the valid ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFINITIONS: Schema = {"texts": {"anyOf": [{"type": "string"}, {"type": "array",
 
 
 class Recording:
-    """Schemas of the keys that were asked for, by the table's path and the key, from several files of one kind."""
+    """Schemas of the requested keys, by the table's path and the key, from several files of one kind."""
 
     def __init__(self) -> None:
         self.asked: dict[Names, dict[str, list[Schema]]] = defaultdict(lambda: defaultdict(list))
@@ -50,7 +50,7 @@ class Recording:
 
 
 class RecordedTable(TomlTable):
-    """A table that keeps what it is asked for."""
+    """A table that records the requests for its keys."""
 
     recording: Recording
 
@@ -110,7 +110,7 @@ class RecordedTable(TomlTable):
 
 @contextmanager
 def recorded() -> Iterator[Recording]:
-    """What parsers of files ask for in this context."""
+    """The requests of parsers in this context."""
     recording = Recording()
     kept = type("KeptTable", (RecordedTable,), {"recording": recording})
     with patch.object(study, "TomlTable", kept), patch.object(fleet, "TomlTable", kept):
@@ -118,7 +118,7 @@ def recorded() -> Iterator[Recording]:
 
 
 def record(parse: Callable[[str, str, str], object], examples: Sequence[str]) -> Recording:
-    """What a parser asks for in these examples, whose file is named by a number."""
+    """The requests of a parser in these examples, whose file is named by a number."""
     with recorded() as recording:
         for number, text in enumerate(examples):
             parse(text, f"{number}.toml", "/")

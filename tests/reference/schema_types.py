@@ -16,7 +16,7 @@ SCALARS: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str
 
 
 def one_of(schemas: Sequence[Schema]) -> Schema:
-    """What any of these allows; plain types, and lists of values, become one."""
+    """The union of these schemas; plain types, and lists of values, become one."""
     unique = [each for number, each in enumerate(schemas) if each not in schemas[:number]]
     if len(unique) == 1:
         return unique[0]

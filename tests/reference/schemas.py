@@ -95,7 +95,7 @@ def _unchecked(parse: Callable[..., object]) -> Callable[[str, str, str], object
 
 
 def described(name: str) -> dict[Names, KeyRow]:
-    """What the pages say of the keys of a kind of file."""
+    """The descriptions of the keys of a kind of file in the pages."""
     if name == "screen":
         of_study = rows("study-file.md")
         return rows("screen-file.md") | {path: row for path, row in of_study.items() if path[0] == "reset"}
@@ -141,7 +141,7 @@ def _profile() -> Schema:
             {
                 "max_lost": text('not quiet above this share of the time, such as "0.1%"', limit),
                 "max_gap": text('not quiet with a longer gap, such as "200us"', limit),
-                "max_interrupts": text("not quiet with more interrupts a second", limit),
+                "max_interrupts": text("not quiet with more interrupts per second", limit),
             },
             [],
         ),
@@ -152,7 +152,7 @@ def _profile() -> Schema:
 
 
 def of_knob(knob: Knob) -> Schema:
-    """What a profile may set a knob to."""
+    """The values that a profile may give a knob."""
     ways: list[Schema] = [{"enum": list(knob.choices)}]
     if knob.numeric:
         ways.append({"type": "integer", "minimum": 1})

@@ -1,4 +1,4 @@
-"""The generated pages have what the code has now."""
+"""The generated pages agree with the code."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ MEASURING = [
 
 
 def errors(name: str, value: object) -> list[str]:
-    """What the schema of this name has against a value."""
+    """The errors of the schema of this name for a value."""
     schema = json.loads((schemas.FOLDER / f"{name}.json").read_text())
     return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(value)]
 
 
 def output(words: str, folder: Path) -> Any:
-    """What a real command prints with --json in a folder."""
+    """The output of a real command with --json in a folder."""
     program, *arguments = words.split()
     command = [sys.executable, "-P", "-m", program, arguments[0], "--json", *arguments[1:]]
     if arguments[0] == "order":
@@ -120,12 +120,12 @@ def test_the_example_of_the_gate_page_validates() -> None:
 @pytest.mark.parametrize(
     "words", ["quiet status", "quiet plan", "quiet plan --profile strict", "quiet verify --duration 0"]
 )
-def test_what_quiet_prints_of_this_host_validates(words: str, tmp_path: Path) -> None:
+def test_output_of_quiet_on_this_host_validates(words: str, tmp_path: Path) -> None:
     assert errors("-".join(words.split()[:2]), output(words, tmp_path)) == []
 
 
 @pytest.mark.slow
-def test_what_cbench_prints_of_stored_trials_validates(tmp_path: Path) -> None:
+def test_output_of_cbench_for_stored_trials_validates(tmp_path: Path) -> None:
     stored_run(tmp_path / "a.db", noisy(1000, 4, 20, 1))
     stored_run(tmp_path / "b.db", noisy(1100, 4, 20, 2))
     compared = compare(tmp_path / "a.db", tmp_path / "b.db")
@@ -159,6 +159,6 @@ def test_the_state_of_a_fleet_validates() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", MEASURING)
-def test_what_a_measurement_prints_validates(words: str, tmp_path: Path) -> None:
+def test_output_of_a_measurement_validates(words: str, tmp_path: Path) -> None:
     (tmp_path / "gate.toml").write_text('old = "true"\nnew = "true"\nblocks = 6\nconfirm = false\n')
     assert errors("-".join(words.split()[:2]), output(words, tmp_path)) == []

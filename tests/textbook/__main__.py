@@ -1,4 +1,5 @@
-"""Write docs/textbook-cases.md: what `cbench screen analyze` says of textbooks' experiments. `make textbook-cases`."""
+"""Write docs/textbook-cases.md: the verdicts of `cbench screen analyze` on textbook experiments. `make
+textbook-cases`."""
 
 from __future__ import annotations
 

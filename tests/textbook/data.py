@@ -1,4 +1,4 @@
-"""The data of textbooks, as they are printed: rows for a table, whatever order they were run in."""
+"""The data of textbooks, as printed: rows for a table, regardless of their run order."""
 
 from __future__ import annotations
 

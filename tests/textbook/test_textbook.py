@@ -35,7 +35,7 @@ def test_effects_have_the_sizes_and_tests_that_are_printed(case: Case) -> None:
 
 @pytest.mark.slow
 @each_case
-def test_what_the_source_takes_for_real_is_named_and_nothing_else_is_called_significant(case: Case) -> None:
+def test_effects_that_the_source_considers_real_are_named_and_no_others_are_significant(case: Case) -> None:
     result = made(case.name)
     effects = named(result)
     significant = {name for name, each in effects.items() if each.significant}
@@ -46,12 +46,12 @@ def test_what_the_source_takes_for_real_is_named_and_nothing_else_is_called_sign
 
 
 @each_case
-def test_intervals_of_effects_hold_what_was_found_on_one_side_of_zero(case: Case) -> None:
+def test_intervals_of_significant_effects_lie_on_one_side_of_zero(case: Case) -> None:
     for name, each in named(made(case.name)).items():
         if each.interval is not None and each.significant:
             assert each.interval[0] * each.interval[1] > 0, name
 
 
 @pytest.mark.slow
-def test_the_documentation_is_what_the_command_writes() -> None:
+def test_the_documentation_agrees_with_the_commands_output() -> None:
     assert TARGET.read_text(encoding="utf-8") == page()

@@ -2,10 +2,9 @@
  * branch: n conditional branches whose outcomes are read from a table.
  *
  * The table says for each of the n branches whether it is taken; the code and
- * what it reads are the same for every pattern, so two patterns differ by what
- * the branch predictor makes of them. Always taken, alternating and short
- * periods should cost 1 to 2 cycles a branch; random outcomes a misprediction
- * every second time, which made it 10 cycles a branch on Zen 3. A predictor
+ * what it reads are the same for every pattern, so two patterns differ only in * how well the branch predictor handles
+ * them. Always taken, alternating and short periods should cost 1 to 2 cycles per branch; random outcomes a
+ * misprediction every second time, which made it 10 cycles per branch on Zen 3. A predictor
  * may learn a short random table by heart when trials repeat it: take a large
  * n against that.
  */

@@ -1,7 +1,7 @@
 /*
  * empty: nothing.
  *
- * What a trial costs that does nothing: one call through a pointer between the
+ * The cost of a trial that does nothing: one call through a pointer between the
  * two counter reads. Should cost at most 60 ticks or cycles, and every trial the
  * same.
  */

@@ -1,9 +1,8 @@
 /*
  * etalon: reads a clock until n milliseconds have gone by.
  *
- * Work whose duration is known: stresses nothing but shows what the counter
- * makes of it. Should cost n milliseconds of CLOCK_MONOTONIC_RAW whatever the
- * CPU's frequency. Little spread here beside much spread in fixed work says
+ * Work whose duration is known: stresses nothing but checks the counter. Should cost n milliseconds of
+ * CLOCK_MONOTONIC_RAW whatever the CPU's frequency. Little spread here beside much spread in fixed work says
  * that the work varies and not the clock.
  *
  * Source: the clock etalon (workload 4) of D. Flater, NIST TN 1855 (2014),

@@ -4,7 +4,7 @@
  * Writes once to each of n fresh pages of a private anonymous mapping, then
  * gives them back with madvise(MADV_DONTNEED), so that the next trial finds
  * them fresh again. Stresses the page fault: exception, allocation, clearing
- * of a page, page table. Cost 8,300 cycles a page on Zen 3 in a virtual
+ * of a page, page table. Cost 8,300 cycles per page on Zen 3 in a virtual
  * machine, where a walk of the page table is one in two dimensions; less
  * without. Small pages only, and never locked: the faults are what is measured.
  *

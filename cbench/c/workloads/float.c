@@ -6,7 +6,7 @@
  * change from round to round, and stays between 0.3 and 6.3: never a denormal,
  * an infinity or a NaN. Stresses the latency of the scalar floating point unit.
  * Should cost three multiplications, two additions, two divisions and a root:
- * 50 to 90 cycles a round (59 on Zen 3).
+ * 50 to 90 cycles per round (59 on Zen 3).
  *
  * Each operation is rounded by itself, as IEEE 754 says: compiled without
  * contraction to fused multiply-add.

@@ -1,9 +1,9 @@
 /*
  * hash: x = ((x ^ 0x123) + 3x) mod 123456, n times from x = 0.
  *
- * Stresses the integer pipeline alone: each round needs the one before, there
+ * Stresses only the integer pipeline: each round needs the previous one, there
  * is no memory access and one well predicted branch. Should cost the latency
- * of xor, add and a multiplication by the reciprocal: 8 to 12 cycles a round,
+ * of xor, add and a multiplication by the reciprocal: 8 to 12 cycles per round,
  * and the very same number in every undisturbed trial.
  */
 #include "workloads.h"

@@ -5,7 +5,7 @@
  * x = 1103515245 x + 12345 (mod 2^32), and each value read is added to x, so
  * that a read cannot start before the last one has ended. Stresses the cache
  * level that holds the buffer, and the TLB. Should cost that level's load
- * latency plus about 6 cycles a read. Reads only: every trial sees the same
+ * latency plus about 6 cycles per read. Reads only: every trial sees the same
  * buffer and returns the same number.
  *
  * Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.

@@ -13,7 +13,7 @@
  * written, so every trial computes the same.
  *
  * The loops are scalar in every build: an empty asm on each element keeps any
- * compiler from vectorising them or calling memcpy(). All values are whole
+ * compiler from vectorizing them or calling memcpy(). All values are whole
  * numbers far below 2^53, so the sums are exact.
  *
  * Source: J. McCalpin, "Memory bandwidth and machine balance in current high

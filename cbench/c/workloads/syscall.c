@@ -1,10 +1,9 @@
 /*
  * syscall: n times getppid(2), by syscall(2) so that no library answers for the kernel.
  *
- * getppid() does next to nothing in the kernel. Stresses the way in and out:
- * mode switch, entry code, mitigations of speculation. Cost 600 cycles a
- * call on Zen 3 in a virtual machine; less without mitigations, several times
- * that with page table isolation or in a sandbox that looks at each call.
+ * getppid() does almost nothing in the kernel. Stresses entry and exit:
+ * mode switch, entry code, mitigations of speculation. Cost 600 cycles per call on Zen 3 in a virtual machine; less
+ * without mitigations, several times that with page table isolation or in a sandbox that looks at each call.
  */
 #define _GNU_SOURCE
 #include "workloads.h"

@@ -27,12 +27,12 @@
 #define CB_BRANCHES_MOST ((uint64_t)1 << 30)
 #endif
 
-/* What a trial times: returns the same number for the same state and n. */
+/* The timed work of a trial: returns the same number for the same state and n. */
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 /*
  * create: `params` are the Python workload's parameters, in that order, `count`
- * of them; 0 or -errno, *ret is what run wants as its state. destroy takes NULL.
+ * of them; 0 or -errno, *ret is the state that run needs. destroy takes NULL.
  * Both are NULL where there is no state. locked: the state begins with a
  * cb_buffer, which a trial touches and which is to be locked.
  */
@@ -60,7 +60,7 @@ typedef struct cb_workload {
 /* 0, or -ENOENT. */
 int cb_workload_find(const char *name, const cb_workload **ret);
 
-/* What a state with memory of its own begins with. */
+/* The beginning of a state that has its own memory. */
 typedef struct cb_buffer {
 	char *start;
 	size_t len;
@@ -68,7 +68,7 @@ typedef struct cb_buffer {
 
 /*
  * A cleared state of `size` bytes that begins with a cb_buffer of `len` bytes.
- * They start on a huge page's boundary: huge pages asked for and touched, or
+ * They start on a huge page's boundary: huge pages requested and touched, or
  * forbidden. 0 or -errno.
  */
 int cb_state_create(size_t size, size_t len, int huge, void **ret);

@@ -1,6 +1,6 @@
 """Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
 
-What goes through the device is as in cbench/kmod/cbench_kmod.h.
+The data that passes through the device is defined in cbench/kmod/cbench_kmod.h.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from quiet import QuietError, Reader, Refused, UsageError, parse_cpus
 
 DEVICE = "/dev/cbench"
 WORKLOADS = ("empty", "hash", "sieve", "memory", "chase", "branch")
-"""Those of cbench/c/workloads that the module has; the others use floating point, a system call, or too much time."""
+"""The files of cbench/c/workloads that the module includes; the others use floating point, a system call, or too much
+time."""
 
 VERSION = 1
 PARAMS_MAX = 6
@@ -58,7 +59,7 @@ class Reason(IntEnum):
 
 
 CUT_SHORT = {
-    Reason.TOO_LONG: "trials took longer than interrupts may be off",
+    Reason.TOO_LONG: "trials took longer than interrupts may stay off",
     Reason.SIGNAL: "interrupted by a signal",
     Reason.CPU_GONE: "the CPU went offline, or this process was moved off it",
     Reason.COUNTER_LOST: "the kernel took the hardware counter away",
@@ -95,7 +96,7 @@ class KernelTrials:
     """Trials in the order in which they ran.
 
     `counter.overhead` is the lowest value of an empty region, in the counter's unit. `longest_ns`: the longest time
-    that interrupts were off. `cut_short`: why there are fewer trials than asked for, else "".
+    that interrupts were off. `cut_short`: why there are fewer trials than requested, else "".
     """
 
     values: tuple[int, ...]
@@ -187,10 +188,11 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
         return Refused(NEEDS_ROOT)
     if error == errno.ENOTTY or reason in (Reason.BAD_VERSION, Reason.BAD_WORKLOAD):
         return Refused(
-            "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
+            "the loaded module belongs to another version of cbench: as root, rmmod cbench, then build and load "
+            "this one"
         )
     if reason == Reason.BAD_PARAM:
-        return UsageError(work.replace(" ", " in the kernel does not take ", 1))
+        return UsageError(work.replace(" ", " in the kernel does not accept ", 1))
     if reason == Reason.NO_CYCLES:
         why = counters.reason(answer.pmu_error)
         return UsageError(f"counter cycles is unavailable in the kernel: {why}; use {counters.ticks_name()}")
@@ -199,10 +201,10 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
     words = {
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
-        Reason.BUSY: "another process is measuring in the kernel: wait until it has ended",
-        Reason.NO_MEMORY: f"{work}: the kernel has not that much memory to spare",
-        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more a trial, at most {limit_ns / 1e6:g} ms "
-        f"are allowed; try --param n={max(1, answer.fitting_n)}",
+        Reason.BUSY: "another process is measuring in the kernel: wait until it ends",
+        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare",
+        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial, at most "
+        f"{limit_ns / 1e6:g} ms is allowed; try --param n={max(1, answer.fitting_n)}",
         Reason.SIGNAL: "interrupted by a signal before the first trial",
     }
     otherwise = f"the kernel module refused: {os.strerror(error)} (reason {reason})"

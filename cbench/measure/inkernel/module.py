@@ -1,8 +1,8 @@
 """Building the kernel module, and why it is not loaded.
 
 `python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or those in
-$KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE mean what they
-mean to the kernel's own build. The build needs no root; loading does.
+$KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE have the same
+meaning as in the kernel's own build. The build needs no root; loading does.
 
 Sources: Documentation/kbuild/modules.rst, admin-guide/sysctl/kernel.rst (modules_disabled), kernel_lockdown.7.
 """
@@ -23,7 +23,7 @@ SOURCES = Path(__file__).resolve().parents[2]
 NAME = "cbench"
 # Type information for tracers; needs pahole and the kernel's own image, and is of no use here.
 NO_TYPES = "CONFIG_DEBUG_INFO_BTF_MODULES="
-# What a make that called this one says to its own jobs.
+# Variables that a calling make sets for its own jobs.
 FROM_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 LOAD = "build it (`make kmod`, or `python -m cbench.measure.inkernel.module`) and load it as root: insmod .../cbench.ko"
 
@@ -45,7 +45,7 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
     """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
 
-    UsageError with the first line that says what is wrong; the build's output goes to stderr before.
+    UsageError with the first line that reports an error; the build's output goes to stderr before.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")

@@ -16,7 +16,7 @@ from cbench.stats.quantum import quantum
 from quiet import QuietError, UsageError
 
 CHUNK = 1000
-"""Trials of one request: what is lost when the next is interrupted."""
+"""Trials of one request: the most that an interruption loses."""
 AGAIN = 10
 """Trials discarded at the beginning of each request: other programs used the caches in between."""
 HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()"

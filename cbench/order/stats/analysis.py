@@ -24,16 +24,16 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
 SHARED = 300_000
-"""So many values are analyzed by several processes."""
+"""From this many values on, several processes analyze them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRules:
-    """By which definitions an analysis is made. `failures`: what a failed trial takes with it, itself or its RUN.
+    """The definitions that an analysis uses. `failures`: what a failed trial takes with it, itself or its RUN.
 
-    `published`: by those of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared and not
-    corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order only.
-    `unpaired`: the orders are compared as two samples also where the design pairs the runs.
+    `published`: use the definitions of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared
+    and not corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order
+    only. `unpaired`: the orders are compared as two samples also where the design pairs the runs.
     """
 
     alpha: float = 0.05
@@ -43,7 +43,7 @@ class AnalysisRules:
 
     @property
     def correction(self) -> str:
-        """For the number of series, one of multiple_testing's."""
+        """The correction for the number of series, one of multiple_testing's."""
         return multiple_testing.NONE if self.published else multiple_testing.BONFERRONI
 
 
@@ -189,7 +189,7 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, where they are compared so."""
+    """The pair of each run, where runs are compared in pairs."""
     kinds = None if rules.published or rules.unpaired else _kinds(trials)
     if kinds is None or trials.host is None:
         return None if kinds is None else paired.pairs_of_runs(kinds)
@@ -327,7 +327,7 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """The p that decides on a series. Of two samples the larger one: without any effect of the order the first
+    """The p that decides on a series. With two samples, the larger one: without any effect of the order the first
     keeps its level, and where only the spread differs the second does."""
     if result.test is None or result.p_permutation is None:
         return None
@@ -370,7 +370,7 @@ def _kinds(trials: Trials) -> Flags | None:
 
 
 def sequence(random: Flags) -> Sequence:
-    """From the order of each run, in time."""
+    """The sequence, from the order of each run, chronologically."""
     ones = int(random.sum())
     count = stretches(random.tolist())
     return Sequence(random.size - ones, ones, count, few(random.size - ones, ones, count))

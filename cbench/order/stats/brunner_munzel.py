@@ -1,4 +1,4 @@
-"""Two samples of unequal spread: is either more often the larger one? And is one of them spread more widely?
+"""Two samples of unequal spread: is either more often the larger one? And is one of them more widely spread?
 
 A rank-sum test calibrated by permutation assumes that without an effect both samples are alike in everything. Where a
 random order adds variance that is wrong: of 40 fixed and 10 random runs with three times the deviation a third of the
@@ -30,7 +30,7 @@ from cbench.stats.kruskal import placements, tied
 Values = NDArray[np.float64]
 MANY = 100
 FEWEST = 3
-"""The fewest values for a sample's own spread."""
+"""The fewest values that give a sample's own spread."""
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:
@@ -65,7 +65,7 @@ def _tails(t: float, freedom: float) -> float:
 
 
 def spread_p(first: Values, second: Values) -> float | None:
-    """Fligner and Killeen's p that two sorted samples are spread alike around their medians; None with too few.
+    """Fligner and Killeen's p that two sorted samples are equally spread around their medians; None with too few.
 
     Exact where few distances are different, else by the chi-squared distribution.
     """
@@ -99,7 +99,7 @@ def spread_ratio(first: Values, second: Values) -> float | None:
 
 
 def _away(ordered: Values) -> Values:
-    """From the median."""
+    """The distances from the median."""
     return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
 
 
@@ -111,7 +111,7 @@ def _folded(ordered: Values) -> tuple[Values, Values]:
 
 
 def _on_the_grid(ordered: Values) -> float:
-    """The median; of a coarse clock's values the more frequent of the two middle ones, since half a step between both
+    """The median; with a coarse clock, the more frequent of the two middle values, since half a step between both
     would put all distances of one sample where the other one has none."""
     below, above = float(ordered[(ordered.size - 1) // 2]), float(ordered[ordered.size // 2])
     if below < above and 2 * (1 + int(np.count_nonzero(ordered[1:] > ordered[:-1]))) <= ordered.size:

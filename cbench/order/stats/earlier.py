@@ -39,7 +39,7 @@ class EarlierTests:
 
 
 def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
-    """In the random runs. `gone`: rows that do not count.
+    """The effects of earlier tests in the random runs. `gone`: rows that do not count.
 
     A test is not named where the position alone explains as much: then it is only one of those that run before.
     """

@@ -55,7 +55,7 @@ class HostOrders:
 
 @dataclass(frozen=True, slots=True)
 class HostComparison:
-    """One series over hosts. p: of the stratified test; p_pooled: what ranks over all hosts say, for comparison only;
+    """One series over hosts. p: of the stratified test; p_pooled: the p of ranks over all hosts, only for comparison;
     p_interaction: whether the effect of the order differs between hosts."""
 
     z: float
@@ -122,7 +122,7 @@ def compare(
 
 
 def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
-    """Whether both orders vary alike within hosts: van Elteren's test of the distances from the median of their order
+    """Whether both orders vary equally within hosts: van Elteren's test of the distances from the median of their order
     on their host. A median that is a value itself is left out. None where no host has FEWEST_SPREAD of each order."""
     kept, distances = np.zeros(value.size, dtype=bool), np.zeros(value.size)
     for number in np.unique(host).tolist():

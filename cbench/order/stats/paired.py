@@ -24,7 +24,7 @@ FEWEST_PAIRS = 6
 
 
 LOST = 0.1
-"""At most this share of the runs may have lost its partner."""
+"""At most this share of the runs may lack a partner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SignedRanks:
 
 
 def pairs_of_runs(random: Flags) -> Codes | None:
-    """For each run, in time, the number of its pair, -1 for a run alone; None where the design pairs none.
+    """The number of each run's pair, in chronological order, -1 for a run alone; None where the design pairs none.
 
     Neighbors of different order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
     allows, the order of the runs was drawn otherwise.

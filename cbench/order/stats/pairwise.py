@@ -1,7 +1,7 @@
 """Would "A is larger than B" change with the order? The paper's section 3, step 5: intervals across tests.
 
-One test is above another in an order when their intervals of the median do not overlap there; else the order leaves it
-open. A pair changes when fixed and random order say different things of it.
+One test is above another in an order when their intervals of the median do not overlap there; otherwise the order
+leaves the pair undecided. A pair changes if fixed and random order disagree on it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def across(
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
     missing = np.isnan(fixed[0]) | np.isnan(random[0])
     pairs = changed = turned = 0
-    found: list[tuple[bool, int, int, int, int]] = []  # whether it is not reversed, a, b, what each order says
+    found: list[tuple[bool, int, int, int, int]] = []  # whether it is not reversed, a, b, the result of each order
     for members in groups:
         at = np.array([number for number in members if not missing[number]], dtype=np.intp)
         pairs += at.size * (at.size - 1) // 2

@@ -1,11 +1,12 @@
-"""How often chance alone gives two samples so different a rank sum: the distribution of H when labels are permuted.
+"""The probability that chance alone gives two samples such different rank sums: the distribution of H when labels are
+permuted.
 
 The chi-squared distribution is its limit only: in its tail, where Bonferroni looks, H of 20 + 20 values passes
 p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far more in either direction. So
 
 - the permutations are counted, ties included, wherever that takes at most WORK additions, or where there are so few
   different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). p is exact.
-- Else, where the rank sum is nearly symmetric, its square is taken for a beta variable with its variance and its
+- Else, where the rank sum is nearly symmetric, its square is treated as a beta variable with its variance and its
   kurtosis, both exact for these ranks, whose tails are lighter than the normal distribution's.
 - Else the ranks are rounded to so coarse a grid that counting is possible.
 
@@ -29,10 +30,10 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 WORK = 4_000_000
 """The most additions for counting one test: a few milliseconds."""
 COARSE = 20_000_000
-"""... where no approximation is good."""
+"""... if no approximation is good."""
 TABLES = 50_000
 MOST_KINDS = 17
-"""With more different values the tables are too many: each value is in the sample or not."""
+"""With more distinct values there are too many tables: each value is either in the sample or not."""
 SKEWED = 0.1
 """Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
 
@@ -156,7 +157,7 @@ def _binomial(length: int, most: int, share: float) -> Values:
     ways = np.ones(most + 1)
     for x in range(most):
         ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
-    if not np.isfinite(ways[-1]):  # of very many alike: by logarithms
+    if not np.isfinite(ways[-1]):  # of very many equal values: by logarithms
         steps = np.log(length - np.arange(most)) - np.log(np.arange(1, most + 1)) + np.log(share / (1 - share))
         logs = np.concatenate([[0.0], np.cumsum(steps)])
         return np.asarray(np.exp(logs - logs.max()))
@@ -165,8 +166,8 @@ def _binomial(length: int, most: int, share: float) -> Values:
 
 @lru_cache(maxsize=256)
 def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -> tuple[Values, Values]:
-    """By all tables: of each different value but the most frequent one, how many are in the sample. Of the doubled
-    ranks, or of these scores."""
+    """The distribution over all tables (how many of each value, except the most frequent one, are in the sample), for
+    the doubled ranks or for these scores."""
     share = k / sum(ties)
     ranks: Sequence[float] = scores or _doubled(ties)
     rest = ties.index(max(ties))

@@ -60,7 +60,7 @@ def walsh(away: Values) -> Values:
 
 
 def _quantiles_of(ordered: Values, count: int) -> Values:
-    """As np.quantile, which takes several times as long, has those in the middle of `count` equal parts."""
+    """The quantiles in the middle of `count` equal parts, equal to np.quantile's, which takes several times as long."""
     at = (np.arange(count) + 0.5) / count * (ordered.size - 1)
     below = at.astype(np.intp)
     part, low, high = at - below, ordered[below], ordered[below + 1]
@@ -78,7 +78,8 @@ def superiority(apart: Values, shift: float) -> float:
 
 
 def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: bool = False) -> int | None:
-    """Runs of each order, or pairs; None where nothing is known of the spread. At least the two that a test needs."""
+    """Runs of each order, or pairs; None where nothing is known about the spread. At least the two that a test
+    needs."""
     if not apart.size or shift <= 0:
         return None
     away = superiority(apart, shift) - 0.5

@@ -1,8 +1,8 @@
 """How many comparisons between tests change with the order by chance alone: counted with the runs' labels exchanged.
 
 Which runs are called fixed and which random is drawn DRAWS times, whole runs at a time and within pairs where the
-design pairs them; so what the tests of a run have in common, and drift, stay as they are. Of more tests than can be
-counted so, some stand for all.
+design pairs them; so what the tests of a run have in common, and drift, stay as they are. If there are more tests than
+can be counted this way, a sample stands for all.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def changed_by_chance(
 
 
 def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDArray[np.bool_]:
-    """For each draw the label of each run."""
+    """The label of each run in each draw."""
     if pair is None:
         return draw.permuted(np.tile(kinds, (DRAWS, 1)), axis=1)
     flip = draw.integers(0, 2, size=(DRAWS, int(pair.max()) + 1)).astype(bool)

@@ -1,7 +1,7 @@
 """Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
 
-The plain test of fixed against random order asks whether one order is special. These ask why, and find effects that the
-random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
+The plain test of fixed against random order asks whether one order is special. These find the reason, and effects that
+the random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
 drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, of few values by
 all permutations: three that rise have p 1/3, for which Student's t would have 0.
 """
@@ -64,13 +64,13 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """As columns, each label against all others of the same test: a row of the matrix of predecessors."""
+    """Each label against all others of the same test, as columns: a row of the matrix of predecessors."""
 
     medians_others: Values
-    h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
+    h: Values  # Kruskal and Wallis's; its p is computed on request
 
     def p(self, at: int) -> float:
-        """By permutation where it may count: with few trials and coarse clocks chi-squared is far off."""
+        """By permutation, where that can matter: with few trials and coarse clocks chi-squared is far off."""
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -123,7 +123,7 @@ def grouped(values: Ordered, labels: Codes) -> Grouped | None:
 
 
 def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
-    """As grouped(), and a test of each label against all others, by number; None with fewer than two labels.
+    """Like grouped(), with a test of each label against all others, by number; None with fewer than two labels.
 
     H of two samples is that of the rank sum of one. The others' median is that of the values without this label.
     """

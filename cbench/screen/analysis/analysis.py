@@ -72,7 +72,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     responses = hosts.decided(data, _decide(responses, alpha), alpha)
     most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
-        progress(f"{name}: samples of other sizes")
+        progress(f"{name}: samples of different sizes")
         row, numbers = responses[name], part.numbers.tolist()
         studies = samples.studies(data, part.series, numbers, confidence, seed, options.subsamples, most)
         material = samples.material(_material_effects(row), row.treatments, studies)
@@ -171,7 +171,7 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 def _with_effects(
     result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
 ) -> ResponseResult:
-    """With the effects, each with its test or the reason for none."""
+    """The response with its effects, each with its test or the reason for none."""
     numbers = {name: number for number, name in enumerate(part.names)}
     mean = float(part.means.mean())
     margin = made.lenth.margin if made.lenth else None
@@ -209,7 +209,7 @@ def _with_effects(
 
 def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
     """One error rate for all effects of all responses, by Holm. The contrasts of a response without replicates are a
-    family of their own, as they are judged by each other; each family has an equal share of alpha."""
+    separate family, since they are judged against each other; each family has an equal share of alpha."""
     every = [each for row in responses.values() for _, each in row.every_effect]
     p = [nan if each.test is None or each.test.p_family is not None else each.test.p for each in every]
     families = sum(row.lenth is not None for row in responses.values()) + any(not isnan(each) for each in p)

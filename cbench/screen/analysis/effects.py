@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""The share of the values' magnitude that least squares may leave of zero."""
+"""The share of the values' magnitude below which a least-squares result counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assess
 
 
 def effects(part: ResponseSlice) -> dict[str, MainEffectResult]:
-    """By the factors' names; those with one level only have a reason in place of numbers."""
+    """The effects by factor name; factors with only one level have a reason in place of numbers."""
     return {
         name: _main(part, number, main_effect(part.levels, part.means, number))
         for number, name in enumerate(part.names)
@@ -133,7 +133,7 @@ def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:
-    """By the primary factor's name; None with fewer than two of its levels."""
+    """The block plots by the primary factor's name; None with fewer than two of its levels."""
     place = {int(number): at for at, number in enumerate(part.numbers)}
     doubtful = [place[number] for number in part.data.questionable if number in place]
     return {

@@ -62,7 +62,8 @@ def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
 def _effect(
     values: Values, batch: NDArray[np.intp], sides: Sequence[NDArray[np.bool_]], hard: bool
 ) -> tuple[int, HostMean | None]:
-    """Of one host: blocks or batches, and the second level less the first. Shape of values: (blocks, treatments)."""
+    """The effect on one host: the number of blocks or batches, and the second level less the first. Shape of values:
+    (blocks, treatments)."""
     means = [_row_means(values[:, side]) for side in sides]
     if not hard:
         away = means[1] - means[0]
@@ -73,7 +74,7 @@ def _effect(
 
 
 def _row_means(values: Values) -> Values:
-    """Of the known values; NaN where there is none."""
+    """The mean of the known values; NaN where there is none."""
     known = ~np.isnan(values)
     counts = known.sum(axis=1)
     return np.where(counts, np.where(known, values, 0.0).sum(axis=1) / np.maximum(counts, 1), nan)
@@ -123,7 +124,7 @@ def _levels(data: Data, series: ResponseSeries) -> tuple[HostLevel, ...]:
 
 
 def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """With p after Holm over the interactions of all responses with hosts: a family of their own."""
+    """The effects with p corrected by Holm's method over all responses' interactions with hosts, a separate family."""
     every = [each.p_interaction for row in responses.values() if row.hosts for each in row.hosts.effects]
     p = [nan if each is None else each for each in every]
     adjusted = iter(multiple_testing.adjusted(p, multiple_testing.HOLM).tolist() if p else [])
@@ -141,7 +142,7 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts, and those that are unlike the others, Holm over hosts, responses and what was looked at."""
+    """The hosts, and those that are unlike the others, Holm over hosts, responses and the two questions."""
     if not data.hosts:
         return None
     found: list[UnlikeScreenHost] = []

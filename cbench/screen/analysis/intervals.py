@@ -19,7 +19,7 @@ def of_effect(each: EffectResult, confidence: float, margin: float | None = None
 
 
 def with_levels(each: MainEffectResult, confidence: float) -> MainEffectResult:
-    """With the differences of a factor's levels from the first one, where it has more than two."""
+    """The effect with the differences of a factor's levels from the first one, where it has more than two."""
     test = each.test
     if test is None or len(test.differences) != len(each.levels) - 1:
         return each

@@ -54,7 +54,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
     """Effects that could be tested, were the error of their batches not 0."""
     errors = split.errors if split else {}
     return {
-        effect: f"the {errors[row.stratum].source} is 0: batches are exactly alike"
+        effect: f"the {errors[row.stratum].source} is 0: batches are identical"
         for effect, row in rows.items()
         if row.stratum and row.df and row.p is None and errors[row.stratum].df
     }

@@ -234,7 +234,7 @@ class MainEffectResult(EffectResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResult(EffectResult):
-    """`cells`, `residuals`: by the levels of both factors, None where no treatment is."""
+    """`cells`, `residuals`: by the levels of both factors, None for combinations without treatments."""
 
     name: str
     factors: tuple[str, str]
@@ -245,7 +245,7 @@ class InteractionResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """Intervals from samples of other sizes of one treatment, its `population`."""
+    """Intervals from samples of different sizes of one treatment, its `population`."""
 
     treatment: int
     name: str
@@ -311,7 +311,7 @@ class ResponseHosts:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeScreenHost:
-    """A host against the others. `what`: "level", or the effect that is another one there."""
+    """A host against the others. `what`: "level", or the effect that differs there."""
 
     host: str
     response: str

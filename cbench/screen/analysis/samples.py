@@ -47,8 +47,8 @@ def samples(
 ) -> tuple[SampleResult, ...]:
     """One for each treatment that is kept and that the response can have.
 
-    `delta`: what the ends of intervals have to be stable in, in the values' unit: a pixel of the plot. `first_alpha`:
-    level of the rule of the first run, for one sample.
+    `delta`: the tolerance within which the ends of intervals must be stable, in the values' unit: a pixel of the plot.
+    `first_alpha`: level of the rule of the first run, for one sample.
     """
     failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
     wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
@@ -57,7 +57,7 @@ def samples(
         values = series.of(number)
         known = values.size > 0
         plain = t_interval(values, confidence)
-        # Of few values all resamples: nothing is left to chance.
+        # With few values, all resamples: no random draws.
         mid, strict = (
             bca_exact(values, confidence, ties=ties)
             if values.size <= MOST_EXACT

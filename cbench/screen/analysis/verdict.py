@@ -1,4 +1,4 @@
-"""The verdict on a screen in words; everything said comes from its typed result."""
+"""The verdict on a screen in words; every sentence comes from its typed result."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _practice(result: ScreenResult) -> list[str]:
         lines.append(said + _enough(material, median, unit))
     if not lines:
         return []
-    more = [f"so much for {MOST} responses; the other {len(lines) - MOST:,} are in --json"] if len(lines) > MOST else []
+    more = [f"{MOST} responses are shown; the other {len(lines) - MOST:,} are in --json"] if len(lines) > MOST else []
     return [f"does it matter in practice: {lines[0]}", *lines[1:MOST], *more]
 
 
@@ -243,11 +243,13 @@ def _boots(result: ScreenResult) -> list[str]:
 
 
 def _hosts(result: ScreenResult) -> list[str]:
-    """Effects that differ between hosts, and hosts that are unlike the others: two families of their own."""
+    """Effects that differ between hosts, and hosts that are unlike the others: two separate families."""
     hosts = result.hosts
     if hosts is None:
         return []
-    lines = [f"{counted(len(hosts.names), 'host')}: values are compared after each host's are scaled to one level"]
+    lines = [
+        f"{counted(len(hosts.names), 'host')}: values are compared after each host's values are scaled to one level"
+    ]
     own = f"tested by themselves, error rate {result.alpha:g}"
     differ = [
         f"{name} {each.factor}: {each.levels[1]} against {each.levels[0]} (p {each.p_holm:.2g})"
@@ -319,7 +321,7 @@ def _beware(result: ScreenResult) -> list[str]:
         if any(each.n > 1 and not each.t for each in row.treatments):
             lines.append(f"{name}: there are no intervals by Student's t: the values are too large to be squared")
         if any(each.n > 1 for each in row.treatments) and all(each.alike or not each.n for each in row.treatments):
-            lines.append(f"{name}: all values of each treatment are alike")
+            lines.append(f"{name}: all values of each treatment are equal")
     return lines
 
 
@@ -328,5 +330,7 @@ def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[st
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]
-    more = [f"{name}: so much for {MOST} effects that cannot be tested; the other {len(lost) - MOST:,} are in --json"]
+    more = [
+        f"{name}: {MOST} of the effects that cannot be tested are shown; the other {len(lost) - MOST:,} are in --json"
+    ]
     return [f"{name}: {why}" for why in lost[:MOST]] + (more if len(lost) > MOST else [])

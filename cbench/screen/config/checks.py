@@ -56,7 +56,7 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
     if tests > MOST_TESTS:
         raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
     if screen.runs is not None and screen.runs != len(planned):
-        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(planned)} treatments")
+        raise whole.error_at(("screen", "runs"), f"{screen.runs}: the requested design has {len(planned)} treatments")
     _constraints(screen, planned, whole)
     _samples(screen, planned, whole)
     _abridgments(screen, planned, whole)
@@ -128,7 +128,8 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
             where: tuple[str | int, ...] = ("factor", number, "level", place)
             if level.profiler and ours:
                 raise whole.error_at(
-                    (*where, "profiler"), f"the workload {ours[0]!r} is cbench's: `perf record` is for commands"
+                    (*where, "profiler"),
+                    f"the workload {ours[0]!r} is cbench's: `perf record` works only with commands",
                 )
             if level.flags is not None and not screen.build:
                 raise whole.error_at((*where, "flags"), "are for `build` in [screen], which is missing")
@@ -154,7 +155,8 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
         if missing := [level.name for level in kernel.levels if level.kernel is None]:
             raise whole.error_at(
                 ("factor", screen.factors.index(kernel), "level"),
-                f"{kernel.name}: the level {missing[0]!r} says nothing of the kernel's words: kernel = [] for none",
+                f"{kernel.name}: the level {missing[0]!r} does not say which kernel parameters it has: write "
+                "kernel = [] for none",
             )
     _level_variables(screen, whole)
     if screen.sequence and len(hard) != 1:
@@ -171,7 +173,7 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
 
 
 def _level_variables(screen: Screen, whole: TomlTable) -> None:
-    """A reset's command finds the level of each hard factor in a variable of its own."""
+    """A reset's command finds the level of each hard factor in a separate variable."""
     if not screen.reset.command:
         return
     seen: dict[str, str] = {}
@@ -267,12 +269,12 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
 def _contradiction(response: Response, how: Sampling | None) -> str:
     """The contradiction between a treatment and the response; "" for none."""
     if how is None:
-        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
+        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} requests: omit its call graph'
     said = perf_record.named(response.metric.detail)
     wanted = perf_record.parse(response.metric.detail)
     event = "event" in said and wanted.event != how.event
     rate = "rate" in said and (wanted.hz, wanted.period) != (how.hz, how.period)
-    return f"samples {_counts(how)} and {response.name} asks for {_counts(wanted)}" if event or rate else ""
+    return f"samples {_counts(how)} and {response.name} requests {_counts(wanted)}" if event or rate else ""
 
 
 def _counts(how: Sampling) -> str:

@@ -27,7 +27,7 @@ build = """
 echo 'int main(void) { volatile long s = 0; for (long i = 0; i < 3000000; i++) s += i; return 0; }' |
   cc $CBENCH_FLAGS -x c -o "$CBENCH_BUILD/program" -
 """
-counter = "auto"          # what counts for workloads of cbench's, see `cbench list`
+counter = "auto"          # what counts for workloads of cbench, see `cbench list`
 # profile = "bench"       # run everything inside `quiet run --profile bench`, on the isolated CPUs (needs root)
 # cpus = "2-3"            # ... on these
 setup = []                # commands before the first trial, and at each resume
@@ -113,7 +113,7 @@ reason = "nobody runs it so"
 
 # Named filters of the analysis: what stays (only) and what goes (minus).
 [[abridgment]]
-name = "optimised"
+name = "optimized"
 # only = ["opt=O2"]
 minus = ["opt=O0"]
 

@@ -20,14 +20,14 @@ WAYS = (
 )
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 QUIET = "quiet"
-SETS = "is set by nothing: write one of " + ", ".join(WAYS[1:]) + ", or found = true where it is what is found"
+SETS = "has no setting: write one of " + ", ".join(WAYS[1:]) + ", or found = true if the host already has this level"
 
 
 def word(table: TomlTable, key: str) -> str:
-    """A name that can stand in a filter. Raises UsageError."""
+    """A name that can be used in a filter. Raises UsageError."""
     text = table.label(key)
     if not WORD.fullmatch(text):
-        raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")
+        raise table.error(key, f"{text!r}: write a string without spaces and without = , * : and control characters")
     return text
 
 
@@ -40,7 +40,7 @@ def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
     for table in tables:
         factor = _factor(table, check)
         if factor.name in factors:
-            raise table.error("name", f"{factor.name!r} is there twice")
+            raise table.error("name", f"{factor.name!r} appears twice")
         factors[factor.name] = factor
     return tuple(factors.values())
 
@@ -53,13 +53,14 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
     for each in tables:
         level = _level(each, check)
         if level.name in levels:
-            raise each.error("name", f"{level.name!r} is there twice")
+            raise each.error("name", f"{level.name!r} appears twice")
         if level.kernel is not None and not hard:
             raise each.error("kernel", f"only a boot changes it: write hard = true in the factor {name!r}")
         levels[level.name] = level
     if len(levels) < 2:
         raise table.error(
-            "level", f"{name!r} has {len(levels)}: a factor has two levels or more; what is held is [[controlled]]"
+            "level",
+            f"{name!r} has {len(levels)}: a factor has at least two levels; a variable held constant is [[controlled]]",
         )
     profiled = _profiled(tuple(levels.values()))
     _check_levels(tables, profiled)
@@ -68,7 +69,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """If one level has a profiler, give the others none: also where a response is of samples."""
+    """If one level has a profiler, set none for the others, also where a response consists of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)
@@ -81,15 +82,15 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
         bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
-            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: they do not differ")
+            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: change or remove one of them")
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
     for table, level in zip(tables, levels, strict=True):
         if level.command and level.restore is None and without is not None:
             raise table.error(
                 "command",
-                f'stays set at the level {without!r}, which has none: write `restore`, or restore = "" where '
-                "nothing needs restoring",
+                f"stays set at the level {without!r}, which has none: "
+                'write `restore`, or restore = "" if nothing needs restoring',
             )
 
 
@@ -123,17 +124,20 @@ def _level(table: TomlTable, check: bool) -> Level:
 def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
     name = level.name
     if level.found and len(ways) > 1:
-        raise table.error("found", f"the level {name!r} is what is found, and {ways[1]} sets it: write one of both")
+        raise table.error(
+            "found", f"the level {name!r} has found = true, and {ways[1]} sets it: write only one of them"
+        )
     if not ways or (ways == ["found"] and not level.found):
         raise table.error("", f"the level {name!r} {SETS}")
     if "environment" in ways and not level.environment:
         raise table.error("environment", "names no variable")
     for variable in level.environment:
         if not VARIABLE.fullmatch(variable):
-            raise table.error("environment", f"{variable!r} is no variable's name")
+            raise table.error("environment", f"{variable!r} is not the name of a variable")
     if level.profile and level.knobs:
         raise table.error(
-            "profile", f"the level {name!r} has knobs too, which a profile of yours can have: one of both"
+            "profile",
+            f"the level {name!r} also has knobs, which a profile of your own can contain: write only one of them",
         )
     if level.kernel and (wrong := [each for each in level.kernel if not each or any(c.isspace() for c in each)]):
         raise table.error("kernel", f'{wrong[0]!r}: one word of the command line, such as "nosmt"')
@@ -181,7 +185,7 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
     for text in table.texts("knob"):
         name, _, value = text.partition("=")
         if name in knobs:
-            raise table.error("knob", f"{name!r} is there twice")
+            raise table.error("knob", f"{name!r} appears twice")
         knobs[name] = value or QUIET
     if there and not knobs:
         raise table.error("knob", "names no knob; `quiet explain` lists them")

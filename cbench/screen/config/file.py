@@ -36,7 +36,7 @@ def load(path: Path) -> Screen:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
-    """The same from its text. `check`: whether what it names has to be there: workloads, counters, profiles."""
+    """The same from its text. `check`: whether the workloads, counters and profiles that it names must exist."""
     whole = config.whole_of(text, file)
     table = whole.table("screen")
     whole.only_tables(*TABLES)
@@ -79,13 +79,13 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
 def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[ScreenWorkload, ...]:
     tables = whole.tables("workload")
     if not tables:
-        raise whole.error("workload", "is missing: what every treatment runs, at least one [[workload]]")
+        raise whole.error("workload", "is missing: add at least one [[workload]], which every treatment runs")
     workloads: dict[str, ScreenWorkload] = {}
     for table in tables:
         name = word(table, "name") if table.has("name") or len(tables) > 1 else "workload"
         if name in workloads:
-            raise table.error("name", f"{name!r} is there twice")
-        command, workload = config.what_of(table, "it is either a `command` or a `workload` of cbench's")
+            raise table.error("name", f"{name!r} appears twice")
+        command, workload = config.what_of(table, "write either a `command` or a `workload` of cbench")
         screen_workload = ScreenWorkload(
             name=name,
             command=command,
@@ -95,7 +95,7 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
             directory=table.text("directory", ""),
         )
         if screen_workload.params and command:
-            raise table.error("params", "only a workload of cbench's has parameters")
+            raise table.error("params", "only a workload of cbench has parameters")
         if screen_workload.directory and workload:
             raise table.error("directory", "only a command runs in one")
         table.end()
@@ -122,7 +122,7 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default:
     """The responses, each with an instrument that some workload has; without any, the first workload's own."""
     tables = whole.tables("response")
     if not tables:
-        raise whole.error("response", "is missing: what is measured, at least one [[response]]")
+        raise whole.error("response", "is missing: add at least one [[response]] to measure")
     responses: dict[str, Response] = {}
     names = {each.name: each for each in workloads}
     for table in tables:
@@ -135,14 +135,14 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default:
         fitting = [each for each, own in zip(meant, ours, strict=True) if own == value]
         metric = config.metric_of(table, value, False, default)
         if metric.name in responses:
-            raise table.error("name", f"{metric.name!r} is there twice")
+            raise table.error("name", f"{metric.name!r} appears twice")
         if not fitting or (wanted and len(fitting) < len(meant)):
-            which = "commands" if value else "workloads of cbench's"
-            raise table.error("read", f'cannot be read of {which}, whose own number is read = "value"')
+            which = "commands" if value else "workloads of cbench"
+            raise table.error("read", f'cannot be read from {which}; use read = "value" for its own number')
         responses[metric.name] = Response(metric.name, metric, tuple(each.name for each in fitting))
     for place, workload in enumerate(workloads):
         if not any(workload.name in each.workloads for each in responses.values()):
-            raise whole.error_at(("workload", place), f"no [[response]] is read of {workload.name!r}")
+            raise whole.error_at(("workload", place), f"no [[response]] is read from {workload.name!r}")
     return tuple(responses.values())
 
 
@@ -151,9 +151,9 @@ def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
     for table in whole.tables("controlled"):
         variable = Controlled(table.label("name"), table.text("value", ""), table.text("command", ""))
         if bool(variable.value) == bool(variable.command):
-            raise table.error("value", "what it is held at in words, or a `command` that prints it: write one of both")
+            raise table.error("value", "write either the value in words, or a `command` that prints it")
         if variable.name in variables:
-            raise table.error("name", f"{variable.name!r} is there twice")
+            raise table.error("name", f"{variable.name!r} appears twice")
         table.end()
         variables[variable.name] = variable
     return tuple(variables.values())
@@ -164,7 +164,7 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
-        why = "is missing: name unavailable ones" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
+        why = "is missing: name unavailable ones" if kind == UNOBTAINABLE else f"does not apply to kind = {kind!r}"
         raise table.error("responses", why)
     names = [each.name for each in responses]
     if unknown := [each for each in named if each not in names]:
@@ -181,12 +181,12 @@ def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abr
     for table in whole.tables("abridgment"):
         name = table.label("name")
         if not name.strip() or name in abridgments:
-            raise table.error("name", "is empty" if not name.strip() else f"{name!r} is there twice")
+            raise table.error("name", "is empty" if not name.strip() else f"{name!r} appears twice")
         only, minus = (
             tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
         )
         if not only and not minus:
-            raise table.error("minus", "is missing: which treatments go, or `only`: which stay")
+            raise table.error("minus", "is missing: name the treatments to remove, or with `only` those to keep")
         table.end()
         abridgments[name] = Abridgment(name, only, minus)
     return tuple(abridgments.values())
@@ -203,7 +203,7 @@ def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFac
         if name not in known:
             raise table.error(key, f"unknown factor {name!r}; there are {', '.join(known)}")
         if name in where:
-            raise table.error(key, f"{name!r} is there twice; write its levels with commas")
+            raise table.error(key, f"{name!r} appears twice; write its levels with commas")
         wanted = known[name].names if levels == "*" else tuple(levels.split(","))
         if wrong := [each for each in wanted if each not in known[name].names]:
             raise table.error(key, f"{name} has no level {wrong[0]!r}; there are {', '.join(known[name].names)}")

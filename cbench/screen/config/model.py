@@ -21,7 +21,7 @@ DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman
 NO_PROFILER = "none"
 """The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
-"""In a workload's name: the folder of the treatment's artifacts."""
+"""The placeholder in a workload's name for the folder of the treatment's artifacts."""
 
 COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
@@ -29,10 +29,10 @@ COLUMNS = (
 )
 """The columns of an exported experiment beside its factors and responses, which may not have these names."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
-"""The names that a reader of the table would take for something else."""
+"""The names that readers of the table would interpret differently."""
 
 Where = Mapping[str, tuple[str, ...]]
-"""Some treatments: for each factor named the levels that are meant; a factor that is not named may have any."""
+"""A set of treatments: for each named factor the levels; a factor that is not named may have any level."""
 
 
 def matches(where: Where, levels: Mapping[str, str]) -> bool:
@@ -88,7 +88,8 @@ class ScreenFactor:
 
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
-    """The workload of every treatment: a command of the shell, or a workload of `cbench list`; one of both."""
+    """The workload of every treatment: a command of the shell, or a workload of `cbench list`; exactly one of the two
+    is set."""
 
     name: str
     command: str = ""
@@ -124,7 +125,8 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Abridgment:
-    """A named filter for the analysis. `only`: what stays (any of them; () for everything); `minus`: what goes."""
+    """A named filter for the analysis. `only`: the treatments to keep (any of these; () for all); `minus`: those to
+    remove."""
 
     name: str
     only: tuple[Where, ...] = ()
@@ -198,7 +200,7 @@ class Screen:
     controlled: tuple[Controlled, ...]
     reset: Reset  # before each batch
     build: str
-    counter: str  # of workloads of cbench's
+    counter: str  # of workloads of cbench
     profile: str
     cpus: str
     setup: tuple[str, ...]
@@ -212,7 +214,7 @@ class Screen:
         return tuple(factor for factor in self.factors if factor.hard)
 
     def factor(self, name: str) -> ScreenFactor:
-        """By its name. KeyError for another."""
+        """The factor with this name. KeyError without one."""
         return {factor.name: factor for factor in self.factors}[name]
 
     def level(self, factor: str, name: str) -> Level:

@@ -260,7 +260,8 @@ class Planned:
         return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
-        """From the measured times of each test, without resets; None if one of them is unknown."""
+        """The remaining duration, from the measured times of each test, without resets; None if one of them is
+        unknown."""
         if not seconds or any(each.number not in seconds for each in self.tests):
             return None
         width = len(self.screen.workloads)
@@ -299,7 +300,9 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
         shown.append(f"abridgment {abridgment.name}: {abridgment.treatments} treatments, {balance}")
         shown += [f"  {words}" for words in abridgment.words]
     if plan.left_s is not None:
-        shown.append(f"will take about {timedelta(seconds=round(plan.left_s))}, by the trials of an earlier run")
+        shown.append(
+            f"will take about {timedelta(seconds=round(plan.left_s))}, estimated from the trials of an earlier run"
+        )
     return shown
 
 

@@ -41,12 +41,12 @@ def batch_number(run: PlannedRun | StoredRun) -> int:
 
 
 def factors(screen: Screen) -> tuple[factorial.Factor, ...]:
-    """As the designs have them."""
+    """The factors as the design modules represent them."""
     return tuple(factorial.Factor(factor.name, factor.names, factor.hard) for factor in screen.factors)
 
 
 def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | None:
-    """The two-level design that was asked for; None for a full factorial. Raises UsageError."""
+    """The requested two-level design; None for a full factorial. Raises UsageError."""
     names = [factor.name for factor in screen.factors]
     try:
         if screen.design == FULL:
@@ -61,7 +61,7 @@ def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | 
 
 
 def treatments(screen: Screen) -> tuple[Treatment, ...]:
-    """Those that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
+    """The treatments that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
     chosen = fraction(screen)
 
     def excluded(numbers: factorial.Treatment) -> bool:
@@ -115,7 +115,7 @@ def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, .
 def study_tests(
     screen: Screen, planned: tuple[Treatment, ...], folder_of: Callable[[Treatment], str]
 ) -> tuple[study.Test, ...]:
-    """The same as a study runs them; `folder_of`: where what is built for a treatment is."""
+    """The same as a study runs them; `folder_of`: the folder of a treatment's build."""
     made = []
     for each in tests(screen, planned):
         workload = {one.name: one for one in screen.workloads}[each.workload]
@@ -185,7 +185,7 @@ def levels_of(screen: Screen, batch: batching.Batch) -> dict[str, str]:
 
 
 def runs(screen: Screen, planned: tuple[Treatment, ...]) -> list[PlannedRun]:
-    """Every iteration in turn: all tests of its batch once, in an order of its own."""
+    """Every iteration in turn: all tests of its batch once, in its own order."""
     workloads = len(screen.workloads)
     planned_runs = []
     for batch in batches(screen, planned):

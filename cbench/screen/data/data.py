@@ -46,7 +46,7 @@ class ResponseSeries:
     value: Values
     unobtainable: frozenset[int] = frozenset()
     levels: tuple[float, ...] = ()
-    """Of several hosts each one's median in its own unit, NaN where it has no value; `value` is at one level."""
+    """With several hosts: each one's median in its own unit, NaN where it has no value; `value` is at one level."""
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
@@ -89,7 +89,7 @@ class Data:
     about: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     excluded: int = 0
-    """Treatments of the full factorial that were never planned."""
+    """Treatments of the full factorial design that were never planned."""
     randomised: bool = False
     """Nothing pairs the values of several treatments: rows are in any order, and no iteration is known."""
     plot_blocks: tuple[int, ...] = ()

@@ -30,7 +30,7 @@ def read(paths: Sequence[Path]) -> Data:
     headers = []
     for path in paths:
         if not path.exists() or not is_store(path):
-            raise UsageError(f"{path}: several files are read only where each is a store of one screen's host")
+            raise UsageError(f"{path}: give several files only if all are stores of one screen's hosts")
         with StudyStore.open(path, kind="screen") as store:
             headers.append(store.header())
     for number, (path, header) in enumerate(zip(paths, headers, strict=True)):
@@ -40,7 +40,7 @@ def read(paths: Sequence[Path]) -> Data:
     parts = [read_store.read(path) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if (part.factors, part.treatments) != (parts[0].factors, parts[0].treatments):
-            raise UsageError(f"{path}: has other factors or treatments than {paths[0]}; give stores of one screen")
+            raise UsageError(f"{path}: has different factors or treatments than {paths[0]}; give stores of one screen")
     names = host_names(paths, headers)
     passports = {
         name: passport
@@ -53,7 +53,7 @@ def read(paths: Sequence[Path]) -> Data:
         combined(parts, names),
         passports=differing,
         warnings=(*warnings, *(f"the hosts differ: {each}" for each in differing)),
-        about=(*parts[0].about, ("hosts", f"{len(names):,}, each with batches of its own: {some(names)}")),
+        about=(*parts[0].about, ("hosts", f"{len(names):,}, each with its own batches: {some(names)}")),
     )
 
 
@@ -82,7 +82,8 @@ def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
 
 
 def _joined(shares: Sequence[tuple[int, int, ResponseSeries]], hosts: int) -> ResponseSeries:
-    """Of the host's number, the first number of its batches, and its series."""
+    """The series of all hosts as one; each share has the host's number, the first number of its batches, and its
+    series."""
     levels = [float(np.median(known)) if (known := _known(each.value)).size else np.nan for *_, each in shares]
     centre = float(np.nanmedian(levels)) if not np.isnan(levels).all() else np.nan
     positive = all(_known(each.value).min(initial=np.inf) > 0 for *_, each in shares)

@@ -45,7 +45,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """The facts of a batch: boots (more than one if it was cut short), controlled variables, confirmations."""
+    """The facts about a batch: boots (more than one if it was cut short), controlled variables, confirmations."""
 
     number: int
     boot_ids: tuple[str, ...]

@@ -131,7 +131,7 @@ def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[
         return
     before = rows[first[at.ravel()]]
     if (again := np.flatnonzero(before != rows)).size and counts.max(initial=1) > 1:
-        why = "a treatment comes once in an iteration, and this one was already"
+        why = "a treatment appears only once per iteration, and this one has already appeared"
         raise ColumnError("iteration", int(rows[again[0]]), why, int(before[again[0]]))
 
 

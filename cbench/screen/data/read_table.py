@@ -29,11 +29,11 @@ NO_TREATMENTS = "run them by `cbench screen run`, or give a CSV with a column fo
 MOST_LEVELS = 50
 MOST_TREATMENTS = 4096
 FEW_LEVELS = 3
-"""A column with more levels, each in fewer than two rows on average, is taken for values that were measured."""
+"""A column with more levels, each in fewer than two rows on average, is treated as measured values."""
 
 
 def read(path: Path, chosen: Chosen | None = None) -> Data:
-    """From a screen's store, or a CSV or Parquet file (`chosen`: which columns are what). Raises UsageError."""
+    """Read a screen's store, or a CSV or Parquet file (`chosen`: the columns' roles). Raises UsageError."""
     chosen = chosen or Chosen()
     if not path.exists():
         raise UsageError(f"{path}: no such file")
@@ -44,7 +44,8 @@ def read(path: Path, chosen: Chosen | None = None) -> Data:
         data = _table(path, chosen)
     elif chosen:
         raise UsageError(
-            f"--factor, --value, --hard, --block, --batch, --iteration-by-order: of a table, and {path} is a store"
+            f"--factor, --value, --hard, --block, --batch, --iteration-by-order: applies to a table, and {path} is "
+            "a store"
         )
     else:
         from cbench.screen.data import read_store
@@ -69,7 +70,7 @@ def columns(path: Path, parquet: bool) -> Columns:
 
     def once(names: list[str]) -> list[str]:
         if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-            raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
+            raise UsageError(f"{path}: column {twice[0] or '(without a name)'} appears twice")
         return names
 
     return table.parquet_columns(path, once) if parquet else table.plain(path, once(table.header(path)))
@@ -94,14 +95,14 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
     role = roles(columns, chosen)
     factors = list(role.factors)
     if not factors:
-        raise UsageError(f"{path}: no column of a factor; it has {', '.join(list(columns)[:20])}")
+        raise UsageError(f"{path}: no factor column; it has {', '.join(list(columns)[:20])}")
     if not _rows(columns):
         raise UsageError(f"{path}: no trials in it")
     levels = {name: _levels(name, columns[name]) for name in factors}
     if not chosen.factors:
         _not_measured(levels)
     if wrong := [name for name in chosen.hard if name not in factors]:
-        raise UsageError(f"--hard {wrong[0]}: no factor; the factors are {', '.join(factors)}")
+        raise UsageError(f"--hard {wrong[0]}: not a factor; the factors are {', '.join(factors)}")
     stacked = np.stack([levels[name].codes for name in factors], axis=1)
     combined, rows = np.unique(stacked, axis=0, return_inverse=True)
     treatments = tuple(tuple(int(level) for level in each) for each in combined)
@@ -144,9 +145,9 @@ def _warnings(chosen: Chosen, iteration: Codes | None, treatment: Codes) -> tupl
     if iteration is not None or np.bincount(treatment).max(initial=0) < 2:
         return ()
     if chosen.by_order:
-        return ("--iteration-by-order: the n-th rows of all treatments are taken for the n-th iteration",)
+        return ("--iteration-by-order: the n-th rows of all treatments are treated as the n-th iteration",)
     return (
-        "no column iteration: the rows are taken for completely randomised, in whatever order they are; "
+        "no column iteration: the rows are treated as completely randomized, whatever their order; "
         "--block COLUMN or --iteration-by-order pairs them",
     )
 
@@ -178,11 +179,11 @@ def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
     for option, names in (("--factor", chosen.factors), ("--value", values)):
         for name in names:
             if name not in columns:
-                hint = "; name the columns of the responses by --value" if not chosen.values and name == "value" else ""
+                hint = "; name the response columns with --value" if not chosen.values and name == "value" else ""
                 said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
                 raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
     if both := [name for name in chosen.factors if name in values]:
-        raise UsageError(f"--factor {both[0]}: is a response as well")
+        raise UsageError(f"--factor {both[0]}: is also a response")
 
 
 def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
@@ -192,7 +193,7 @@ def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
     levels = coded(name, column)
     if len(levels.names) > MOST_LEVELS and not any_number:
         many = f"{len(levels.names):,} levels: too many for a factor"
-        raise ColumnError(name, None, f"{many}; name the factors by --factor, or responses by --value")
+        raise ColumnError(name, None, f"{many}; name the factors with --factor, or responses with --value")
     order = sorted(range(len(levels.names)), key=lambda at: _natural(levels.names[at]))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -204,8 +205,8 @@ def _not_measured(levels: Mapping[str, Coded]) -> None:
     for name, column in levels.items():
         many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:
-            why = f"{many:,} levels in {rows:,} rows: is it a response? taken for factors are {', '.join(levels)}"
-            raise ColumnError(name, None, f"{why}; name the factors by --factor, or responses by --value")
+            why = f"{many:,} levels in {rows:,} rows: is it a response? Treated as factors: {', '.join(levels)}"
+            raise ColumnError(name, None, f"{why}; name the factors with --factor, or responses with --value")
 
 
 def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block: Coded | None) -> Coded:

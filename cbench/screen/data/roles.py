@@ -21,7 +21,7 @@ SHARED = (*BATCHES, "position", "workload")
 KNOWN = ("iteration", *SHARED, "response", "value", "unit", "questionable")
 IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
 MOST_CROSSED = 10
-"""Levels of a factor with such a name."""
+"""Levels of a factor that has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
         if name and name not in columns:
             raise UsageError(f"{option} {name}: no column {name}; there are {', '.join(list(columns)[:20])}")
         if name and (name in values or name in chosen.factors or named.count(name) > 1):
-            raise UsageError(f"{option} {name}: is something else as well")
+            raise UsageError(f"{option} {name}: already has another role")
     codes = {name: _codes(name, columns) for name in columns if name not in (*values, "unit", "response", "value")}
     factors = list(dict.fromkeys(chosen.factors))
     if not factors:
@@ -84,7 +84,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
         iteration: "iteration, one row of each treatment",
         chosen.block: "block",
         position: "position in the iteration",
-        workload: "workload, a response each",
+        workload: "workload: each is a response",
         "response": "name of the response",
         "unit": "unit of the response",
         "questionable": "mark of treatments",
@@ -129,4 +129,4 @@ def _why(name: str, codes: Codes | None, named: bool) -> str:
     levels = np.unique(codes).size if codes is not None else 0
     if levels < 2:
         return "it has one value"
-    return "its levels are not crossed with the factors'; --factor makes it one"
+    return "its levels are not crossed with those of the factors; --factor makes it a factor"

@@ -1,6 +1,6 @@
 """Randomized complete blocks, in batches where a factor is hard to change.
 
-An iteration (block) runs every treatment of its batch once, in an order of its own: D. Flater, NIST Technical Note
+An iteration (block) runs every treatment of its batch once, in its own order: D. Flater, NIST Technical Note
 1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a factor that is to be tested needs
 several batches of each level: G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005),
 section 9.1.
@@ -54,7 +54,7 @@ def batches(
     else:
         ours = [factors[each] for each in hard]
         if unknown := [levels for levels in sequence if levels not in members]:
-            raise ValueError(f"no treatment has {named(ours, unknown[0])}, which the sequence of batches has")
+            raise ValueError(f"no treatment has {named(ours, unknown[0])}, which is in the sequence of batches")
         if missing := sorted(set(members) - set(sequence)):
             raise ValueError(f"the sequence of batches never has {named(ours, missing[0])}")
     return tuple(Batch(number, levels, tuple(members[levels])) for number, levels in enumerate(sequence))

@@ -11,13 +11,13 @@ from itertools import product
 from math import prod
 
 Treatment = tuple[int, ...]
-"""The number of a level of each factor, from 0, in the factors' order."""
+"""A level number, from 0, for each factor, in the order of the factors."""
 
 MOST = 10_000
 """Treatments of one design."""
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-"""Between the factors of an interaction's name."""
+"""Separates the factors in an interaction's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351. The best
 fraction of a given size has the highest resolution and, of these, the least aberration: A. Fries, W. G. Hunter,
-"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608: of two designs the one is better that has fewer
+"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608: of two designs, the better one has fewer
 of the shortest words in which they differ.
 """
 
@@ -91,11 +91,11 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     for text in generators:
         left, right = _generator(names, text)
         if left in generated:
-            raise ValueError(f"{text}: {names[left]} has a generator already")
+            raise ValueError(f"{text}: {names[left]} already has a generator")
         generated[left] = right, f"{names[left]}={_signed(names, right)}"
     for left, (right, text) in generated.items():
         if circular := [each for each in right.factors if each in generated]:
-            raise ValueError(f"{text}: {names[circular[0]]} has a generator itself; use the factors without one")
+            raise ValueError(f"{text}: {names[circular[0]]} has a generator of its own; use factors without one")
         if len(right.factors) < 2:
             raise ValueError(f"{text}: {names[left]} would be the same as {names[right.factors[0]]}")
     base = [each for each in range(len(names)) if each not in generated]
@@ -169,7 +169,7 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""The most words generated in the search for the best generators: seconds."""
+"""The most words generated in the search for the best generators: it then takes seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
@@ -180,7 +180,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
-        raise ValueError(f"{runs} runs: a fraction has a power of two of them")
+        raise ValueError(f"{runs} runs: the number of runs in a fraction is a power of two")
     if m > k:
         raise ValueError(f"{runs} runs are more than the {1 << k} treatments of {k} factors")
     if k > runs - 1 and k > m:
@@ -191,7 +191,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """For each factor with a generator, the base factors whose product it is."""
+    """The base factors whose product each factor with a generator is."""
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None

@@ -16,7 +16,7 @@ Effect = tuple[int, ...]
 
 
 def present(treatments: Sequence[Treatment]) -> tuple[tuple[int, ...], ...]:
-    """For each factor its levels that some treatment has, ascending."""
+    """The levels of each factor that occur in some treatment, ascending."""
     return tuple(tuple(sorted(set(column))) for column in zip(*treatments, strict=True))
 
 

@@ -67,7 +67,7 @@ def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBu
     k = len(names)
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:
-        raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4, up to {LARGEST}")
+        raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4 runs, up to {LARGEST}")
     if k > wanted - 1:
         raise ValueError(f"{k} factors are too many for {wanted} runs: {wanted - 1} at most")
     return PlackettBurman(tuple(names), tuple(tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)))

@@ -1,7 +1,7 @@
 """The effects that a set of treatments and batches can test, before anything runs, also after an abridgment.
 
-A main effect is judged among the main effects (interactions are taken for none; words say which would be seen as it),
-an interaction among all main effects and two-factor interactions.
+A main effect is judged among the main effects (interactions are assumed absent; the text says which ones would be seen
+as it), an interaction among all main effects and two-factor interactions.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class _Model:
         self._null: list[Row] = null_space(rows)
         self._rows = rows
         owners = [effect for effect, (start, end) in self._places.items() for _ in range(start, end)]
-        # Which effects each combination of columns that adds up to nothing has in it; combinations that share an effect
-        # have sums in which any two of their effects are, so they are one set (a component of the matroid of columns).
+        # The effects in each combination of columns that adds up to zero. Combinations that share an effect have sums
+        # that contain any two of their effects, so they form one set (a component of the matroid of columns).
         self._sums: list[set[Effect]] = []
         for vector in self._null:
             every = {owner for owner, value in zip(owners, vector[1:], strict=True) if value}
@@ -110,7 +110,7 @@ class _Model:
         return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
-        """Those without its factors that bias its estimate if the model omits them."""
+        """The effects without its factors that bias its estimate if the model omits them."""
         start, end = self._places[effect]
         visible = []
         for other in self.aliases(effect):
@@ -149,7 +149,10 @@ def _judged(
     aliases = tuple(effect_name(names, each) for each in others)
     words = alias_words(name, df, full, aliases)
     if why == EMPTY:
-        words = f"{name} cannot be tested: cells without treatments leave no two levels of each factor to compare"
+        words = (
+            f"{name} cannot be tested: because of cells without treatments, no two levels of each factor are "
+            "left to compare"
+        )
     return Judged(effect, name, why, df, full, aliases, words)
 
 
@@ -188,10 +191,10 @@ class Judged:
     """Whether an effect (numbers of its factors: one or two) can be tested.
 
     `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: inseparable from `aliases` (names of
-    effects); EMPTY: cells without treatments leave no two levels of each factor to compare; NO_PLOTS: a hard factor is
-    in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of freedom;
-    below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well. An effect
-    that is OK may have `aliases` too: interactions that would be seen as it.
+    effects); EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: a
+    hard factor is in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees
+    of freedom; below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well.
+    An effect that is OK may have `aliases` too: interactions that would be seen as it.
     """
 
     factors: Effect
@@ -243,9 +246,9 @@ def orthogonality_words(
             f"{factors[one].name}={factors[one].levels[a]} {factors[two].name}={factors[two].levels[b]}"
             for a, b in empty.get((one, two), ())
         ]
-        why = f": no treatment has {listed(cells)}" if cells else ": their levels do not come together equally often"
+        why = f": no treatment has {listed(cells)}" if cells else ": their levels are not combined equally often"
         both = f"{factors[one].name} and {factors[two].name}"
-        words.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
+        words.append(f"{both} are not orthogonal, so the plain effect of one includes some of the other's{why}")
     return words
 
 
@@ -263,7 +266,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
         return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
     if df < full:
         return f"{name} can be tested in part only: {df} of {full} degrees of freedom"
-    return f"{name} is aliased with {listed(aliases)}, which the test of {name} takes for none" if aliases else ""
+    return f"{name} is aliased with {listed(aliases)}, which the test of {name} assumes to be inert" if aliases else ""
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
@@ -302,7 +305,7 @@ def iterations_needed(tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence where signed ranks within iterations cannot reject anything, so that noise is taken for normal.
+    """A sentence where signed ranks within iterations cannot reject anything, so that noise is assumed normal.
     `blocks`: iterations of each response that is tested so, and its name."""
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
@@ -310,6 +313,7 @@ def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -
         return []
     many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
     return [
-        f"few iterations: signed ranks, which take nothing for normal, need {fewest:,} for {many}, {some(few)}; fewer "
-        "are analyzed value by value, by the analysis of variance, or by Lenth's method where treatments have one value"
+        f"few iterations: signed ranks, which do not assume normality, need {fewest:,} for {many}, {some(few)}; "
+        "with fewer, single values are analyzed by the analysis of variance, or by Lenth's method if treatments "
+        "have one value"
     ]

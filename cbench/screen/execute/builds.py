@@ -1,7 +1,7 @@
-"""Artifacts of an experiment: each combination of levels that are built has a folder of its own, made once.
+"""Artifacts of an experiment: each combination of levels that are built has a separate folder, created once.
 
 Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
-stack. A note in 0000.json says what was built, and the digest of all files, so that who goes on knows whether they are
+stack. A note in 0000.json records the build and the digest of all files, so that a resume knows whether they are
 still the same.
 """
 
@@ -87,7 +87,7 @@ class Builds:
     def _remove(self) -> None:
         """Builds of an earlier experiment. Raises Refused if the folder has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
-            raise Refused(f"{self._root}: is in the way of what is built")
+            raise Refused(f"{self._root}: is in the way of a build")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
             raise Refused(f"{others[0]}: not created by a build; move it away")
         shutil.rmtree(self._root)

@@ -109,7 +109,7 @@ class HostLevels:
             except QuietError as error:
                 wrong.append(str(error))
             self._applied = False
-        self._write_down()  # what could not be undone stays there: who goes on tries again
+        self._write_down()  # a level that could not be undone stays listed: a resume tries again
         if wrong:
             out = [pending_restores.way_out(self._file)] if self._stuck else []
             raise Incomplete("; ".join(wrong + out))

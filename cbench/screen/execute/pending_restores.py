@@ -20,7 +20,7 @@ class PendingRestore(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As a treatment's name has it."""
+        """The level as it appears in a treatment's name."""
         return f"{self.factor}={self.level}"
 
 

@@ -24,7 +24,7 @@ from quiet import (
 )
 
 SOURCE = "cbench screen "
-WHAT = "what quiet had applied"
+WHAT = "settings that quiet had applied"
 GOVERNOR = "cpufreq.governor"
 
 
@@ -84,7 +84,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
     if level.profile:
         return f"the profile {profile.name} has nothing to change here"
     ((name, value),) = level.knobs.items()
-    why = plan.skips[0].reason if plan.skips else f"is {value} already, nothing would change"
+    why = plan.skips[0].reason if plan.skips else f"is already {value}, nothing would change"
     return f"the knob {name}: {why}"
 
 
@@ -101,7 +101,9 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
             raise Refused(f"{first.knob}: {first.reason}")
         names = {name for level in levels for name in level.knobs}
         if missing := sorted(names - {change.knob for change in receipt.changes}):
-            why = next((skip.reason for skip in receipt.skips if skip.knob == missing[0]), "nothing was to be changed")
+            why = next(
+                (skip.reason for skip in receipt.skips if skip.knob == missing[0]), "there was nothing to change"
+            )
             raise Refused(f"the knob {missing[0]}: {why}")
         if not receipt.changes:
             raise Refused(f"the profile {chosen.name} has nothing to change here")

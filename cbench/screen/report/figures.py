@@ -1,6 +1,6 @@
 """The figures of a screening experiment's report that show samples: each value, in time, and the means.
 
-As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside of the SVG, so
+As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside the SVG, so
 that a page with hundreds of thousands of values opens at once.
 """
 
@@ -22,18 +22,18 @@ from cbench.screen.data.data import Values
 RED = "#b3261e"
 """The color of questionable treatments, as in the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
-"""Distinct for color-blind readers (Okabe and Ito); shapes differ as well."""
+"""Distinct for color-blind readers (Okabe and Ito); shapes differ too."""
 SHAPES = "oDs^vP*X"
 MOST_VECTORS = 600
-"""Points of a figure up to which each is a drawn shape of its own."""
+"""Up to this many points, each point of a figure is a separate shape."""
 MOST_SHOWN = 24
-"""Treatments side by side."""
+"""The most treatments side by side."""
 DPI = 130
 HALF = 0.4
 """Half the greatest width of a silhouette; samples stand 1 apart."""
 MOST_EXACT = 600
 LETTER = 5.3
-"""Width of a letter in points at the size of the axes' texts."""
+"""Width of a letter in points at the font size of the axis labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
 
 
 def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
-    """Samples at 0, 1, ...: every value a point, moved aside by chance within its distribution's silhouette; one whose
-    values are all alike is a line."""
+    """Samples at 0, 1, ...: every value a point, shifted sideways at random within the silhouette of its distribution;
+    a sample of equal values is a line."""
     draw = np.random.default_rng(seed)
     for place, (values, color) in enumerate(zip(samples, colors, strict=True)):
         if values.min() == values.max():

@@ -1,5 +1,5 @@
 """The figures of a screening experiment's report that show effects: main effects, interactions, block plots; and what
-samples of other sizes would show of them (D. Flater, NIST Technical Note 1855, 2014, sections 4.6 and 4.7)."""
+samples of different sizes would show of them (D. Flater, NIST Technical Note 1855, 2014, sections 4.6 and 4.7)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_PAIRS = 9
 MOST_FACTORS = 6
 MOST_BOXES = 40
 PANEL = 175
-"""Width of a panel inside of its axis, in points, where three stand in a row."""
+"""Width of a panel inside its axes, in points, where three stand in a row."""
 MOST_LEGEND = 5
-"""Levels that are named in a panel."""
+"""The most levels that are named in a panel."""
 
 
 def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -158,7 +158,7 @@ def _told(each: BlockPlot) -> str:
     if not each.n:
         return "no box has all levels"
     if each.consistent:
-        return f"one order in {each.n}, chance {each.chance:.2g}"
+        return f"one order in all {each.n}, probability {each.chance:.2g}"
     return f"{each.agreeing} of {each.n} alike"
 
 

@@ -49,7 +49,8 @@ def pareto(key: str, row: ResponseResult, unit: str) -> str:
 
 
 def half_normal(key: str, lenth: LenthResult, unit: str, alpha: float) -> str:
-    """Magnitudes of contrasts against what inert ones would be; the line has the slope of the pseudo standard error."""
+    """Magnitudes of contrasts against those expected of inert ones; the line has the slope of the pseudo standard
+    error."""
     ordered = sorted(lenth.contrasts, key=lambda each: abs(each.estimate))
     many = len(ordered)
     expected = [NormalDist().inv_cdf(0.5 + 0.5 * (at + 0.5) / many) for at in range(many)]

@@ -15,7 +15,7 @@ from cbench.screen.report import figures, figures_effects, figures_sizes, page_t
 from cbench.screen.report.figures import AxisNames
 
 MOST_DRAWN = 12
-"""Responses that have figures of their own; of more the others have their tables."""
+"""The most responses that get figures; further ones get only tables."""
 NAMED = 3
 
 
@@ -83,8 +83,8 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             f"means{number}",
             partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
-            f"At {100 * result.confidence:.4g} %; panels of one unit span the same height, without a unit each its "
-            "own; intervals narrower than a pixel are omitted, red is questionable."
+            f"At {100 * result.confidence:.4g} %; panels with the same unit share a scale, those without a unit "
+            "have their own; intervals narrower than a pixel are omitted, red is questionable."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
         )
@@ -150,7 +150,7 @@ def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[F
                 f"{key}-half-normal",
                 partial(figures_sizes.half_normal, lenth=row.lenth, unit=unit, alpha=result.alpha),
                 "Half-normal plot",
-                "Magnitudes of all contrasts against those that inert ones would have; the dashed line is Lenth's "
+                "Magnitudes of all contrasts against those expected of inert ones; the dashed line is Lenth's "
                 "pseudo standard error. Inert contrasts lie along it, real ones above.",
                 f"{family} of {len(row.lenth.contrasts)} contrasts stand out, one error rate for all.",
             )
@@ -171,7 +171,8 @@ def _effect_figures(data: Data, row: ResponseResult, key: str) -> list[Figure]:
                 f"{key}-main",
                 partial(figures_effects.main_effects, row=row, unit=unit, factors=factors),
                 "Main effects",
-                "The mean of all treatments with each level, one axis for all; the line across is the mean of all.",
+                "The mean of all treatments with each level, one axis for all; the horizontal line is the overall "
+                "mean.",
                 f"Largest: {', '.join(said)}.",
             )
         )
@@ -208,7 +209,8 @@ def significant_said(effects: Sequence[EffectResult]) -> str:
 def _blocks(row: ResponseResult, key: str, unit: str) -> Figure:
     plots = {name: each for name, each in row.blocks.items() if each}
     said = [
-        f"{name}: {each.agreeing} of {each.n} boxes alike" + (f" (chance {each.chance:.2g})" if each.consistent else "")
+        f"{name}: {each.agreeing} of {each.n} boxes with the same order"
+        + (f" (chance {each.chance:.2g})" if each.consistent else "")
         for name, each in plots.items()
     ]
     most = figures_effects.MOST_FACTORS
@@ -232,7 +234,7 @@ def _sample_figures(
     timed = [series.timed(each.treatment) for each in rows]
     alike = sum(each.alike for each in rows)
     said = f"{sum(each.size for each in values):,} values of {len(rows):,} treatments"
-    said += f"; all alike: {alike:,} treatments." if alike else "."
+    said += f"; all equal: {alike:,} treatments." if alike else "."
     most = figures.MOST_SHOWN
     first = f" The first {most} of {len(rows):,} treatments." if len(rows) > most else ""
     return [
@@ -240,15 +242,16 @@ def _sample_figures(
             f"{key}-values",
             partial(figures.samples, rows=rows, values=values, label=names, seed=result.seed),
             "Every value",
-            "A point is a value, moved aside by chance within its distribution's silhouette; the line is the mean, red "
+            "A point is a value, shifted sideways at random within the silhouette of its distribution; the line is "
+            "the mean, red "
             f"is questionable.{first}",
             said,
         ),
         _figure(
             f"{key}-time",
             partial(figures.in_time, rows=rows, values=timed, label=names),
-            "Values in time",
-            f"Against the number of the trial in the whole experiment: clusters and drift are seen here.{first}",
+            "Values over time",
+            f"Against the number of the trial in the whole experiment: this shows clusters and drift.{first}",
             said,
         ),
         *_residuals(series, rows, row.unit or "value", key),
@@ -265,8 +268,8 @@ def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, 
             f"{key}-residuals",
             partial(figures_sizes.residuals, series=series, numbers=numbers, unit=unit),
             "Residuals by run",
-            "Each value less the mean of its treatment, in the order of the trials: what drifts or jumps, whatever the "
-            "treatment. In a table without iterations the order is that of its rows.",
+            "Each value less the mean of its treatment, in the order of the trials: this shows drift and jumps, "
+            "whatever the treatment. In a table without iterations the order is that of its rows.",
             f"{sum(each.n for each in rows if each.n > 1):,} values of {len(numbers):,} treatments.",
         )
     ]
@@ -279,7 +282,8 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
         partial(figures_effects.sizes, row=row, unit=row.unit, confidence=result.confidence),
         "Intervals by the size of the sample",
         f"Left: widths of intervals from samples of {shortened(middle.name, 40)}; where they are below an effect's "
-        "line, samples of this size show it. Right: how often they hold the mean of all values, for each treatment "
+        "line, samples of this size show the effect. Right: how often they contain the mean of all values, for "
+        "each treatment "
         "studied.",
         coverage_said(row.studies),
     )

@@ -137,7 +137,7 @@ def material(row: ResponseResult) -> tuple[str, Table | None]:
         shown = [name for name, each in facts.effects.items() if narrow < each.magnitude]
         cells = [amount(by_method[m], unit) if m in by_method else "-" for m in methods]
         rows.append([f"{n:,}", *cells, ", ".join(shown) or "none"])
-    enough = [f"{m} {n:,}" if n else f"{m} more than were studied" for m, n in facts.enough.items()]
+    enough = [f"{m} {n:,}" if n else f"{m} more than the sizes studied" for m, n in facts.enough.items()]
     said = (
         f"Median main effect {amount(facts.median_effect, unit)}, largest {amount(facts.largest_effect, unit)}; range "
         f"of a treatment's values {amount(facts.range or 0.0, unit)}. Smallest sample whose median interval is "

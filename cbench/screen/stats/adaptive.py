@@ -1,9 +1,9 @@
 """The number of replicates: the adaptive procedure of JCGM 101:2008, clause 7.9.4, for the bootstrap.
 
 Blocks of M replicates are drawn until the estimate, the standard uncertainty and both ends of the interval, one number
-a block each, have means whose doubled standard errors are all within a tolerance; then all replicates make the result.
-M is 10^4, or 100/(1 - level) if that is more. The tolerance is what a pixel of the plot stands for (D. Flater, NIST TN
-1855 (2014), section 3.6).
+per block each, have means whose doubled standard errors are all within a tolerance; then all replicates make the
+result. M is 10^4, or 100/(1 - level) if that is more. The tolerance is what a pixel of the plot stands for (D. Flater,
+NIST TN 1855 (2014), section 3.6).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def adaptive_bca(
     """The BCa interval of the mean from as many replicates as its ends need to be stable within `delta`, in the values'
     unit; at most `most`.
 
-    `replicates` of the result says how many it took; `why` where `most` came first.
+    `replicates` of the result is their number; `why` is set if `most` was reached first.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)
@@ -75,6 +75,6 @@ def adaptive_bca(
             if stable:
                 return interval
             within = (
-                f"stable within {worst:.2g}, not within {delta:.2g}" if len(rows) > 1 else "which is one block only"
+                f"stable within {worst:.2g}, not within {delta:.2g}" if len(rows) > 1 else "which is only one block"
             )
             return replace(interval, why=f"after {every.size:,} replicates {within}")

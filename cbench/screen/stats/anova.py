@@ -1,10 +1,11 @@
 """Analysis of variance of single values: where iterations are few, incomplete or unknown.
 
-Signed ranks take a whole iteration for one observation, so a handful of iterations cannot reject. This takes each
-value for one, and noise for normal and alike everywhere: R. A. Fisher, Statistical Methods for Research Workers (1925);
-that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S. L. Andersen, J. R.
-Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and block); where no
-treatment has two, what effects of more than two factors leave; without these interactions stand for it.
+Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This treats each
+value as one observation, and assumes noise to be normal and equal everywhere: R. A. Fisher, Statistical Methods for
+Research Workers (1925); that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S.
+L. Andersen, J. R. Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and
+block); where no treatment has two, what effects of more than two factors leave; without these interactions stand for
+it.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ ANOVA = "analysis of variance"
 REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
 """The sources of the error term."""
 MOST_VALUES = 5_000
-"""In blocks: each block is a column of the model. Iterations that are that many have signed ranks."""
+"""In blocks: each block is a column of the model. With at least this many iterations, signed ranks are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """`rows`: blocks, effects, higher orders, error, total; `error`: what it is made of, "" where there is none.
+    """`rows`: blocks, effects, higher orders, error, total; `error`: its sources, "" if there is none.
     `untested`: effects and why."""
 
     rows: tuple[AnovaRow, ...]
@@ -50,7 +51,8 @@ class Anova:
 
 def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
     """`levels`: shape (rows, factors); `values`: shape (rows,), NaN left out; `blocks`: of each row its block, whose
-    differences are no error; None in a completely randomized experiment, whose rows may come in any order."""
+    differences are not part of the error; None in a completely randomized experiment, whose rows may come in any
+    order."""
     some = ~np.isnan(values)
     levels, values = levels[some], values[some]
     blocks = None if blocks is None else blocks[some]
@@ -62,7 +64,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     y = np.ldexp(values, -power)
     scale = float(np.abs(y).max())
     y = y - y.mean()
-    y = np.zeros_like(y) if float(np.abs(y).max()) <= 1e-14 * scale else y  # rounding is no variance
+    y = np.zeros_like(y) if float(np.abs(y).max()) <= 1e-14 * scale else y  # rounding is not a variance
     weights, repeats = None, (0.0, 0)
     if blocks is None:
         levels, y, weights, repeats = _cells(levels, y)
@@ -83,10 +85,10 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
         return Anova((), "", {}, dict.fromkeys(every, "there is one value of each treatment, and nothing to compare"))
     rows, by_effect = table.finished(2 * power)
     estimates = table.with_errors(dict.fromkeys(effects, WITHIN), power)
-    tests, untested = {}, dict.fromkeys(every, "interactions stand for the error, as there is no other")
+    tests, untested = {}, dict.fromkeys(every, "interactions serve as the error term, since there is no other")
     for effect, row in by_effect.items():
         if row.p is None or row.f is None:
-            alike = "the error is 0: values of a treatment are exactly alike, and too coarse for a test"
+            alike = "the error is 0: values of a treatment are identical, and too coarse for a test"
             untested[effect] = alike if row.df else "it cannot be separated from other effects or from the blocks"
             continue
         untested.pop(effect)

@@ -1,6 +1,6 @@
 """The table of an analysis of variance: sums of squares, one source after the other, and sizes of effects.
 
-Each effect is what it has beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
+Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
 classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II");
 where all cells have equally many values that is the effect itself.
 """
@@ -23,7 +23,7 @@ from cbench.stats.interval import scaled
 WHOLE, WITHIN = "whole plots", "within plots"
 WHOLE_ERROR, WITHIN_ERROR, TOTAL = "whole-plot error", "within-plot error", "total"
 REPLICATES = "blocks"
-"""Differences between blocks, or between replicates of whole plots: no error, and nothing that is tested."""
+"""Differences between blocks, or between replicates of whole plots: neither an error term nor an effect to test."""
 HIGHER = "higher orders"
 """The effects of more than two factors, of the stratum in its row."""
 
@@ -31,7 +31,7 @@ HIGHER = "higher orders"
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
     """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and where
-    there is no error to compare with, or one of 0: values are coarse then, and say nothing of how much others would
+    there is no error to compare with, or one of 0: values are then coarse, and do not show how much others would
     differ. An effect that is 0 too has the `p` 1."""
 
     source: str
@@ -156,7 +156,7 @@ class AnovaTable:
     def _keep(self, source: str, effect: Effect, stratum: str, part: Values, df: int | None = None) -> None:
         df = part.size if df is None else df
         ss = float(part @ part)
-        least = 1e-24 * float(self._y @ self._y)  # rounding is no variance
+        least = 1e-24 * float(self._y @ self._y)  # rounding is not a variance
         self._parts.append((source, effect, stratum, ss if df and ss > least else 0.0, df))
 
 

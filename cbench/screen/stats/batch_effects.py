@@ -72,7 +72,7 @@ def _check(level: str, boots: Mapping[str, Values]) -> BootCheck:
     n, k = int(sizes.sum()), len(samples)
     between = float(sizes @ (means - sizes @ means / n) ** 2) / (k - 1)
     within = float(sum(((each - mean) ** 2).sum() for each, mean in zip(samples, means, strict=True))) / (n - k)
-    # What is left of equal values by rounding is no variance.
+    # A rounding residue of equal values is not a variance.
     least = (1e-14 * float(np.abs(means).max())) ** 2
     between, within = (0.0 if each <= least else each for each in (between, within))
     var = max(0.0, (between - within) * (k - 1) / (n - float(sizes @ sizes) / n))

@@ -104,11 +104,11 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
     untested: dict[Effect, str] = {}
     for effect in [*((each,) for each in varied), *combinations(varied, 2)]:
         if set(effect) & set(hard):
-            untested[effect] = "it does not vary within blocks; the batches test it, where there are several"
+            untested[effect] = "it does not vary within blocks; the batches test it, if there are several"
             continue
         matched = differences(levels, effect, batch)
         if matched is None:
-            untested[effect] = "no differences of treatments show it and nothing else"
+            untested[effect] = "no differences between treatments show it alone"
             continue
         test = _tested(effect, matched, values, groups, _size(levels, means, effect), levels)
         if test is None:
@@ -157,7 +157,7 @@ def _tested(
 
 def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
     """A contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks, treatments);
-    blocks with a missing value say nothing of it."""
+    blocks with a missing value do not contribute."""
     every = Differences(np.arange(signs.size)[np.newaxis], signs * (2 / signs.size), np.ones((1, 1)))
     groups = np.zeros(values.shape[0], dtype=np.intp)
     return _tested((0,), every, values, groups, None, np.zeros((signs.size, 1), dtype=np.intp))
@@ -183,7 +183,8 @@ def _level_differences(
 
 
 def _rounding(matched: Differences, values: Values) -> Values:
-    """Below which each difference is rounding, and taken for 0: its values are known to a unit in the last place of the
+    """Below which each difference is rounding, and treated as 0: its values are known to a unit in the last place of
+    the
     largest of them, and each sum beyond the first rounds by half of one. Shape (blocks, differences)."""
     units = float(np.abs(matched.weights).sum()) + (matched.weights.size - 2) / 2
     largest = np.zeros((values.shape[0], matched.at.shape[0]))

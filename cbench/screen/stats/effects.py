@@ -70,7 +70,7 @@ def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None
 
 
 def interaction(levels: Levels, means: Values, first: int, second: int) -> Interaction | None:
-    """None where one of both factors has fewer than two levels."""
+    """None where one of the factors has fewer than two levels."""
     levels, means = _known(levels, means)
     ones, rows = np.unique(levels[:, first], return_inverse=True)
     twos, columns = np.unique(levels[:, second], return_inverse=True)

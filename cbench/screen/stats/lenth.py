@@ -28,7 +28,7 @@ DRAWN = 2_000_000
 """Simulated contrasts at most."""
 MOST_SETS = 20_000
 LARGEST_ORDER = 4
-"""Factors of an interaction with a name, where there are many."""
+"""The most factors of an interaction that gets a name if there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class LenthTest:
-    """`pse`: in the values' unit; `margin`: of error, of one contrast at the level asked for. Of each contrast its
-    `estimate`, `p` by itself, and `p_family`: of so large a one anywhere in the design, step by step."""
+    """`pse`: in the values' unit; `margin`: of error, of one contrast at the requested level. For each contrast its
+    `estimate`, its own `p`, and `p_family`: for one as large anywhere in the design, step by step."""
 
     pse: float
     margin: float

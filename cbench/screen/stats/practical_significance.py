@@ -22,10 +22,10 @@ from cbench.stats.interval import BCA, MID, T, Values
 
 SUBSAMPLES = 15_000
 REPLICATES = 50_000
-"""Both are TN 1855's."""
+"""Both are from TN 1855."""
 
 DRAWN = 1 << 21
-"""So many values of subsamples are there at a time: 16 MB."""
+"""So many values of subsamples are in memory at a time: 16 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def materiality(
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
-    that are no finite numbers are left out, and that is said.
+    that are not finite numbers are left out, and this is reported.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)
@@ -168,7 +168,7 @@ def materiality(
 
 
 def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]:
-    """By method and n; a size counts where every study has intervals of it."""
+    """The widths by method and n, for the sample sizes of which every study has intervals."""
     widths: dict[tuple[str, int], list[float]] = {}
     for each in (each for study in studies for each in study):
         if (middle := each.width_quartiles[1]) is not None:

@@ -12,9 +12,9 @@ from cbench.screen.stats.effects import Values
 from cbench.screen.stats.signed_rank import common_step
 
 FEW_STEPS = 5
-"""A treatment's values that range over no more steps are coarse."""
+"""A treatment's values are coarse if they range over no more than this many steps."""
 ENOUGH = 3
-"""Values of a treatment that show how they spread."""
+"""The fewest values of a treatment that show their spread."""
 
 
 @dataclass(frozen=True, slots=True)

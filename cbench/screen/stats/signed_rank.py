@@ -2,9 +2,9 @@
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
 zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
-count nothing; a block of zeros is the same with either sign, and no block here. Of few blocks all signs are counted
+count nothing; a block of zeros is the same with either sign, and no block here. With few blocks, all signs are counted
 out, and of more the sums of single scores that are multiples of one step. Ranks are, and so are differences that a
-coarse clock has read: such sums take few values, each with a chance that no smooth curve has, and are counted out one
+coarse clock has read: such sums take few values, each with a chance that no smooth curve has, and are enumerated one
 number after the other, as Wilcoxon's own tables were. Else the sum of single scores has its tail by the saddlepoint
 approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals", J. R. Statist.
 Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the statistic's own mean and variance over all signs:
@@ -26,7 +26,7 @@ from cbench.stats.distributions import beta_sf
 from cbench.stats.interval import exponent
 
 COUNTED = 12
-"""With at most this many blocks all signs are counted out."""
+"""With at most this many blocks, all sign combinations are enumerated."""
 ROUNDING = 1e-12
 """Scores below this share of the largest one are 0."""
 
@@ -54,7 +54,7 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 def flip_test(scores: Values) -> Flipped | None:
     """`scores`: shape (blocks, df). None with fewer blocks than it takes: two, or df + 2 beyond COUNTED. A block whose
-    scores are all 0 says nothing: it changes no sum, whatever its sign."""
+    scores are all 0 carries no information: it changes no sum, whatever its sign."""
     if scores.shape[0] < 2:
         return None
     size = np.abs(scores).max(axis=1)
@@ -103,7 +103,7 @@ def _saddlepoint(size: Values, total: float) -> float:
     square = float(size @ size)
     if total * total < 1e-4 * square:
         return erfc(total / sqrt(2 * square))
-    if total > (1 - 1e-9) * float(size.sum()):  # all signs alike
+    if total > (1 - 1e-9) * float(size.sum()):  # all signs equal
         return 0.0
     low, high = 0.0, 1.0 / float(size.max())
     while high < 1e6 / float(size.max()) and float(size @ np.tanh(high * size)) < total:
@@ -116,7 +116,7 @@ def _saddlepoint(size: Values, total: float) -> float:
     growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
-    if away <= 0 or curve <= 0:  # nearly all signs alike, beyond what floating point can tell
+    if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point
         return 0.0
     w, u = sqrt(2 * away), point * sqrt(curve)
     return min(1.0, erfc(w / sqrt(2)) + 2 * exp(-w * w / 2) / sqrt(2 * pi) * (1 / u - 1 / w))

@@ -1,8 +1,8 @@
-"""Split-plot analysis of variance: hard factors against the batches, easy ones against what is within batches.
+"""Split-plot analysis of variance: hard factors against the batches, easy ones against the variation within batches.
 
 y = mu + A + w + B + AB + e with a batch's error w and, within batches, e. G. E. P. Box, J. S. Hunter, W. G. Hunter,
 Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis of Experiments, "The
-split-plot design". Each effect is what it has beyond all others of as many factors or fewer; where all cells have
+split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; where all cells have
 equally many values that is the effect itself.
 """
 
@@ -47,7 +47,7 @@ class SplitPlot:
 
     @property
     def errors(self) -> dict[str, AnovaRow]:
-        """By stratum."""
+        """The rows of the errors by stratum."""
         errors = ((WHOLE, WHOLE_ERROR), (WITHIN, WITHIN_ERROR))
         return {stratum: row for stratum, source in errors for row in self.rows if row.source == source}
 
@@ -65,8 +65,8 @@ def split_plot(
 
     `levels`: shape (rows, factors); `plots`: the batch of each row, any whole numbers; `values`: shape (rows,), NaN
     left out; `hard`: numbers of the factors that are constant in a batch; `replicates`: by a batch's number the block
-    of whole plots that it belongs to, whose differences are no error. Effects of up to two factors have rows of their
-    own, the others one together.
+    of whole plots that it belongs to, whose differences are not part of the error. Effects of up to two factors have
+    rows of their own, the others one together.
     """
     levels, plots, y = _means(levels, plots, values)
     dropped = _incomplete(levels, plots, hard)
@@ -78,7 +78,7 @@ def split_plot(
     y = np.ldexp(y, -power)
     scale = float(np.abs(y).max())
     y = y - y.mean()
-    if float(np.abs(y).max()) <= 1e-14 * scale:  # rounding is no variance
+    if float(np.abs(y).max()) <= 1e-14 * scale:  # rounding is not a variance
         y = np.zeros_like(y)
     varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
     effects = [*((each,) for each in varied), *combinations(varied, 2)]
@@ -108,14 +108,14 @@ def _why(stratum: str, df: int, names: Sequence[str]) -> str:
     """The reason why effects of a stratum have nothing to compare them with; `names` of the hard factors."""
     each = ", ".join(names)
     if stratum == WHOLE and df:
-        return ": the batches of a level are exactly alike, so the whole-plot error is 0; values are too coarse for it"
+        return ": the batches of a level are identical, so the whole-plot error is 0; values are too coarse for it"
     if stratum == WHOLE:
         return f": one batch per level of {each}; {SEVERAL}"
     if df:
         batches = "the batches of a level" if names else "all batches"
-        return f" against the batches: effects are exactly alike in {batches}, so the within-plot error is 0"
+        return f" against the batches: effects are identical in {batches}, so the within-plot error is 0"
     level = f" per level of {each}" if names else ""
-    return f" against the batches: one batch{level}; its iterations can tell of effects in this batch only"
+    return f" against the batches: one batch{level}; its iterations show effects in this batch only"
 
 
 def _means(levels: Levels, plots: NDArray[np.intp], values: Values) -> tuple[Levels, NDArray[np.intp], Values]:

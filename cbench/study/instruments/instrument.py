@@ -15,17 +15,17 @@ SAMPLES = "samples"  # of the command, run under `perf record`
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
 EVENT, HZ = "cpu-clock", 1000
-"""A software event that every kernel has, so that two hosts sample the same; the frequency is of CPU time."""
+"""A software event that every kernel has, so that two hosts sample the same event; the frequency is of CPU time."""
 
 
 class NoNumber(Exception):
-    """An instrument has no number for a trial; the text says why."""
+    """An instrument has no number for a trial; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostInstrument:
     """An instrument on this host. `read`: its name in a file. `resolution_s`: its least step, None where that is no
-    time; `why`: how that is known. `missing`: why this host does not have it, "" where it has."""
+    time; `why`: basis. `missing`: why this host does not have it, "" where it has."""
 
     read: str
     unit: str
@@ -37,7 +37,8 @@ class HostInstrument:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
+    """How `perf record` samples: each `period` events, or about `hz` times per second of CPU time; exactly one of the
+    two is set.
 
     `call_graph`: its --call-graph; "" where a factor's level sets it, NO_CALL_GRAPH for none.
     """

@@ -16,7 +16,7 @@ from cbench.study.process.run_command import Execution
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
 _JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
-"""Between digits: groups of them, decimal commas, times, dates, ranges, powers; a space begins another number."""
+"""Characters between digits: grouping, decimal commas, times, dates, ranges, powers; a space begins another number."""
 TOKEN = re.compile(
     rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
     re.IGNORECASE,
@@ -24,7 +24,7 @@ TOKEN = re.compile(
 """Text that begins like a number, up to its end."""
 PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
-"""A number, the group, with a unit and the end of a sentence behind it."""
+"""A number (the group), followed by a unit and the end of a sentence."""
 MISSING = object()
 
 MOST_FILE = 1 << 24
@@ -32,7 +32,7 @@ CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
 """Seconds since 1970: the time set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
-"""Files there have their content without being written."""
+"""The folders whose files the kernel generates: they have new content without being written."""
 
 
 class LastFloat(Instrument):
@@ -54,14 +54,14 @@ class Regex(Instrument):
         try:
             groups = re.compile(detail).groups
         except re.error as error:
-            raise ValueError(f"{detail!r} is no regular expression: {error}") from None
+            raise ValueError(f"{detail!r} is not a regular expression: {error}") from None
         if groups != 1:
             raise ValueError(f"{detail!r}: put the number into one group, (...)")
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
         matches = re.findall(detail, _text(done), re.MULTILINE)
         if not matches:
-            raise NoNumber(f"nothing in its output is like {detail!r}")
+            raise NoNumber(f"nothing in its output matches {detail!r}")
         return _number(matches[-1])
 
 
@@ -104,34 +104,34 @@ def last_number(text: str, where: str) -> tuple[float, str]:
     if not token:
         raise NoNumber(f"no number in {where}")
     if not any(map(str.isdigit, token)):
-        raise NoNumber(f"{token[:60]!r} is no finite number")
+        raise NoNumber(f"{token[:60]!r} is not a finite number")
     if plain := PLAIN.fullmatch(token):
         return _number(plain[1])
     if grouped := GROUPED.fullmatch(token):
         return _number(grouped[1].replace(",", ""))[0], grouped[1]
-    raise NoNumber(f"{token[:60]!r} is no plain number; use regex:")
+    raise NoNumber(f"{token[:60]!r} is not a plain number; use regex:")
 
 
 def _number(text: str) -> tuple[float, str]:
     try:
         value = float(text)
     except ValueError:
-        raise NoNumber(f"{text[:60]!r} is no number") from None
+        raise NoNumber(f"{text[:60]!r} is not a number") from None
     if not math.isfinite(value):
-        raise NoNumber(f"{text[:60]!r} is no finite number")
+        raise NoNumber(f"{text[:60]!r} is not a finite number")
     return value, text
 
 
 def _path(text: str, path: str) -> str:
     """The text at a path such as jobs.0.read.iops in the JSON of the output.
 
-    Lines before the JSON are passed over; a key may have dots in it.
+    Lines before the JSON are skipped; a key may contain dots.
     """
     found = _followed(_json(text), path.split("."))
     if found is MISSING:
         raise NoNumber(f"nothing at {path!r} in its output")
     if not isinstance(found, str):
-        raise NoNumber(f"{path!r} in its output is no number")
+        raise NoNumber(f"{path!r} in its output is not a number")
     return found
 
 
@@ -169,7 +169,7 @@ def _json(text: str) -> Any:
     """
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     text = _Lines(text.rstrip())
-    why, end = "there is no object and no list", 0
+    why, end = "there is neither an object nor a list", 0
     for start in re.finditer(r"^[ \t]*(?=[\[{])", text, re.MULTILINE):
         if start.end() < end:
             continue
@@ -179,10 +179,10 @@ def _json(text: str) -> Any:
             why, end = error.msg, error.pos
             continue
         except RecursionError:
-            raise NoNumber("its output is not JSON that can be read: it is nested too deeply") from None
+            raise NoNumber("its JSON output cannot be read: it is nested too deeply") from None
         if end == len(text):
             return found
-        why = "something else is behind it"
+        why = "something else follows it"
     raise NoNumber(f"its output is not JSON: {why}")
 
 
@@ -193,7 +193,7 @@ def _content(path: Path) -> str:
                 raise NoNumber(f"{path}: was not written in this trial")
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
             parts = []
-            while more := file.read(CHUNK):  # a file of the kernel's may refuse to be asked for much at once
+            while more := file.read(CHUNK):  # a file of the kernel may refuse large reads
                 parts.append(more)
             return b"".join(parts).decode(errors="replace")
     except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
 HEADER = 104
-"""Bytes of the header; a file that perf has written into a pipe has 16."""
+"""Bytes of the header; a file that perf has written to a pipe has 16."""
 ATTRIBUTES = 24
 """The offset of the place and size of the events' attributes in the header; those of the records follow."""
 EXCLUDE_KERNEL = 1 << 5
@@ -21,7 +21,7 @@ LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (8
 
 
 class NoSamples(Exception):
-    """The file cannot be counted; the text says why."""
+    """The file cannot be counted; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ def count(path: Path) -> Samples:
             head = file.read(HEADER)
             order = {LITTLE: "<", BIG: ">"}.get(head[:8])
             if order is None:
-                raise NoSamples(f"{path}: is no file of `perf record`")
+                raise NoSamples(f"{path}: is not a file of `perf record`")
             if len(head) < HEADER or struct.unpack_from(f"{order}Q", head, 8)[0] != HEADER:
-                raise NoSamples(f"{path}: was written into a pipe, or by a perf that is not known")
+                raise NoSamples(f"{path}: was written to a pipe, or by an unknown version of perf")
             attributes, offset, size = struct.unpack_from(f"{order}Q8xQQ", head, ATTRIBUTES)
             if not size:
                 raise NoSamples(f"{path}: was not finished: `perf record` was ended before it could")
@@ -57,7 +57,7 @@ def count(path: Path) -> Samples:
     except OSError as error:
         raise NoSamples(f"{path}: {error.strerror}") from None
     except struct.error:
-        raise NoSamples(f"{path}: damaged: its header points behind its end") from None
+        raise NoSamples(f"{path}: damaged: its header points beyond its end") from None
 
 
 def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path) -> tuple[int, int, int]:

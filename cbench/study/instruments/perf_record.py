@@ -99,7 +99,7 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
     """The command line to put before a command's own: `perf record ... --`. It ends as the command does.
 
     No build ids: they are read after the command has ended, from a file that is thrown away, and would be kept in the
-    user's own folder. A rate that the kernel does not permit is an error and no lower rate.
+    user's own folder. A rate that the kernel does not permit is an error; it is not lowered.
     """
     rate = ["-F", str(sampling.hz), "--strict-freq"] if sampling.hz is not None else ["-c", str(sampling.period)]
     graph = [] if sampling.call_graph in ("", NO_CALL_GRAPH) else [f"--call-graph={sampling.call_graph}"]
@@ -110,18 +110,18 @@ def counted(sampling: Sampling, file: Path) -> Samples | str:
     """The samples in a file of `perf record`, or the reason why they are unknown.
 
     Where there is no PMU perf samples a clock in place of an event of the hardware, and where the kernel may not be
-    looked into user mode alone, both without a word: that is not what was asked for.
+    looked into user mode alone, both silently: that is not the requested measurement.
     """
     try:
         found = count(file)
     except NoSamples as error:
         return str(error)
     if found.event in SOFTWARE_CLOCKS and not sampling.event.startswith(CLOCKS):
-        return f"{sampling.event} cannot be sampled here; perf has taken a clock in its place: write event=cpu-clock"
+        return f"{sampling.event} cannot be sampled here; perf used a clock instead: write event=cpu-clock"
     modes = sampling.event.partition(":")[2]
     if found.user_only and ("u" not in modes or "k" in modes):
         name = sampling.event.partition(":")[0]
-        return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples user mode alone"
+        return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples only user mode"
     return found
 
 

@@ -45,7 +45,8 @@ SIZE = 64  # PERF_ATTR_SIZE_VER0
 
 
 class Counting:
-    """Counts what this process starts, from its start to its end. The count is read after the command has ended."""
+    """Counts the command that this process starts, from its start to its end. The count is read after the command has
+    ended."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,7 +76,7 @@ class Counting:
         if running and running >= enabled:
             return Reading(value, facts={"counts": {self.name: value}})
         share = 100 * running / enabled if enabled else 0.0
-        why = f"the counter was counting for {share:.0f} % of the time only: others use the PMU too"
+        why = f"the counter counted for only {share:.0f} % of the time: other programs use the PMU too"
         return Reading(None, why, {"counts": {self.name: why}})
 
 
@@ -108,7 +109,7 @@ class EventCount(Instrument):
 EVENT_COUNTS = (
     EventCount(CYCLES, "cycles", "CPU cycles"),
     EventCount(CYCLES_USER, "cycles", "CPU cycles in user mode"),
-    *(EventCount(name, "s", "CPU time, from the command's execution on") for name in CLOCKS),
+    *(EventCount(name, "s", "CPU time, from the command's execve() on") for name in CLOCKS),
 )
 
 
@@ -126,7 +127,8 @@ def _opened(name: str) -> int:
         raise UsageError(f"{name}: not known how to count on {platform.machine()}")
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
-        # Who may not look into the kernel has to say so; a clock that is read, not sampled, counts all the same.
+        # Without permission to observe the kernel, the event must exclude it; a clock that is read, not sampled, counts
+        # anyway.
         fd = _open(kind, config, how | EXCLUDE_KERNEL)
     if fd < 0:
         from cbench.machine.counters import reason

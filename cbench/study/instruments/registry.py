@@ -40,5 +40,5 @@ def parse(read: str) -> tuple[str, str]:
 
 
 def instruments(only: Sequence[str] = ()) -> tuple[HostInstrument, ...]:
-    """Those for commands, on this host; `only`: of these names, and nothing is tried for the others."""
+    """The instruments for commands that work on this host; `only`: try only these names."""
     return tuple(each.on_host(read) for each in INSTRUMENTS for read in each.judged if not only or read in only)

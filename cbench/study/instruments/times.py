@@ -37,7 +37,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
         where = f"in {config.source}"
     kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"
     tick = time.clock_getres(MONOTONIC_COARSE)
-    return tick, f"{kind} {where}: {round(1 / tick):,} ticks a second say how the sum is divided"
+    return tick, f"{kind} {where}: {round(1 / tick):,} ticks per second determine how the sum is divided"
 
 
 class CommandTime(Instrument):
@@ -68,5 +68,5 @@ COMMAND_TIMES = (
     CommandTime(WALL, "wall_s", "elapsed time, from before the shell starts"),
     CommandTime(USER, "user_s", "CPU time in user mode"),
     CommandTime(SYS, "sys_s", "CPU time in the kernel"),
-    CommandTime(PERF_ELAPSED, "running_s", "elapsed time, from the command's execution on"),
+    CommandTime(PERF_ELAPSED, "running_s", "elapsed time, from the command's execve() on"),
 )

@@ -44,7 +44,7 @@ def _place(cpus: frozenset[int]) -> None:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
         raise Refused(f"CPUs {named}: {error.strerror}; allowed: {_allowed()}") from None
-    if (found := os.sched_getaffinity(0)) != cpus:  # the kernel takes a part of what is asked for
+    if (found := os.sched_getaffinity(0)) != cpus:  # the kernel accepts a part of the request
         raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} are allowed")
 
 

@@ -1,8 +1,8 @@
 """Tags in the environment of a study's commands, by which a trial's processes are recognized.
 
-A trial outlives a runner that is killed, in whatever session it may be; who goes on with the study finds it by its tag
-and ends it first. Tags also keep the environment of equal size: it moves the stack, and so what is measured
-(T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+A trial outlives a runner that is killed, in whatever session it may be; a resume of the study finds it by its tag and
+ends it first. Tags also keep the environment of equal size: it moves the stack, and so what is measured (T. Mytkowicz
+et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class ProcessTags:
         }
 
     def of_step(self, step: str, run: int | None = None) -> dict[str, str]:
-        """Variables of processes outside of trials."""
+        """Variables of processes outside trials."""
         return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
 
     def tag_of(self, pid: int) -> ProcessTag | None:
-        """The tag of a process; None for one that is none of this study's, or cannot be looked into."""
+        """The tag of a process; None for one that does not belong to this study, or cannot be read."""
         start = f"{MARK}={self._identity}/"
         environment = Reader().text(f"/proc/{pid}/environ") or ""
         mark = next((each for each in environment.split("\0") if each.startswith(start)), None)
@@ -74,7 +74,7 @@ class ProcessTags:
                 self._kill(pid, which, limit)
             ended |= set(left)
             if time.monotonic() > limit:
-                raise QuietError(f"process {left[0]} of a trial that was cut short cannot be ended; end it first")
+                raise QuietError(f"process {left[0]} of an interrupted trial cannot be ended; end it yourself first")
         return len(ended)
 
     def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:

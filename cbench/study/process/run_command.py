@@ -24,14 +24,14 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""Longer output keeps its end, where results are, and how much is missing."""
+"""Of longer output the end is kept, which has the results, with the number of missing bytes."""
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
 """The lines shown of a failed command's output, if none has the word error."""
 
 
 class CommandError(QuietError):
-    """A command that has to succeed has failed; the text says why."""
+    """A command that must succeed has failed; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def execute(
     starting: AbstractContextManager[None] | None = None,
     bound: bool = False,
 ) -> Execution:
-    """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
+    """Run a command in a session of its own: a string by /bin/sh, words directly. OSError where it cannot be started.
 
     `probes`: raise UsageError where they are unavailable; times and counts are those of a probe's own command too.
     `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process

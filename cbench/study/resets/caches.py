@@ -40,7 +40,9 @@ class CachesReset(Reset):
             raise ResetError(f"{DROP}: {error.strerror}: dropping caches needs root") from None
         after = _dropped(reader)
         if before is not None and after == before:
-            raise ResetError(f"{DROP} took the order, but the kernel has dropped nothing (drop_pagecache in vmstat)")
+            raise ResetError(
+                f"{DROP} accepted the write, but the kernel has dropped nothing (drop_pagecache in vmstat)"
+            )
         return {"drops": after, "cached_kb_before": cached, "cached_kb_after": meminfo(reader, "Cached")}
 
 

@@ -35,7 +35,9 @@ class CoolDownReset(Reset):
         celsius = table.number("celsius", None, 0, 150) if table.has("celsius") else None
         khz = table.whole("khz", None, 1, 10**8) if table.has("khz") else None
         if celsius is None and khz is None:
-            raise table.error("celsius", "is missing: what to cool down to, or khz: what frequency to wait for")
+            raise table.error(
+                "celsius", "is missing: the temperature to cool down to, or khz: the frequency to wait for"
+            )
         return cls(celsius=celsius, khz=khz, timeout_s=timeout_s, settle_s=settle_s)
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
@@ -52,8 +54,8 @@ class CoolDownReset(Reset):
             if cool and fast:
                 return {"celsius": hottest, "khz": slowest, "seconds": time.monotonic() - begun}
             if time.monotonic() - begun > self.timeout_s:
-                missed = [] if cool else [f"{hottest:g} degrees Celsius, {self.celsius:g} are wanted"]
-                missed += [] if fast else [f"{slowest:,} kHz, {self.khz:,} are wanted"]
+                missed = [] if cool else [f"{hottest:g} degrees Celsius, {self.celsius:g} are required"]
+                missed += [] if fast else [f"{slowest:,} kHz, {self.khz:,} are required"]
                 raise ResetError(f"after {self.timeout_s:g} s still {' and '.join(missed)}")
             time.sleep(min(PAUSE_S, self.timeout_s))
 

@@ -27,7 +27,7 @@ class ProcessesReset(Reset):
         import psutil
 
         ended = context.tags.end(lambda tag: tag.position is not None)
-        for _ in range(10):  # what is ended may leave children of its own
+        for _ in range(10):  # a process that is ended may leave children
             left = [each for each in psutil.Process().children(recursive=True) if not _of_setup(each.pid, context)]
             if not left:
                 return {"ended": ended}
@@ -35,7 +35,7 @@ class ProcessesReset(Reset):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     each.kill()
             ended += len(psutil.wait_procs(left, timeout=5)[0])
-        raise ResetError(f"process {left[0].pid} of an earlier run does not end")
+        raise ResetError(f"process {left[0].pid} of an earlier run does not end; end it yourself")
 
 
 def _of_setup(pid: int, context: ResetContext) -> bool:

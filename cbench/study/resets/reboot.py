@@ -1,4 +1,4 @@
-"""Reset by rebooting the host: the study goes on in another boot, and another process."""
+"""Reset by rebooting the host: the study continues in another boot, and another process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RebootReset(Reset):
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Does not return where it succeeds."""
         os.sync()
-        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study goes on after it.
+        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study resumes afterwards.
         handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             self.execute(self.command or "systemctl reboot", context)

@@ -28,7 +28,7 @@ def parse(table: TomlTable) -> Reset:
     for key in dict.fromkeys(key for each in RESETS for key in each.keys):
         if table.has(key) and key not in kind.keys:
             others = ", ".join(each.kind for each in RESETS if key in each.keys)
-            raise table.error(key, f"means nothing to a reset of the kind {kind.kind!r}, only to {others}")
+            raise table.error(key, f"does not apply to a reset of kind {kind.kind!r}, only to {others}")
     timeout_s, settle_s = table.number("timeout", 600.0, 0.1, MOST_S), table.number("settle", 0.0, 0, MOST_S)
     made = kind.parse(table, timeout_s, settle_s)
     table.end()

@@ -14,11 +14,11 @@ from cbench.study.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
-"""There where systemd is the first process (sd_booted(3))."""
+"""Exists if systemd is the first process (sd_booted(3))."""
 
 
 class ResetError(QuietError):
-    """The host could not be reset; the text says why."""
+    """The host could not be reset; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Reset:
 
     @classmethod
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
-        """From its table, whose keys are among `keys`. Raises UsageError."""
+        """Create the reset from its table, whose keys are among `keys`. Raises UsageError."""
         command, check, unit = (table.text(key, "") for key in ("command", "check", "unit"))
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 
@@ -80,7 +80,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReset(Reset):
-    """The host stays as it is."""
+    """The host is not changed."""
 
     kind: ClassVar[str] = "none"
 

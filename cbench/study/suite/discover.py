@@ -61,5 +61,7 @@ def _checked(where: str, names: list[str], said: str) -> tuple[str, ...]:
         if not name or printable(name) != name or "\n" in name or "\t" in name:
             raise UsageError(f"{where}: {one_line(name)!r}: a name with control characters, which no report can show")
         if times > 1:
-            raise UsageError(f"{where}: {one_line(name)!r} is listed {times:,} times: which of them ran is not known")
+            raise UsageError(
+                f"{where}: {one_line(name)!r} is listed {times:,} times: it is not known which of them ran"
+            )
     return tuple(names)

@@ -35,7 +35,7 @@ def measure(
 ) -> list[Ended]:
     """Run the tests with these numbers in one process: a trial each, in the order in which they ran.
 
-    `names`: of all tests; `position`: of the first one in its run. Whatever goes wrong is in the trials' `failure`.
+    `names`: of all tests; `position`: of the first one in its run. Any failure is in the trials' `failure`.
     """
     with scratch() as place:
         results, listed = place / "results", place / "order"

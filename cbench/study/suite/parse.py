@@ -26,7 +26,7 @@ def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
             raise table.error("program", f'is missing: the words that start the harness, such as ["./{preset.name}"]')
         for whole in (PROGRAM, TESTS):
             if any(whole in word and whole != word for word in words):
-                raise table.error(key, f"{whole} must be a word of its own: it becomes several")
+                raise table.error(key, f"{whole} must be a separate word: it expands to several")
     if not any(each in word for each in SELECTING for word in run):
         raise table.error("run", f"selects no tests: one of its words needs {', '.join(SELECTING)}")
     suite = Suite(
@@ -50,7 +50,7 @@ def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
     except re.error as error:
         raise table.error("names", f"{suite.names!r}: {error}") from None
     if groups != 1:
-        raise table.error("names", f"{suite.names!r}: an expression with one group, which is the name")
+        raise table.error("names", f"{suite.names!r}: write an expression with one group, the name")
     table.end()
     return suite
 

@@ -19,7 +19,7 @@ BETWEEN = " /:"
 
 
 class NoResultsError(Exception):
-    """A process has left no results that can be read; the text says why."""
+    """A process has left no readable results; the text gives the reason."""
 
 
 def read(done: Execution, results: str) -> tuple[TestSample, ...]:
@@ -40,10 +40,10 @@ def last_line(done: Execution) -> str:
 
 
 def assigned(samples: Sequence[TestSample], tests: Container[str]) -> dict[str, dict[str, TestSample]]:
-    """For each test that has some its results, by metric, in the order of the results.
+    """The results by metric of each test that has any, in the order of the results.
 
     A result is that of the test with its name, or else of the one with the longest name that its own begins with, up to
-    a character that is no part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
+    a character that is not part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
     `case`. One such result has the metric "", several the rest of their names.
     """
     of_test: dict[str, dict[str, TestSample]] = {}

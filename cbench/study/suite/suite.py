@@ -52,7 +52,7 @@ class Suite:
         return self._uses(ORDER)
 
     def order_file(self, tests: Sequence[str]) -> str:
-        """The content of the file of names: one a line."""
+        """The content of the file of names, one per line."""
         escaped = ("".join(f"\\{each}" if each in self.escape else each for each in name) for name in tests)
         return "".join(f"{name}\n" for name in escaped)
 

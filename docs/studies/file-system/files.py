@@ -79,7 +79,7 @@ def reset() -> None:
 
 
 def make() -> None:
-    """The folder where there is none; a study that goes on after it was killed finds it as it was."""
+    """The folder where there is none; a study that is resumed after a kill finds it unchanged."""
     if not DATA.exists():
         reset()
 

@@ -56,7 +56,7 @@ def start() -> None:
     program = shutil.which("memcached")
     if program is None:
         sys.exit("server.py: memcached is not installed: apt-get install memcached")
-    if running() is not None:  # left by a study that was killed: it goes on with what is in it
+    if running() is not None:  # left by a study that was killed: it continues with its content
         return
     if answers():
         sys.exit(f"server.py: another program listens at {ADDRESS}: set another MEMCACHED_ADDRESS in study.toml")

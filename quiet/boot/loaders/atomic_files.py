@@ -35,7 +35,7 @@ class Disk:
 
     def load(self, path: str) -> Saved | None:
         """The state of a file; None if it does not exist. Raises Refused if it cannot be read."""
-        self.reader.text(path)  # a reader that records the host remembers what it was asked for
+        self.reader.text(path)  # a recording reader remembers the requested paths
         try:
             fd = self.reader.open(path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):

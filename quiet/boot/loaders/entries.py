@@ -57,7 +57,7 @@ def _bls_found(files: BootFiles) -> str:
 
 
 def _bls_line(context: LoaderContext) -> CommandLine:
-    # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
+    # an entry may contain $kernelopts, which is defined in grubenv: the running line has its value
     return first_line(context.files, _plain(context.files), _OPTIONS, together=True)
 
 
@@ -137,7 +137,10 @@ def _systemd_steps(context: LoaderContext) -> Steps:
     every = [each for _, each in (*changes, whole) if each]
     commands = _rebuilt(files) if edits else ()
     if edits and not commands and not _ordinary(files) and _images(files):
-        reason = f"EFI/Linux/{_images(files)[0]} contains a sealed command line, and quiet does not know its tool"
+        reason = (
+            f"EFI/Linux/{_images(files)[0]} contains a sealed command line, and quiet does not support the "
+            "tool that changes it"
+        )
         raise by_hand(reason, context.merged(str(_systemd_line(context))))
     return Steps(
         tuple(edits),
@@ -158,7 +161,7 @@ def _ordinary(files: BootFiles) -> list[str]:
 
 
 def _installs(files: BootFiles) -> bool:
-    """Whether kernel-install makes entries here, which then asks the file or, without one, the running line."""
+    """Whether kernel-install makes entries here, which then uses the file or, without one, the running line."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)

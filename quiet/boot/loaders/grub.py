@@ -51,12 +51,14 @@ def steps(context: LoaderContext) -> Steps:
     """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
-        raise by_hand(f"what `{odd}` in {_DEFAULT} (or its folder) does is not understood: write it plainly", merged)
+        raise by_hand(
+            f"`{odd}` in {_DEFAULT} (or its folder) is not understood: write it as a plain assignment", merged
+        )
     if merged.unchanged:
         return Steps()
     general, ordinary = (parse(_values(context.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
     if general.init and merged.add:
-        raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so all that follows is init's", merged)
+        raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so everything after it goes to init", merged)
     block = _block(merged.drop, merged.add, bool(ordinary.init))
     own_file = reads_folder(context.files)
     edit = Edit(DROP_IN, encode(block), OWN) if own_file else with_block(context.files, _DEFAULT, block)
@@ -65,7 +67,7 @@ def steps(context: LoaderContext) -> Steps:
 
 
 def reads_folder(files: BootFiles) -> bool:
-    """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so, or Debian's folder without it."""
+    """Whether grub-mkconfig reads /etc/default/grub.d here: as its own text shows, or Debian's folder without it."""
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
         script = files.text(path)

@@ -71,7 +71,8 @@ class BootFiles(Disk):
         return None if data is None else data.decode("utf-8", "surrogateescape")
 
     def running(self) -> CommandLine:
-        """The running kernel's line, without what an earlier apply added and what the boot loader says of itself."""
+        """The running kernel's line, without what an earlier apply added and the words that the boot loader adds about
+        itself."""
         line = parse(self.reader.text("/proc/cmdline") or "")
         if self._known and set(self._known.add) <= set(line.words):
             line = line.changed(self._known.add, self._known.drop)
@@ -154,7 +155,7 @@ def rewritten(text: str, merged: Merged) -> str:
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
     """Raises Refused where a tool that can only append would give init the words."""
     if line.init and merged.add:
-        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they are init's", merged)
+        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 
 
 def edit(

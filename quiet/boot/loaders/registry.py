@@ -1,4 +1,4 @@
-"""The boot loaders, in the order in which they are looked for: those that read another's files come first."""
+"""The boot loaders, in the order in which they are searched: those that read another's files come first."""
 
 from __future__ import annotations
 
@@ -42,9 +42,14 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 def elsewhere(files: BootFiles) -> str:
     """The tool that would overwrite changed files with its own, and where to change its input; "" for none."""
     if files.reader.exists("/etc/NIXOS"):
-        return "NixOS regenerates its boot entries: set boot.kernelParams in its configuration, `nixos-rebuild boot`"
+        return (
+            "NixOS regenerates its boot entries: set boot.kernelParams in its configuration, then run "
+            "`nixos-rebuild boot`"
+        )
     if re.search(r"""^LOADER_TYPE=["']?grub2-bls""", files.text("/etc/sysconfig/bootloader") or "", re.MULTILINE):
-        return "openSUSE's grub2-bls is not known here: /etc/kernel/cmdline, then `sdbootutil update-all-entries`"
+        return (
+            "openSUSE's grub2-bls is not supported: edit /etc/kernel/cmdline, then run `sdbootutil update-all-entries`"
+        )
     if files.reader.exists("/etc/update-extlinux.conf"):
         return "Alpine regenerates extlinux.conf: set default_kernel_opts in /etc/update-extlinux.conf, run that tool"
     return ""
@@ -57,6 +62,6 @@ def _nowhere(files: BootFiles) -> str:
     if "WSL" in machine:
         return "WSL has no boot loader here; the words of `quiet plan` go to kernelCommandLine= in Windows' .wslconfig"
     return (
-        "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "
+        "no supported boot loader was found; `quiet boot once` needs none, or add the words of "
         "`quiet plan` to the kernel command line yourself"
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
-_ESCAPED = {"'": "", '"': '$`"\\'}  # what a backslash takes its meaning from, by the quotes around it; else all
+_ESCAPED = {"'": "", '"': '$`"\\'}  # the characters that a backslash escapes, by the quotes around it; otherwise all
 _OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
 _CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
 _VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""

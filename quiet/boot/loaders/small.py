@@ -1,4 +1,4 @@
-"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
+"""Boot loaders whose command line is in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
 
 There the line belongs to a deployment, and rpm-ostree makes a new one with other words. Sources: rpm-ostree(1), kargs;
 Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8); zipl.conf(5) and
@@ -105,7 +105,7 @@ def _extlinux_steps(context: LoaderContext) -> Steps:
         return _one(context, path, _APPEND, skip=_repairs)
     merged = context.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
-        raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
+        raise by_hand(f"`{odd}` in u-boot-menu's files is not understood", merged)
     if merged.unchanged:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"

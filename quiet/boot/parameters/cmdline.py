@@ -14,7 +14,7 @@ from quiet.errors import UsageError
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
-# what neither a shell nor a boot loader's own language reads as anything else
+# characters that are literal in a shell and in a boot loader's own language
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
 _OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)
@@ -66,7 +66,7 @@ class CommandLine(NamedTuple):
         return [word for word in self.words if name(word) == name(parameter)]
 
     def changed(self, drop: Iterable[str], add: Iterable[str]) -> CommandLine:
-        """Without the words to drop, and with those to add at the end, ahead of init's."""
+        """The line without the words to drop, and with the new words at the end, ahead of init's."""
         away = set(drop)
         return CommandLine((*(word for word in self.words if word not in away), *add), self.init)
 
@@ -81,7 +81,9 @@ def parse(line: str) -> CommandLine:
 def check(word: str, source: str) -> str:
     """Check a word that is to be added. Raises UsageError when a boot loader could not take it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
-        raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
+        raise UsageError(
+            f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"
+        )
     return word
 
 
@@ -102,6 +104,6 @@ def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source:
         for placeholder, value in values.items():
             word = word.replace(placeholder, value)
         if "{" in word:
-            raise UsageError(f"{source}: '{parameter}': the known places are {', '.join(values)}")
+            raise UsageError(f"{source}: '{parameter}': the known placeholders are {', '.join(values)}")
         words.append(check(word, source))
     return words

@@ -18,14 +18,14 @@ TABLE: tuple[BootParameter, ...] = (
         doc=f"{DOC} (isolcpus=), admin-guide/cpu-isolation",
         takes=ISOLATED,
         example="managed_irq,{isolated}",
-        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt, and "
-        "whoever sends no I/O from an isolated CPU gets none",
+        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt, and a "
+        "program that sends no I/O from an isolated CPU gets none",
     ),
     BootParameter(
         "nohz_full",
-        "stops the scheduler's tick, 100 to 1,000 interrupts a second, on a CPU with only one task to run; also "
+        "stops the scheduler's tick, 100 to 1,000 interrupts per second, on a CPU with only one task to run; also "
         "offloads RCU's callbacks and keeps timers and unbound kernel threads away",
-        risk="every system call and interrupt there costs some hundred nanoseconds more; the boot CPU keeps its tick",
+        risk="each system call and interrupt there costs a few hundred nanoseconds more; the boot CPU keeps its tick",
         doc="timers/no_hz, " + DOC + " (nohz_full=)",
         takes=ISOLATED,
         example="{isolated}",
@@ -36,7 +36,7 @@ TABLE: tuple[BootParameter, ...] = (
         "rcu_nocbs",
         "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere; nohz_full= does "
         "so for its CPUs already",
-        risk="freeing memory takes a wakeup more; the threads need housekeeping CPUs with time left",
+        risk="freeing memory takes one more wakeup; the threads need idle time on housekeeping CPUs",
         doc="RCU/Design/Requirements, timers/no_hz, " + DOC + " (rcu_nocbs)",
         takes=ISOLATED,
         example="{isolated}",
@@ -50,20 +50,20 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "rcutree.use_softirq",
         "0 runs RCU's core processing in the rcuc threads, whose priority can be set, instead of in softirqs",
-        risk="a context switch more for each round of it",
+        risk="one more context switch for each round of it",
         example="0",
     ),
     BootParameter(
         "rcutree.nohz_full_patience_delay",
         "the milliseconds that RCU waits for a nohz_full= CPU before it disturbs it (from 6.11 on)",
-        risk="grace periods take as much longer, and memory is freed later",
+        risk="grace periods take that much longer, and memory is freed later",
         example="1000",
         needs=tickless,
     ),
     BootParameter(
         "rcutree.kthread_prio",
         "the real-time priority of RCU's threads, so that a busy real-time task cannot hold up all of RCU",
-        risk="above a measured task's priority they interrupt it",
+        risk="threads above a measured task's priority interrupt it",
         example="11",
     ),
     BootParameter(
@@ -90,7 +90,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcupdate.rcu_cpu_stall_suppress",
-        "1 ends RCU's reports of CPUs that hold up a grace period: a report prints the stacks of them all, which takes "
+        "1 disables RCU's reports of CPUs that hold up a grace period: a report prints all their stacks, which takes "
         "milliseconds",
         risk="a CPU that hangs in the kernel is no longer reported",
         example="1",
@@ -106,8 +106,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "workqueue.unbound_cpus",
-        "the CPUs that may do work of unbound workqueues; isolcpus=domain and nohz_full= take theirs out already",
-        risk="less room for that work",
+        "the CPUs that may run work of unbound workqueues; isolcpus=domain and nohz_full= already exclude theirs",
+        risk="fewer CPUs for that work",
         takes=HOUSEKEEPING,
         example="{housekeeping}",
         runtime="the knob workqueue",
@@ -115,18 +115,18 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "workqueue.power_efficient",
         "1 makes the work items of some per-CPU workqueues unbound, so that they leave an isolated CPU",
-        risk="such work may run on another CPU than its data lies on",
+        risk="such work may run on a different CPU than the one that has its data in the cache",
         example="1",
     ),
     BootParameter(
         "threadirqs",
         "runs interrupt handlers in threads, which have a priority and a CPU mask, where their driver allows it",
-        risk="two context switches for each interrupt: more latency and less throughput for devices",
+        risk="two context switches per interrupt: more latency and less throughput for devices",
         takes=FLAG,
     ),
     BootParameter(
         "preempt",
-        "where a task inside the kernel may be preempted: full or lazy, if the kernel was built with that "
+        "when a task inside the kernel may be preempted: full or lazy, if the kernel was built with that "
         "choice; none and voluntary only before Linux 7.0, which warns and ignores them on x86 and arm64",
         risk="lazy, none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
         example="lazy",
@@ -145,7 +145,7 @@ TABLE: tuple[BootParameter, ...] = (
         "kthread_cpus",
         "the CPUs for kernel threads, in some distributions' kernels; elsewhere isolcpus= and nohz_full= place them",
         risk="ignored, and handed to init as an argument, by kernels that do not know it",
-        doc="none in the kernel's own documents; Red Hat's and Wind River's kernels carried it",
+        doc="none in the kernel's own documentation; kernels of Red Hat and Wind River had it",
         takes=HOUSEKEEPING,
         example="{housekeeping}",
         runtime="the knob tasks",
@@ -159,20 +159,21 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "maxcpus",
-        "starts only so many CPUs; those left out never see an interrupt",
+        "starts only this many CPUs; the others never get an interrupt",
         risk="the numbering decides which ones are left out, and user space can still start them",
         example="8",
     ),
     # clocks, ticks, and the watchdogs that check them
     BootParameter(
         "skew_tick",
-        "1 spreads the CPUs' ticks over the tick's period, so that they do not all ask for the same locks at once",
+        "1 spreads the CPUs' ticks over the tick's period, so that they do not all take the same locks at once",
         risk="CPUs wake at different moments, which costs a little energy",
         example="1",
     ),
     BootParameter(
         "tsc",
-        "nowatchdog ends the watch over the time stamp counter, a timer that wakes each CPU in its turn; reliable also "
+        "nowatchdog disables the watchdog of the time stamp counter, a timer that wakes each CPU in turn; reliable "
+        "also "
         "skips the checks at boot",
         risk="on a machine whose counter is not stable the clock goes wrong silently",
         doc=f"{DOC} (tsc=)",
@@ -186,7 +187,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "clocksource",
         "the clock that the kernel reads; tsc is the one that needs neither a device nor a hypervisor",
-        risk="as above: only a stable counter is a clock",
+        risk="as above: only a stable counter can serve as a clock",
         example="tsc",
         yields=("tsc=unstable", "notsc"),
         needs=x86,
@@ -194,7 +195,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "nosoftlockup",
-        "ends the watchdog for CPUs that never schedule, which wakes a task on each CPU every few seconds",
+        "disables the watchdog for CPUs that never schedule, which wakes a task on each CPU every few seconds",
         risk="a CPU that hangs in the kernel is no longer reported",
         takes=FLAG,
         covered=("nowatchdog",),
@@ -202,14 +203,14 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "nowatchdog",
-        "ends both lockup watchdogs",
+        "disables both lockup watchdogs",
         risk="a CPU that hangs is no longer reported",
         takes=FLAG,
         runtime="the knobs watchdog.nmi and watchdog.cpus",
     ),
     BootParameter(
         "nmi_watchdog",
-        "0 gives back the performance counter that it takes on every CPU, and ends its interrupts",
+        "0 frees the performance counter that it uses on every CPU, and stops its interrupts",
         risk="a CPU that hangs with interrupts off is no longer reported",
         doc=f"{DOC} (nmi_watchdog=), admin-guide/lockup-watchdogs",
         example="0",

@@ -77,7 +77,7 @@ def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source:
     wanted = fill_in(parameters, cpus, facts, source)
     try:
         return merge(parse(facts.command_line), wanted, facts).add
-    except Refused:  # the words that stand there leave no CPU beside these: `quiet boot plan` says so
+    except Refused:  # the existing words leave no CPU beside these: `quiet boot plan` reports it
         return tuple(wanted)
 
 
@@ -133,7 +133,7 @@ class _Merger:
     def _in_order(self, series: list[str]) -> None:
         names = {name(word) for word in series} | ({*_HUGE} if name(series[0]) in _HUGE else set())
         there = [word for word in self.line.words if name(word) in names]
-        why = item.why if (item := known(series[0])) else "the profile asks for it"
+        why = item.why if (item := known(series[0])) else "the profile requests it"
         if [(name(w), value(w)) for w in there] == [(name(w), value(w)) for w in series]:
             for word in there:
                 self._row(KEEP, word, word, why)
@@ -153,10 +153,10 @@ class _Merger:
 
     def _plain(self, word: str) -> None:
         item = known(word)
-        why = item.why if item else "the profile asks for it"
+        why = item.why if item else "the profile requests it"
         for there in self.line.words:
             if any(same(there, other) for other in (item.covered if item else ())):
-                self._row(KEEP, there, word, "does it already")
+                self._row(KEEP, there, word, "already does it")
                 return
         self._contradicted(item, word)
         there_already = self.line.of(name(word))
@@ -204,7 +204,9 @@ class _Merger:
         if "nohz_full" not in self.isolated:
             if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
                 return
-            self.isolated["nohz_full"] = self._present("nohz_full")  # it stands there, and would be another list now
+            self.isolated["nohz_full"] = self._present(
+                "nohz_full"
+            )  # it already exists, and would now be a different list
         flags, tickless = self.isolated["nohz_full"]
         tickless -= {min(self.facts.online)}
         if not tickless:
@@ -215,7 +217,7 @@ class _Merger:
             return
         self.isolated["nohz_full"] = flags, tickless
         own, isolated = self.isolated.get("isolcpus", self._present("isolcpus"))
-        if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone says it
+        if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone is enough
             self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
             self.isolated["nohz_full"] = flags, tickless | isolated - {min(self.facts.online)}
         self._contradicted(known("nohz_full"), "nohz_full=")

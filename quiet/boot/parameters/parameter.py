@@ -45,7 +45,7 @@ class BootParameter(NamedTuple):
 
     `takes` says what its value is. `against`: words that contradict it and have to go; `yields`: words beside which it
     is left out, because they are a safeguard; `covered`: words that already do what it does. `adds`: several of its
-    words add up, none takes another's place. `runtime`: what does the same without a reboot.
+    words add up, none takes another's place. `runtime`: the setting that does the same without a reboot.
     """
 
     name: str

@@ -27,8 +27,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "amd_prefcore",
-        "disable ends the scheduler's preference for the cores that AMD's firmware calls the best",
-        risk="tasks of one thread may lose a few per cent of speed",
+        "disable ends the scheduler's preference for the cores that AMD's firmware ranks highest",
+        risk="single-threaded tasks may lose a few percent of speed",
         doc="admin-guide/pm/amd-pstate, " + DOC + " (amd_prefcore=)",
         example="disable",
         needs=amd,
@@ -36,7 +36,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "intel_idle.max_cstate",
         "the deepest idle state that intel_idle uses: 0 switches it off, 1 wakes within about a microsecond",
-        risk="idle cores stay hot and take the others' room for turbo",
+        risk="idle cores stay hot and reduce the others' turbo headroom",
         doc="admin-guide/pm/intel_idle",
         example="1",
         needs=intel,
@@ -53,7 +53,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "idle",
         "poll never halts an idle CPU: no wake-up latency at all",
-        risk="full power at rest on every CPU, no turbo from idle neighbors, SMT siblings slowed down",
+        risk="full power on every idle CPU, no turbo from idle neighbors, SMT siblings slowed down",
         doc=f"{DOC} (idle=), timers/no_hz",
         example="poll",
         needs=x86,
@@ -69,13 +69,13 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "cpuidle.off",
         "1 disables cpuidle: an idle CPU uses the processor's simplest halt, and no governor selects states",
-        risk="idle cores may stay hot, without room for others' turbo; use of the states is not counted",
+        risk="idle cores may stay hot and reduce the others' turbo headroom; use of the states is not counted",
         example="1",
         runtime="the knobs idle.latency and idle.cpus",
     ),
     BootParameter(
         "mce",
-        "ignore_ce ends polling and interrupts for memory errors that were corrected, off all of machine checks",
+        "ignore_ce ends polling and interrupts for memory errors that were corrected; off disables machine checks",
         risk="a memory module that fails is noticed late; off also hides errors that corrupt data",
         doc=f"{DOC} (mce=), arch/x86/x86_64/machinecheck",
         example="ignore_ce",
@@ -87,7 +87,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "cpufreq.default_governor",
         "the governor that every policy starts with: performance keeps the frequency up from the start",
-        risk="heat and power while nothing is measured",
+        risk="more heat and power even while nothing is measured",
         doc="admin-guide/pm/cpufreq, " + DOC + " (cpufreq.default_governor=)",
         example="performance",
         runtime="the knob cpufreq.governor",
@@ -95,7 +95,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "pcie_aspm.policy",
         "performance keeps PCIe links awake: a device answers without the delay of waking its link",
-        risk="more power at rest",
+        risk="more power when idle",
         doc=f"{DOC} (pcie_aspm=); drivers/pci/pcie/aspm.c (policy)",
         example="performance",
         yields=("pcie_aspm=off",),
@@ -103,16 +103,16 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "pcie_aspm",
-        "off leaves the power saving of PCIe links as the firmware has set it, on or off; force uses it where the "
-        "device does not offer it",
-        risk="with off the kernel wakes no link; with force a machine may stop",
+        "off leaves the power saving of PCIe links as the firmware has set it, on or off; force uses it even if "
+        "the device does not offer it",
+        risk="with off the kernel wakes no link; with force a machine may hang",
         example="off",
     ),
     # memory and mitigations
     BootParameter(
         "mitigations",
-        "off removes the work against speculation attacks from every entry into the kernel. No profile asks for it: "
-        "it changes what is measured, and it opens the machine",
+        "off removes the mitigations against speculation attacks from every entry into the kernel. No profile "
+        "requests it: it changes the measured result, and it makes the machine vulnerable",
         risk="any program can read the memory of all others",
         doc="admin-guide/hw-vuln, " + DOC + " (mitigations=)",
         example="auto",
@@ -128,12 +128,12 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "randomize_kstack_offset",
         "off ends the random stack offset of each system call, which varies its cost and its cache lines a little",
-        risk="one guard against attacks on the kernel's stack less",
+        risk="one guard fewer against attacks on the kernel's stack",
         example="off",
     ),
     BootParameter(
         "audit",
-        "0 takes the audit system out of the way of system calls",
+        "0 removes the audit system from the path of system calls",
         risk="no audit log, which a policy may demand",
         example="0",
         runtime="auditctl -e 0",
@@ -148,10 +148,10 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "hugepages",
         "reserves huge pages while memory is not yet fragmented; a preceding hugepagesz= sets their size",
-        risk="that memory serves nothing else",
+        risk="that memory cannot be used for anything else",
         doc="admin-guide/mm/hugetlbpage",
         example="512",
-        runtime="nr_hugepages, as far as memory is not yet in pieces",
+        runtime="nr_hugepages, if memory is not yet fragmented",
     ),
     BootParameter(
         "hugepagesz",
@@ -167,7 +167,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "numa_balancing",
-        "disable ends the page faults by which the kernel learns who uses which memory",
+        "disable stops the page faults by which the kernel learns which task uses which memory",
         risk="badly placed memory stays where it is",
         example="disable",
         runtime="the knob numa_balancing",
@@ -183,26 +183,26 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "nokaslr",
-        "puts the kernel at the same address at each boot, so that its code meets the same cache sets each time",
-        risk="one guard against attacks on the kernel less",
+        "places the kernel at the same address at each boot, so that its code meets the same cache sets each time",
+        risk="one guard fewer against attacks on the kernel",
         takes=FLAG,
     ),
     BootParameter(
         "norandmaps",
         "switches address randomization off for every program",
-        risk="one guard less for every program",
+        risk="one guard fewer for every program",
         takes=FLAG,
         runtime="the knob aslr, for one command alone or for the host",
     ),
     BootParameter(
         "init_on_alloc",
-        "0 hands memory out as it is; 1 writes zeroes first, which costs time and cache at each allocation",
+        "0 allocates memory without clearing it; 1 writes zeros first, which costs time and cache at each allocation",
         risk="old contents can leak through bugs in the kernel",
         example="0",
     ),
     BootParameter(
         "psi",
-        "0 ends the accounting of how long tasks wait, which costs a little at each switch between them",
+        "0 disables the accounting of how long tasks wait, which costs a little at each switch between them",
         risk="systemd-oomd and other readers of it get no data",
         doc="accounting/psi, " + DOC + " (psi=)",
         example="0",

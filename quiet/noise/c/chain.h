@@ -36,7 +36,7 @@ void qn_chain_narrow(uint64_t length);
 void qn_chain_wide(uint64_t length);
 void qn_chain_carry(uint64_t length);
 
-/* Both, the narrow one last (`narrow_last`) or first: next to what is measured. */
+/* Both, the narrow one last (`narrow_last`) or first: next to the measured code. */
 void qn_chain_run(uint64_t length, int narrow_last, qn_chain *ret);
 
 /* n times both, back to back. -EINVAL for another length, -ENOSYS on other processors. */

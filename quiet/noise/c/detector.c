@@ -170,8 +170,8 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	if (took < watch->keeping)
 		watch->keeping = took;
 	/*
-	 * What this takes by itself is blind: where that is longer than the threshold, each gap would else make the
-	 * next one, for ever. Much longer than ever, and it was interrupted: then it begins the next gap.
+	 * The time that this takes itself is blind: where that is longer than the threshold, each gap would otherwise cause
+	 * the * next one, forever. Much longer than ever, and it was interrupted: then it begins the next gap.
 	 */
 	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
 		return begin + length;
@@ -237,7 +237,7 @@ void qn_periods(uint64_t *periods, size_t n)
 
 enum { QN_TIMER_NS = 50000, QN_LOOKS = 100000 };
 
-/* The longest time that the loop is away until the timer's signal is there. To look for that counts as being away. */
+/* The longest time that the loop is away until the timer's signal is there. Checking for it counts as being away. */
 static uint64_t interruption(timer_t timer)
 {
 	const struct itimerspec soon = {.it_value = {.tv_nsec = QN_TIMER_NS}};
@@ -336,8 +336,8 @@ int qn_watch_run(qn_watch *watch)
 	watch->moved = cpu != watch->cpu;
 	watch->done = 1;
 	/*
-	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is
-	 * not what was found here.
+	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is * not
+	 * the finding here.
 	 */
 	wait_for(&watch->leave, &watch->leave);
 	return 0;

@@ -20,7 +20,7 @@
  */
 enum { QN_SUB_BITS = 4, QN_SUB = 1 << QN_SUB_BITS, QN_BUCKETS = (64 - QN_SUB_BITS + 1) * QN_SUB };
 
-enum { QN_TURN = 64 }; /* readings between two looks at whether to end */
+enum { QN_TURN = 64 }; /* readings between two checks whether to end */
 
 /* qn_gap.flags */
 enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
@@ -32,9 +32,9 @@ typedef struct qn_gap {
 	uint32_t pad;
 } qn_gap;
 
-/* Shared between the one who asks and the one who watches, so that nothing is lost when either ends. */
+/* Shared between the requesting and the watching process, so that nothing is lost when either ends. */
 typedef struct qn_watch {
-	/* asked for */
+	/* the request */
 	uint64_t threshold; /* a gap is kept from this length on */
 	uint64_t look;	    /* after a gap from this length on the thread's own counters are read; 0: never */
 	uint64_t duration;

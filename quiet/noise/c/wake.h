@@ -1,7 +1,7 @@
 /*
  * Wake-up latency: a pinned thread sleeps until absolute times, one period
- * apart, and notes how much later than asked it runs again. This covers what a
- * spinning loop (detector.h) cannot see: the way out of an idle state, a late
+ * apart, and notes how much later than requested it runs again. This covers what a
+ * spinning loop (detector.h) cannot see: the exit from an idle state, a late
  * timer interrupt, and the scheduler.
  */
 #ifndef QN_WAKE_H
@@ -21,7 +21,7 @@ typedef struct qn_wake_up {
 
 /* Shared between the asking process and the sleeping one, so that nothing is lost when either ends. */
 typedef struct qn_wake {
-	/* asked for, ns */
+	/* requested, ns */
 	uint64_t period;
 	uint64_t duration;
 	uint64_t stop_above; /* the first wake-up later than this ends it; 0: none does */

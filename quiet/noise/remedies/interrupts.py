@@ -14,41 +14,43 @@ REMEDIES: Remedies = {
             r".*",
             "irq",
             "a device's interrupt; the kernel itself places a managed one: isolcpus=managed_irq,{cpus} on its command "
-            "line keeps it away where housekeeping CPUs share the queue. A queue of isolated CPUs alone stays silent "
-            "only while nothing on these uses the device",
+            "line keeps it away where housekeeping CPUs share the queue. A queue of only isolated CPUs stays "
+            "silent only while nothing on them uses the device",
         ),
     ),
     CALL: (
-        knob(SHOOTDOWNS, "thp.khugepaged", "khugepaged collapses pages of what runs here", by=r".*khugepaged.*"),
-        knob(SHOOTDOWNS, "vm.compaction", "kcompactd moves pages of what runs here", by=r".*kcompactd.*"),
-        knob(SHOOTDOWNS, "ksm", "ksmd merges equal pages of what runs here", by=r".*ksmd.*"),
-        knob(SHOOTDOWNS, "damon", "DAMON looks at, or reclaims, pages of what runs here", by=r".*kdamond.*"),
+        knob(SHOOTDOWNS, "thp.khugepaged", "khugepaged collapses pages of a task that runs here", by=r".*khugepaged.*"),
+        knob(SHOOTDOWNS, "vm.compaction", "kcompactd moves pages of a task that runs here", by=r".*kcompactd.*"),
+        knob(SHOOTDOWNS, "ksm", "ksmd merges equal pages of a task that runs here", by=r".*ksmd.*"),
+        knob(SHOOTDOWNS, "damon", "DAMON monitors or reclaims pages of a task that runs here", by=r".*kdamond.*"),
         user(
             SHOOTDOWNS,
-            "memory is short, and kswapd takes pages from what runs here: free memory, or lock it with mlockall(2)",
+            "memory is short, and kswapd takes pages from a task that runs here: free memory, or lock it with "
+            "mlockall(2)",
             by=r".*kswapd.*",
         ),
         user(
             r"TLB shootdown.*|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
             "another CPU changed page tables that this one uses: threads of the same process elsewhere, or the kernel "
-            "freeing mapped memory; run the process on one CPU, or map its memory beforehand. NUMA balancing makes a "
-            "process with threads elsewhere do so by itself (knob numa_balancing)",
+            "freeing mapped memory; run the process on one CPU, or map its memory beforehand. NUMA balancing also "
+            "does this to a process with threads elsewhere (knob numa_balancing)",
         ),
         user(
             r"membarrier.*|ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
             "membarrier(2) in a process that runs here too",
         ),
-        knob(r"wake-up of a task", "tasks", "another CPU woke a task that was here last or belongs here"),
+        knob(r"wake-up of a task", "tasks", "another CPU woke a task that last ran here or belongs here"),
         boot(
             r"nohz_full_kick_func",
             "tsc=nowatchdog",
-            "another CPU put a timer on this one, so that it has to look at its tick; the check of the time stamp "
-            "counter does so on each CPU in turn",
-            "another CPU put a timer on this one, or changed what its tick depends on",
+            "another CPU started a timer on this one, which must then re-check its tick; the check of the time "
+            "stamp counter does so on each CPU in turn",
+            "another CPU started a timer on this one, or changed a condition of its tick",
         ),
         user(
             r"code patching|do_sync_core|text_poke.*|__sync_core|do_nothing",
-            "the kernel changed its own code: tracing or probes switched, a module loaded, a static key (see the knobs "
+            "the kernel changed its own code: tracing or probes were switched on or off, a module was loaded, or a "
+            "static key changed (see the knobs "
             "static_keys.timestamps and kfence)",
         ),
         knob(
@@ -56,7 +58,7 @@ REMEDIES: Remedies = {
             "rcu.normal",
             "an expedited RCU grace period; rcupdate.rcu_normal=1 on the kernel's command line does the same",
         ),
-        knob(r"trc_read_check_handler", "rcu.tasks_ipi", "RCU Tasks Trace looks at what runs here"),
+        knob(r"trc_read_check_handler", "rcu.tasks_ipi", "RCU Tasks Trace checks the task that runs here"),
         none(r"rcu_barrier_(handler|func)", "a task waits for the RCU callbacks of all CPUs"),
         user(r"remote_function|__perf_.*|event_function", "perf changes its events on this CPU"),
         user(
@@ -98,6 +100,6 @@ REMEDIES: Remedies = {
             "the hard lockup detector, or a profiler that samples on this CPU (perf, or cbench with samples)",
             "a profiler samples on this CPU (perf, or cbench with samples); the hard lockup detector is off",
         ),
-        none(r".*", "the hardware or its firmware wanted attention (errors, a power button)"),
+        none(r".*", "the hardware or its firmware requested attention (errors, a power button)"),
     ),
 }

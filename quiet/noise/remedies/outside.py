@@ -20,8 +20,8 @@ from quiet.noise.remedies.remedy import Remedies, knob, none, user
 
 UNTRACED = (
     "The kernel traces no event for an exception (a debug trap, a split or bus lock, a machine check), for its work on "
-    "the way back to user space, or for a processor that changes its frequency, power or clock state; see knob "
-    "cpufreq.limits, and prove firmware or hardware by `quiet noise --prove 10`"
+    "the way back to user space, or for a change of the processor's frequency, power or clock state; see knob "
+    "cpufreq.limits, and use `quiet noise --prove 10` to prove that it is firmware or hardware"
 )
 
 REMEDIES: Remedies = {
@@ -29,12 +29,13 @@ REMEDIES: Remedies = {
     HOST: (
         none(
             HYPERVISOR,
-            "the machine that runs this one took the CPU; no setting in here can help: pin the virtual CPUs there",
+            "the host of this virtual machine took the CPU; no setting in the guest can help: pin the virtual CPUs "
+            "on the host",
         ),
         none(
             FIRMWARE,
             "firmware took the CPU (system management interrupt; the processor counted it): look for power, USB and "
-            "fan settings in the firmware's set-up. From Linux 5.17 on cycles counted by Intel's PMU leave it out",
+            "fan settings in the firmware setup. From Linux 5.17 on, cycles counted by Intel's PMU exclude it",
         ),
         none(NOT_SMI, f"no SMI was counted. {UNTRACED}"),
         none(r".*", f"whether it was an SMI is not known. {UNTRACED}"),
@@ -45,11 +46,12 @@ REMEDIES: Remedies = {
             "a hiccup of the processor or memory below one microsecond; neither interrupt nor task was seen in it",
         ),
     ),
-    UNKNOWN: (none(r".*", "the evidence does not say{naming}"),),
+    UNKNOWN: (none(r".*", "the evidence does not show the cause{naming}"),),
     IDLE: (
         none(
             r"POLL",
-            "the CPU polled, so no time goes into leaving a state; in a virtual machine the host may have run others",
+            "the CPU polled, so it spends no time leaving an idle state; in a virtual machine the host may have "
+            "run others",
         ),
         knob(
             r".*",
@@ -61,7 +63,7 @@ REMEDIES: Remedies = {
     IRQS_OFF: (
         none(
             r"the idle task|quiet-wake",
-            "the timer was due and no interrupt came while nothing else ran: the way out of the idle task, the "
+            "the timer was due and no interrupt came while nothing else ran: the exit from the idle task, the "
             "firmware (SMI), or in a virtual machine the host",
         ),
         user(
@@ -77,6 +79,6 @@ REMEDIES: Remedies = {
             "while timer_migration is 1; what delays that CPU delays this one",
         ),
     ),
-    SCHEDULER: (none(r".*", "the kernel's own way from the wake-up to the thread"),),
-    USER_RETURN: (none(r".*", "the kernel's way out of the system call, and tracing itself"),),
+    SCHEDULER: (none(r".*", "the kernel's own path from the wake-up to the thread"),),
+    USER_RETURN: (none(r".*", "the kernel's exit from the system call, and tracing itself"),),
 }

@@ -16,8 +16,8 @@ class Remedy(NamedTuple):
     how: str
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
-    still: str = ""  # what it means when it comes although that is in place already
-    by: str = ".*"  # who did it, where that makes a difference
+    still: str = ""  # its meaning if it occurs although that is already in place
+    by: str = ".*"  # the originator, where that makes a difference
 
     @property
     def sentence(self) -> str:
@@ -41,16 +41,17 @@ def user(pattern: str, text: str, by: str = ".*") -> Remedy:
 
 
 def none(pattern: str, text: str) -> Remedy:
-    """No remedy; the text says why."""
+    """No remedy; the text gives the reason."""
     return Remedy("", pattern, NONE, "", text)
 
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
-"""By the kind of cause; the first whose pattern and `by` match wins. The last of each kind matches everything."""
+"""The remedies by kind of cause; the first whose pattern and `by` match wins. The last of each kind matches
+everything."""
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (
-    "the scheduler's tick; the CPU is nohz_full, and the tick goes on while a second task wants the CPU, a cgroup "
+    "the scheduler's tick; the CPU is nohz_full, and the tick continues while a second task wants the CPU, a cgroup "
     "limits the task's CPU time (cpu.max), a sched_ext scheduler is loaded, or something else needs it (the report "
     "names it where the kernel does), and once when a task begins"
 )

@@ -1,4 +1,4 @@
-"""The remedy for each cause, or why there is none. One line of knowledge each, first match wins.
+"""The remedy for each cause, or why there is none. Each is one line of knowledge; the first match wins.
 
 A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
 line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
@@ -29,8 +29,8 @@ def remedy(
 ) -> Remedy:
     """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
 
-    What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
-    Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
+    A setting already in place is not a remedy (NONE): the text then explains why the cause occurs anyway. Neither is a
+    setting that this host lacks (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
     CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
     """
     lacking = absent or {}
@@ -45,7 +45,7 @@ def remedy(
         if name not in in_place:
             return filled
         what = f"knob {filled.what}" if filled.how == KNOB else filled.what
-        named = f"{what} is in place already, and this came all the same: {filled.text}"
+        named = f"{what} is already in place, and this occurred anyway: {filled.text}"
         return filled._replace(how=NONE, what="", text=filled.still.format(**names) or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 

@@ -1,11 +1,11 @@
-"""Remedies for what the kernel defers and for tasks: works, softirqs, threads."""
+"""Remedies for deferred work of the kernel and for tasks: works, softirqs, threads."""
 
 from __future__ import annotations
 
 from quiet.noise.call_nesting import SOFTIRQ, THREAD, WORK
 from quiet.noise.remedies.remedy import Remedies, boot, knob, none, user
 
-RCU_LEFT = "RCU; its callbacks run elsewhere already (rcu_nocbs), and this is what each CPU has to do itself"
+RCU_LEFT = "RCU; its callbacks already run elsewhere (rcu_nocbs), and this is the part that each CPU has to do itself"
 # Works of system_power_efficient_wq and its freezable twin.
 POWER_EFFICIENT = (
     "neigh_(periodic|managed)_work|phy_state_machine|phylink_resolve|gc_worker|check_lifetime|do_cache_clean|"
@@ -16,7 +16,7 @@ REMEDIES: Remedies = {
     WORK: (
         knob(r"vmstat_update", "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
         knob(r"fb_flashcursor", "console.blink", "the blinking cursor of the screen's console"),
-        knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples"),
+        knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples the load"),
         user(
             r"lru_add_drain_per_cpu|drain_local_pages_wq",
             "a program drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
@@ -36,11 +36,12 @@ REMEDIES: Remedies = {
         boot(
             rf"({POWER_EFFICIENT})",
             "workqueue.power_efficient=1",
-            "a work whose queue becomes unbound with this parameter; then the knob workqueue keeps it away",
+            "a work item whose queue becomes unbound with this parameter; then the knob workqueue keeps it away",
         ),
-        knob(r".*", "workqueue", "a work of an unbound queue, which can be kept away", by=r"kworker/u.*"),
+        knob(r".*", "workqueue", "a work item of an unbound queue, which can be kept away", by=r"kworker/u.*"),
         none(
-            r".*", "a work that is queued for each CPU by itself, or by what ran here; only what queues it can be ended"
+            r".*",
+            "a work item that each CPU queues for itself, or that a task here queued; only its source can be stopped",
         ),
     ),
     SOFTIRQ: (
@@ -50,12 +51,12 @@ REMEDIES: Remedies = {
             "irq",
             "network packets whose interrupt came here, or that RPS or RFS sent here (knobs net.rps and net.rfs)",
             "network packets without an interrupt: sent here by RPS or RFS (knobs net.rps and net.rfs), or over "
-            "loopback by what runs here",
+            "loopback by a task that runs here",
         ),
         knob(r"BLOCK|IRQ_POLL", "irq", "disk requests that were completed here"),
         knob(r"SCHED", "cpuset", "load balancing; a CPU in an isolated partition has none"),
         knob(r"TASKLET|HI", "irq", "the second half of a device's interrupt"),
-        boot(r"TIMER", "nohz_full={cpus}", "the timer wheel, looked at on each tick"),
+        boot(r"TIMER", "nohz_full={cpus}", "the timer wheel, checked on each tick"),
         none(r"HRTIMER", "high-resolution timers of tasks, started on this CPU"),
         none(r".*", "a softirq of the kernel"),
     ),
@@ -64,7 +65,7 @@ REMEDIES: Remedies = {
             r"migration/\d+",
             "the kernel stops this CPU to move a task or to change its own code, on 64-bit Arm also for probes",
         ),
-        knob(r"ksoftirqd/\d+", "irq", "softirqs that were too many for the interrupt's end"),
+        knob(r"ksoftirqd/\d+", "irq", "more softirqs than could run at the end of the interrupt"),
         knob(r"rcuo[pgs]/\d+", "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
         boot(r"(rcuc|rcub)/\d+", "rcu_nocbs={cpus}", "RCU's callbacks"),
         none(

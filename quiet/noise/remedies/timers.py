@@ -11,13 +11,19 @@ REMEDIES: Remedies = {
         knob(r"watchdog_timer_fn", "watchdog.cpus", "the soft lockup detector"),
         knob(r"sched_rt_period_timer", "rt_throttling", "the real-time bandwidth limit"),
         user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
-        knob(r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters take turns"),
+        knob(
+            r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters, which therefore rotate"
+        ),
         user(r"perf_swevent_hrtimer", "a perf event on this CPU; end the profiler"),
-        knob(r"hrtimer_wakeup", "tasks", "a task slept with its timer on this CPU; it was here when it did"),
+        knob(
+            r"hrtimer_wakeup",
+            "tasks",
+            "a task slept with its timer on this CPU, because it ran here when it started to sleep",
+        ),
         knob(
             r"posix_timer_fn|it_real_fn|timerfd_tmrproc|alarmtimer_fired",
             "tasks",
-            "a task's own timer, started while it was on this CPU; it stays here until it is started elsewhere",
+            "a task's own timer, started while the task was on this CPU; it stays here until it is started elsewhere",
         ),
         knob(
             r"dl_task_timer",
@@ -40,8 +46,9 @@ REMEDIES: Remedies = {
         boot(
             r"delayed_work_timer_fn",
             "nohz_full={cpus}",
-            "a work that was queued on this CPU for later; from Linux 6.9 on a nohz_full CPU has such timers elsewhere",
-            "a work that was queued on this CPU for later, for this CPU or by what ran here",
+            "a delayed work item that was queued on this CPU; from Linux 6.9 on, a nohz_full CPU has such timers "
+            "elsewhere",
+            "a delayed work item that was queued on this CPU, for this CPU or by a task that ran here",
         ),
         knob(r"process_timeout", "tasks", "a task waited with a time-out on this CPU"),
         boot(

@@ -1,6 +1,6 @@
 """The anatomy of a wake-up: four consecutive phases, and the work that had the CPU in each.
 
-    timer   from the time that was asked for until the timer's interrupt begins
+    timer   from the requested time until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
     switch  from there until the scheduler switches to the thread
     return  from there until the thread reads the clock in user space
@@ -36,7 +36,7 @@ from quiet.noise.names import label
 TIMER_PHASE, WAKE_PHASE, SWITCH_PHASE, RETURN_PHASE = PHASES = ("timer", "wake", "switch", "return")
 IDLE_NOTE, WAKING_NOTE = "cpu_idle", "waking"  # kinds of TraceEvent with the action NOTE
 IDLE_TASK = "the idle task"
-UNKNOWN_DEPTH = Cause(IDLE, "of an unknown depth")
+UNKNOWN_DEPTH = Cause(IDLE, "of unknown depth")
 OWN_TIMER = (HRTIMER, "hrtimer_wakeup")  # the function of a sleeping thread's timer
 NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the number of the state that it enters
 
@@ -80,8 +80,9 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: by how much two clocks may differ, and from which length on time that the kernel does not account for
-    was spent outside of it. `virtual`: by the hypervisor.
+    """In ticks: the greatest difference between two clocks, and the least length from which time that the kernel does
+    not account for
+    was spent outside it. `virtual`: by the hypervisor.
     """
 
     slop: int

@@ -41,7 +41,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
     """Check the options. Raises UsageError."""
     for name, instead in GAPS_ONLY.items():
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: of gaps; leave out --wake, or this option{instead}")
+            raise UsageError(f"--{name.replace('_', '-')}: for gaps; omit --wake, or this option{instead}")
     seconds = duration(texts.duration, SECONDS)
     if not seconds:
         raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
@@ -116,8 +116,9 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
 def saved_trace(result: WakeReport) -> str:
     """The text of --save-trace: the timeline of the wake-up that ended the measurement; one line without any."""
     if result.stopped is None:
-        return "no wake-up was above the limit\n"
+        return "no wake-up exceeded the limit\n"
     head = (
-        f"CPU {result.stopped.cpu}: a wake-up {budgets.show(result.stopped.latency_ns)} late; time from when it was due"
+        f"CPU {result.stopped.cpu}: a wake-up {budgets.show(result.stopped.latency_ns)} late; times are relative "
+        "to when it was due"
     )
     return "\n".join([head, *table.timeline(result.stopped.timeline)]) + "\n"

@@ -1,4 +1,5 @@
-"""The events around one wake-up as a short timeline for people: when, counted from the time asked for, and what."""
+"""The events around one wake-up as a short timeline for users: the time, relative to the requested time, and the
+event."""
 
 from __future__ import annotations
 

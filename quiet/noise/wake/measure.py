@@ -24,7 +24,7 @@ from quiet.noise.wake.sleeper import Sleeper, SleepRequest, Slept, WakeUp, sleep
 from quiet.noise.wake.trace import DRAIN_S, WakeTrace, WakeTracer, window
 
 SLOP_NS = 2_000  # a thread's reading of the clock and the trace's time stamps differ by less
-FAR_NS = 100_000  # the kernel's own way from a wake-up to the thread does not take so long, also in an emulator
+FAR_NS = 100_000  # the kernel's own path from a wake-up to the thread is shorter, even in an emulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class WakesOnCpu:
 
 @dataclass(slots=True)
 class WakeMeasurement:
-    """The result. `source`: what causes rest on; `timeline`: the events around the wake-up that ended it."""
+    """The result. `source`: the evidence for causes; `timeline`: the events around the wake-up that ended it."""
 
     clock: Clock
     request: WakeRequest
@@ -125,7 +125,7 @@ def _tracer(
 ) -> WakeTracer | None:
     """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
     if not wanted.trace:
-        limits.append("kernel tracing was not asked for, so no wake-up has a cause")
+        limits.append("kernel tracing was not requested, so no wake-up has a cause")
         return None
     try:
         tracefs.check(host)

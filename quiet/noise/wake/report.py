@@ -104,7 +104,7 @@ class StoppedAt:
 
 @dataclass(frozen=True, slots=True)
 class WakeReport:
-    """The whole report. `fifo`: the priority asked for; 0: an ordinary task."""
+    """The whole report. `fifo`: the requested priority; 0: an ordinary task."""
 
     duration_s: float
     period_ns: int
@@ -126,7 +126,8 @@ class WakeReport:
 
 
 def percentile(slept: Slept, q: float) -> int:
-    """The latency of rank q in ns, to BIN_NS: its bin's begin, and never less than the least or more than the most."""
+    """The latency of rank q in ns, rounded to BIN_NS: the beginning of its bin, but within the range of all
+    latencies."""
     rank, seen = q * slept.wakes, 0
     for number, count in sorted(slept.bins.items()):
         seen += count

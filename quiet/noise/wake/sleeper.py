@@ -106,14 +106,14 @@ class Sleeper:
         try:
             answer = self._channel.recv()
         except (EOFError, OSError):
-            raise DetectorError(f"the thread on CPU {self.cpu} was ended before it began") from None
+            raise DetectorError(f"the thread on CPU {self.cpu} was killed before it began") from None
         if not isinstance(answer, tuple):
             raise DetectorError(f"the thread on CPU {self.cpu}: {answer}")
         self.limits = answer
         limit = time.monotonic() + START_S
         while not self.wake.ready:
             if time.monotonic() > limit or self._ended():
-                raise DetectorError(f"the thread on CPU {self.cpu} did not get ready")
+                raise DetectorError(f"the thread on CPU {self.cpu} did not become ready")
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -140,7 +140,7 @@ class Sleeper:
         """Its result, once it has ended. Raises DetectorError when it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
-            raise DetectorError(f"the thread on CPU {self.cpu} was ended before it was done")
+            raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished")
         if wake.error:
             raise DetectorError(f"the thread on CPU {self.cpu} could not sleep: {os.strerror(wake.error)}")
         if wake.moved:

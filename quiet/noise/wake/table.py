@@ -62,7 +62,7 @@ def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
         if cpu.idle_remedy and not cpu.causes:
             yield f"    -> {cpu.idle_remedy}"
     elif cpu.idle:
-        yield "  idle states: none was used"
+        yield "  idle states: none used"
     if cpu.worst:
         yield from _wake_up(cpu.worst[0])
     if cpu.causes:
@@ -77,7 +77,7 @@ def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
 
 
 def _wake_up(worst: WakeUpReport) -> Iterator[str]:
-    yield f"  worst: {show(worst.latency_ns)}, {worst.at_s:.6f} s after the begin"
+    yield f"  worst: {show(worst.latency_ns)}, {worst.at_s:.6f} s after the start"
     if worst.phases_ns is None:
         return
     phases = (_WORDS[name].format(show(took)) for name, took in worst.phases_ns.items())

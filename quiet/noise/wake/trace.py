@@ -18,7 +18,7 @@ from quiet.noise.wake.sleeper import WakeUp
 
 BUFFER_KB, SHARED_KB, LEAST_KB = 4_096, 8_192, 256
 DRAIN_S = 0.5
-RECENT_NS = 2_000_000_000  # what is younger is kept: it may lie around a wake-up that is not among the worst yet
+RECENT_NS = 2_000_000_000  # younger pages are kept: they may lie around a wake-up that is not among the worst yet
 AFTER_NS = 100_000
 _EXIT = 0xFFFFFFFF  # PWR_EVENT_EXIT, include/trace/events/power.h
 
@@ -154,6 +154,7 @@ class WakeTracer:
 
 
 def window(each: WakeUp, rate: Clock, period_ns: int) -> tuple[int, int]:
-    """From when to when (ticks) the trace is kept around a wake-up: from before the CPU went idle ahead of it."""
+    """The part of the trace that is kept around a wake-up, as its two ends in ticks: from before the CPU went idle
+    ahead of it."""
     before = max(1.25 * BEFORE_NS, 1.5 * period_ns)
     return each.ticks - rate.ticks(each.latency + before), each.ticks + rate.ticks(AFTER_NS)

@@ -72,7 +72,7 @@ class Tracer:
 
 
 def counted(events: list[Noise], begin: int, end: int, own: frozenset[int]) -> Counter[tuple[str, str]]:
-    """How often each came within a time. `own`: tasks that are no noise: the one that is interrupted, and idle."""
+    """How often each came within a time. `own`: tasks that are not noise: the one that is interrupted, and idle."""
     found: Counter[tuple[str, str]] = Counter()
     for each in events:
         name, _, number = each.name.rpartition(":")

@@ -1,4 +1,4 @@
-"""What simulated comparisons claim; tests/error_rates has the rates themselves."""
+"""Claims in simulated comparisons; tests/error_rates has the rates themselves."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_without_effects_of_the_order_they_are_rarely_named() -> None:
     assert sum(map(bool, named)) <= 6  # 5 % of 40 are 2
 
 
-def test_what_a_copy_of_the_same_program_shows_is_never_called_a_difference() -> None:
+def test_a_difference_between_a_program_and_its_copy_is_never_claimed() -> None:
     for number in range(10):
         analysis = Simulated(b=0.02, copy=0.02, blocks=60).analysis(number)
         assert analysis.arms[0].outcome == WITHIN_FLOOR
@@ -103,7 +103,7 @@ def rows(blocks: int, slower: float) -> tuple[list[list[float]], list[tuple[int,
     return [[a, copy, b * exp(slower)] for a, copy, b in times], [order_of(block, 3, 1) for block in range(blocks)]
 
 
-def test_no_share_below_the_floor_is_claimed_where_both_are_large() -> None:
+def test_no_difference_below_a_large_floor_is_claimed() -> None:
     times, orders = rows(12, -0.8)
     for block, row in enumerate(times):
         row[1] *= exp(0.6 + 0.01 * (block % 3))
@@ -151,7 +151,7 @@ def test_a_difference_that_all_layouts_have_is_found() -> None:
     assert {(each.blocks, each.layouts, each.units) for each in found} == {(60, 10, 10)}
 
 
-def test_more_blocks_of_the_same_layouts_do_not_show_what_more_layouts_would() -> None:
+def test_more_blocks_of_the_same_layouts_do_not_replace_more_layouts() -> None:
     few, many = (Simulated(layouts=8, layout=0.03, blocks=blocks).analysis(1).detectable for blocks in (48, 480))
     assert few is not None
     assert many is not None
@@ -166,6 +166,6 @@ def test_layouts_are_too_few_where_no_level_is_attained() -> None:
     assert Simulated(b=0.5, layouts=6, blocks=100).analysis(1).arms[0].outcome == SLOWER
 
 
-def test_layouts_that_were_not_reached_are_not_counted() -> None:
+def test_layouts_without_a_block_are_not_counted() -> None:
     analysis = analyze(*rows(7, 0.5), layouts=10)
     assert (analysis.blocks, analysis.layouts) == (7, 7)

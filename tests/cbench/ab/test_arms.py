@@ -62,13 +62,13 @@ def test_a_shell_is_not_copied(tmp_path: Path) -> None:
 
 
 def test_a_missing_program_is_named_with_its_arm(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none: no such program; for a shell's own words"):
+    with pytest.raises(UsageError, match=r"none: no such program; for shell built-ins"):
         stage(options(tmp_path, "none", "true"), tmp_path, print)
     named = AbOptions(arms=(Arm("fast", "./none"), Arm("b", "true")), folder=str(tmp_path))
     with pytest.raises(UsageError, match=r"^fast: .*/none: no such program$"):
         stage(named, tmp_path, print)
 
 
-def test_a_path_of_the_environment_file_is_searched(programs: Path, tmp_path: Path) -> None:
+def test_the_path_variable_of_an_environment_file_is_searched(programs: Path, tmp_path: Path) -> None:
     arms = (Arm("a", "old", "", (("PATH", str(programs)),)), Arm("b", "true"))
     assert stage(AbOptions(arms=arms, folder="/"), tmp_path, print).commands[0].path.endswith("old")

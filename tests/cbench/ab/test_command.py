@@ -66,7 +66,7 @@ def test_a_faster_program_is_reported_as_faster() -> None:
 
 
 @pytest.mark.slow
-def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None:
+def test_a_budget_ends_the_measurement_and_an_open_question_is_reported() -> None:
     done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
     assert done.returncode == 2, done.stderr
     content = json.loads(done.stdout)
@@ -145,14 +145,14 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
     [
         ((), "two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)"),
         (("--", "true", "no-such-program"), "no-such-program: no such program"),
-        (("--", "true", "false"), "false: ended with 1 (--ignore-failure measures it all the same)"),
+        (("--", "true", "false"), "false: ended with 1 (--ignore-failure measures it anyway)"),
         (("--resume", "/none.db"), "/none.db: no such file"),
         (("--resume", "x.db", "--seed", "2"), "--resume takes the options of the stored comparison: omit --seed"),
         (("-o", "/", "--", "true", "true"), "/: is a directory"),
         (("--cpu", "999", "--", "true", "true"), "--cpu 999: "),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_code_2(arguments: tuple[str, ...], why: str) -> None:
+def test_wrong_usage_is_reported_in_one_line_with_exit_code_2(arguments: tuple[str, ...], why: str) -> None:
     done = cbench("ab", *arguments)
     assert done.returncode == 2, done.stderr
     assert why in error_line(done)
@@ -169,9 +169,7 @@ def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("content", ["int main(void) { return 0; }", None])
-def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
-    tmp_path: Path, cache: Path, content: str | None
-) -> None:
+def test_an_existing_output_is_refused_and_left_unchanged(tmp_path: Path, cache: Path, content: str | None) -> None:
     path = tmp_path / "old.c"
     if content:
         path.write_text(content)
@@ -180,7 +178,7 @@ def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
     before = path.read_bytes()
     done = cbench("ab", "-o", str(path), "--", "true", "true")
     assert done.returncode == 2
-    assert f"{path}: exists already; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
+    assert f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
     assert path.read_bytes() == before
     assert not [each for each in cache.glob("*") if each.is_dir()]
 
@@ -229,7 +227,7 @@ def resumed(path: Path) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path, number: int) -> None:
+def test_however_it_ends_it_resumes_at_the_next_block(tmp_path: Path, cache: Path, number: int) -> None:
     path = tmp_path / "k.db"
     with begun(path, "sleep 0.08", "sleep 0.080") as process:
         process.send_signal(number)
@@ -253,7 +251,7 @@ def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["building", "warming up"])
-def test_a_kill_before_the_first_block_leaves_what_can_be_resumed(tmp_path: Path, cache: Path, moment: str) -> None:
+def test_a_comparison_killed_before_the_first_block_can_be_resumed(tmp_path: Path, cache: Path, moment: str) -> None:
     path, begun_mark = tmp_path / "k.db", tmp_path / "begun"
     wait = f"[ -e {begun_mark} ] || {{ touch {begun_mark}; sleep 60; }}"
     build = f"{wait if moment == 'building' else 'true'}; cp /bin/true {{program}}"
@@ -305,7 +303,7 @@ def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_pa
 
 
 @pytest.mark.slow
-def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_comparison_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     assert cbench("ab", "--blocks", "6", "-o", str(path), "--", "true", "true").returncode in (0, 1)
     with closing(sqlite3.connect(path)) as connection:
@@ -329,7 +327,7 @@ def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
         "UPDATE trial SET value = 0",
     ],
 )
-def test_no_damage_is_a_traceback(tmp_path: Path, change: str) -> None:
+def test_no_damage_causes_a_traceback(tmp_path: Path, change: str) -> None:
     path = tmp_path / "s.db"
     assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 2
     with closing(sqlite3.connect(path)) as connection:

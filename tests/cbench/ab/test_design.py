@@ -1,4 +1,4 @@
-"""Orders are balanced, and stopping looks at widths alone."""
+"""Orders are balanced, and stopping depends only on widths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_seed_alone_decides_the_order_of_a_block() -> None:
     assert first != [order_of(block, 4, 2) for block in range(40)]
 
 
-def test_looks_are_at_whole_squares_and_further_and_further_apart() -> None:
+def test_interim_checks_are_at_whole_squares_and_increasingly_far_apart() -> None:
     rule = StoppingRule(arms=4, effect=0.01, budget_s=10, strict=False)
     looks = [rule.first_look]
     while looks[-1] < 100:
@@ -39,7 +39,7 @@ def test_looks_are_at_whole_squares_and_further_and_further_apart() -> None:
 @pytest.mark.parametrize(
     ("strict", "blocks", "done", "spent", "why"),
     [
-        (False, None, 5, 1000.0, ""),  # fewer than ten blocks: without --budget, time is no reason
+        (False, None, 5, 1000.0, ""),  # fewer than ten blocks: without --budget, time is not a reason
         (False, None, 12, 1000.0, BUDGET),
         (False, None, 12, 1.0, ""),
         (True, None, 1, 6.0, BUDGET),  # another block would not end in time
@@ -56,7 +56,7 @@ def test_blocks_end_with_the_budget_or_the_requested_number(
     assert rule.over(done, spent) == why
 
 
-def test_where_the_values_lie_does_not_decide_when_to_stop() -> None:
+def test_the_location_of_the_values_does_not_affect_when_to_stop() -> None:
     orders = [order_of(block, 3, 1) for block in range(12)]
     times = [[1.0 + 0.01 * ((5 * block + 3 * arm) % 7) for arm in range(3)] for block in range(12)]
     moved = [[first, 1.5 * copy, 2.5 * other] for first, copy, other in times]
@@ -66,7 +66,7 @@ def test_where_the_values_lie_does_not_decide_when_to_stop() -> None:
     assert a.effect == pytest.approx(b.effect)
 
 
-def test_a_number_of_blocks_is_measured_also_when_the_effect_could_be_found() -> None:
+def test_a_requested_number_of_blocks_is_measured_even_if_the_effect_is_detectable_earlier() -> None:
     found = SmallestEffect(0.001, 12)
     assert StoppingRule(arms=3, effect=0.01, budget_s=1, strict=False).enough(found)
     assert not StoppingRule(arms=3, effect=0.01, budget_s=1, strict=False, blocks=50).enough(found)

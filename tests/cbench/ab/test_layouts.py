@@ -11,7 +11,7 @@ from cbench.ab.layouts import draw
 BUILD = "cc -DSEED={seed} -o {program} prog.c"
 
 
-def test_a_layout_is_the_same_for_a_seed_and_another_for_each_build() -> None:
+def test_a_layout_is_the_same_for_a_seed_and_different_for_each_build() -> None:
     target = Path("/x y/p")
     assert draw("free", 1, 3) == draw("free", 1, 3)
     commands = {draw("free", 1, number).command(BUILD, target) for number in range(5)}
@@ -29,7 +29,7 @@ def test_a_layout_is_the_same_for_a_seed_and_another_for_each_build() -> None:
         ("go", "-ldflags=-randlayout="),
     ],
 )
-def test_a_preset_puts_its_flags_in_the_place_of_layout(preset: str, holds: str) -> None:
+def test_a_preset_replaces_layout_by_its_flags(preset: str, holds: str) -> None:
     assert holds in draw(preset, 1, 0).command("build {layout} -o {program}", Path("/p"))
 
 

@@ -61,7 +61,7 @@ def test_each_arm_is_built_in_each_layout_and_the_result_says_how_many(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_after_a_kill_it_goes_on_at_the_next_block_with_the_same_builds(tmp_path: Path, number: int) -> None:
+def test_after_a_kill_it_resumes_at_the_next_block_with_the_same_builds(tmp_path: Path, number: int) -> None:
     log, path = tmp_path / "log", tmp_path / "k.db"
     options = ("--layouts", str(LAYOUTS), "--blocks", "30", "--build", counted(log))
     command = [*CBENCH, "ab", *options, *ARMS, "-o", str(path)]
@@ -139,7 +139,9 @@ def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.
         ((), "--build has no {program}"),
     ],
 )
-def test_builds_that_cannot_be_blocks_are_one_line(options: tuple[str, ...], says: str, cache: Path) -> None:
+def test_builds_that_cannot_form_blocks_are_reported_in_one_line(
+    options: tuple[str, ...], says: str, cache: Path
+) -> None:
     done = cbench("ab", "--layouts", "6", *options, "--arm", "a={program}", "--arm", "b={program}")
     assert done.returncode == 2
     assert says in error_line(done)
@@ -147,7 +149,7 @@ def test_builds_that_cannot_be_blocks_are_one_line(options: tuple[str, ...], say
 
 
 @pytest.mark.slow
-def test_a_program_that_another_one_starts_is_the_one_that_is_compared(tmp_path: Path) -> None:
+def test_the_compared_program_may_be_started_by_another_one(tmp_path: Path) -> None:
     build = "printf '# %s %s' {seed} {arm} >{program}; chmod +x {program}"
     arms = ("--arm", f"a={sys.executable} -S {{program}}", "--arm", f"b={sys.executable} -S {{program}}")
     done = cbench("ab", "--layouts", "6", "--blocks", "6", "--build", build, *arms, "--json")
@@ -173,7 +175,7 @@ int main(void) {
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_what_is_layout_alone_is_a_difference_of_two_builds_and_none_over_layouts(tmp_path: Path) -> None:
+def test_a_pure_layout_effect_differs_between_two_builds_but_not_over_layouts(tmp_path: Path) -> None:
     for name, times, pad in (("old", 1, ""), ("new", 1, "/4096"), ("worse", 5, "/3")):
         (tmp_path / f"{name}.c").write_text(f'#define TIMES {times}\n#define PAD "{pad}"\n{PLANTED}')
     build = f"cc -O2 -falign-functions=1 -DSEED={{seed}} -o {{program}} {tmp_path}/{{arm}}.c"

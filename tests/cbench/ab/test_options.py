@@ -1,4 +1,4 @@
-"""What may be compared, and what is refused in one line."""
+"""Valid comparisons, and requests that are refused in one line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def layouts(
     return {"arms": [f"a{number}={command}" for number in range(arms)], "base": base}
 
 
-def test_each_word_is_an_arm_and_the_same_again_has_a_number() -> None:
+def test_each_word_is_an_arm_and_a_repeated_one_gets_a_number() -> None:
     assert [arm.name for arm in make("./a -n 3", "./b", "./b").arms] == ["./a -n 3", "./b", "./b #2"]
 
 
@@ -55,7 +55,7 @@ def test_arms_with_names_follow_those_without() -> None:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x1b[31m"])
 def test_a_name_with_control_characters_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no name for an arm"):
+    with pytest.raises(UsageError, match="an arm's name cannot have"):
         make("./a", arms=[f"{name}=./b"])
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_line_of_variables_is_named(tmp_path: Path, content: str, why: s
         environment_of(file)
 
 
-def test_a_file_of_variables_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         environment_of(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"A=\xff\n")
@@ -91,8 +91,8 @@ def test_a_file_of_variables_that_is_none_is_refused(tmp_path: Path) -> None:
     [
         ({}, "two arms are needed: cbench ab -- ./old ./new"),
         ({"arms": ["./a", "b=./b"]}, "--arm './a': write NAME=CMD"),
-        ({"arms": ["a=./a", "a=./b"]}, "a: the name of two arms"),
-        ({"arms": ["a=./a", "a (copy)=./b"]}, "the name of two arms"),
+        ({"arms": ["a=./a", "a=./b"]}, "a: two arms have this name"),
+        ({"arms": ["a=./a", "a (copy)=./b"]}, "two arms have this name"),
         ({"arms": ["a=./a", "b='"]}, "No closing quotation; quote it as for a shell"),
         ({"revisions": ["HEAD", "HEAD~1"]}, "give the command to measure in each revision with --run CMD"),
         ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of new ones"),
@@ -121,7 +121,7 @@ def test_a_file_of_variables_that_is_none_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_one_line(arguments: dict[str, object], why: str) -> None:
+def test_arms_that_cannot_be_compared_are_refused_in_one_line(arguments: dict[str, object], why: str) -> None:
     with pytest.raises(UsageError) as error:
         make(**arguments)  # type: ignore[arg-type]
     assert why in str(error.value)
@@ -137,6 +137,6 @@ def test_without_a_budget_it_takes_three_seconds_for_each_given_arm() -> None:
     assert (rule.budget_s, rule.strict, rule.arms, rule.first_look) == (6.0, False, 3, 12)
 
 
-def test_the_first_look_is_after_each_layout_has_had_a_block() -> None:
+def test_the_first_check_follows_a_block_of_each_layout() -> None:
     options = make(**layouts(layouts=20))  # type: ignore[arg-type]
     assert (options.rule.layouts, options.rule.first_look) == (20, 24)

@@ -60,7 +60,7 @@ def test_a_build_that_was_killed_begins_again(repository: Path, tmp_path: Path) 
     assert "echo two" in (where / "prog").read_text()
 
 
-def test_what_is_no_revision_is_refused_in_one_line(repository: Path, tmp_path: Path) -> None:
+def test_anything_but_a_revision_is_refused_in_one_line(repository: Path, tmp_path: Path) -> None:
     for name in ("nothing", "--output=x"):
         with pytest.raises(UsageError, match=f"--revision {name}: no such revision in "):
             commit_of(str(repository), name)

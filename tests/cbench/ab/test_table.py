@@ -110,7 +110,7 @@ def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> 
     ],
     ids=["few", "noisy", "unlike itself", "enough"],
 )
-def test_what_cannot_be_shown_has_a_last_line_that_helps(result: AbResult, last: str) -> None:
+def test_if_nothing_is_shown_the_last_line_gives_advice(result: AbResult, last: str) -> None:
     assert lines(result)[-1].startswith(last)
 
 
@@ -122,7 +122,7 @@ def test_the_advised_budget_is_for_the_advised_number_of_blocks() -> None:
     assert result.budget_needed_s >= result.blocks_needed * 2.5 / 30
 
 
-def test_what_is_advised_is_rounded_up_to_two_digits() -> None:
+def test_advised_numbers_are_rounded_up_to_two_digits() -> None:
     assert [about(count) for count in (7, 43, 120, 121, 309_692)] == [7, 43, 120, 130, 310_000]
 
 

@@ -46,13 +46,13 @@ def test_a_stored_measurement_finds_its_files_again_when_it_is_resumed(cache: Pa
         assert not (folder / "build").exists()
 
 
-def test_what_an_interrupted_one_without_a_store_has_left_is_removed(cache: Path) -> None:
+def test_leftovers_of_an_interrupted_measurement_without_a_store_are_removed(cache: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         end_early(None)
     assert folders(cache) == []
 
 
-def test_leftovers_of_a_kill_go_with_the_next_measurement(cache: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_kill_are_removed_by_the_next_measurement(cache: Path, tmp_path: Path) -> None:
     for name, owner in (("killed", ""), ("gone", str(tmp_path / "gone.db")), ("kept", str(tmp_path / "kept.db"))):
         (cache / name).mkdir(parents=True)
         (cache / name / "owner").write_text(owner)

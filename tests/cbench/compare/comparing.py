@@ -1,4 +1,4 @@
-"""What the tests of `cbench compare` have in common."""
+"""Helpers shared by the tests of `cbench compare`."""
 
 from __future__ import annotations
 

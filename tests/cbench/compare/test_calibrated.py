@@ -44,21 +44,21 @@ def test_the_same_work_is_hardly_ever_found_to_differ(tmp_path: Path) -> None:
     assert sum(outcome in ("higher", "lower") for outcome in outcomes) <= 1
 
 
-def test_a_store_gives_back_the_chains_and_marks_the_trials_by_all_of_them(tmp_path: Path) -> None:
+def test_a_store_returns_the_chains_and_marks_the_trials_by_all_of_them(tmp_path: Path) -> None:
     (series,) = read(kept(tmp_path / "a", CYCLES, 3, 1))
     assert all(each.trial.chains for each in series.trials)
     (busy,) = read(kept(tmp_path / "b", CYCLES, 3, 1, busy=True))
     assert any(cause.kind == SHARED for each in busy.trials for cause in each.trial.causes)
 
 
-def test_trials_on_a_shared_core_alone_are_not_compared(tmp_path: Path) -> None:
+def test_if_all_trials_shared_their_core_they_are_not_compared(tmp_path: Path) -> None:
     a, b = kept(tmp_path / "a", CYCLES, 4, 4), kept(tmp_path / "b", CYCLES, 5, 4, busy=True)
     (found,) = compare(a, b).comparisons
     assert (found.outcome, found.interval, found.p) == ("too few to tell", None, None)
     assert found.verdict == "cannot tell: in B the chains of too few trials agree on an unshared core"
 
 
-def test_one_process_a_side_shows_nothing_about_a_program(tmp_path: Path) -> None:
+def test_one_process_per_side_shows_nothing_about_a_program(tmp_path: Path) -> None:
     a, b = kept(tmp_path / "a", CYCLES, 6, 1), kept(tmp_path / "b", CYCLES * 1.01, 7, 1)
     (found,) = compare(a, b).comparisons
     assert (found.outcome, found.by, found.difference) == ("too few to tell", "process", None)

@@ -16,7 +16,7 @@ from tests.cbench.running import cbench, error_line
 from tests.cbench.store.storing import noisy, stored
 
 
-def test_a_file_against_itself_is_no_difference(a: Path) -> None:
+def test_a_file_against_itself_is_not_a_difference(a: Path) -> None:
     assert one(a, a)["ratio"] == 1
 
 
@@ -64,7 +64,7 @@ def test_a_threshold_is_a_share(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "%", "0", "-1%", "100%", "1", "nan", "inf", "much"])
-def test_what_is_no_share_is_refused(text: str) -> None:
+def test_anything_but_a_share_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="a share such as"):
         share(text)
 
@@ -75,7 +75,7 @@ def test_a_level_is_a_percentage(level: float) -> None:
         compare("a.db", "b.db", level=level)
 
 
-def test_a_headline_is_one_of_those_there_are() -> None:
+def test_an_unknown_headline_is_refused() -> None:
     with pytest.raises(UsageError, match="--headline best: use auto, median, floor, min, mean"):
         compare("a.db", "b.db", headline="best")
 
@@ -97,7 +97,7 @@ def test_the_command_prints_one_json_object(a: Path, b: Path) -> None:
     assert found["comparisons"][0]["a"]["processes"] == 8
 
 
-def test_the_command_says_in_one_line_what_is_wrong(a: Path, tmp_path: Path) -> None:
+def test_the_command_reports_an_error_in_one_line(a: Path, tmp_path: Path) -> None:
     done = cbench("compare", str(a), str(tmp_path / "none"))
     assert done.returncode == 2
     assert error_line(done) == f"{tmp_path}/none: no such file"

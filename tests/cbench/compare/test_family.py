@@ -1,4 +1,4 @@
-"""Of many comparisons together the chance of a false difference is what it is of one."""
+"""The chance of any false difference among many comparisons is the same as for one."""
 
 from __future__ import annotations
 

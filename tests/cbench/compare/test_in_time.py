@@ -18,5 +18,5 @@ CASES = [
 
 
 @pytest.mark.parametrize(("a", "b", "first"), CASES)
-def test_which_was_first_is_known_where_they_were_not_mixed(a: list[int], b: list[int], first: str | None) -> None:
+def test_the_first_side_is_known_if_they_were_not_interleaved(a: list[int], b: list[int], first: str | None) -> None:
     assert one_after_the_other(a, b) == first

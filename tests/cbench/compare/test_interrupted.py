@@ -1,4 +1,4 @@
-"""By what the sides of a comparison were interrupted: from trials, and from the plugins of pytest and pyperf."""
+"""The interruptions on both sides of a comparison: from trials, and from the plugins of pytest and pyperf."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEEN = OwnInterruptions(2, 0, 1_500_000, 10, {"LOC (Local timer interrupts)": 3}
 
 
 def kept(path: Path, processes: int = 5, causes: dict[int, str] | None = None, **more: object) -> Path:
-    """A store of a test, with these facts of each process and these causes of its trials."""
+    """A store of a test, with these facts about each process and these causes of its trials."""
     with Store.create(path, HOST, []) as store:
         for process, values in enumerate(noisy(1e6, processes, 3, seed=1)):
             series = store.begin({**facts(process, counter=TICKS), **more})
@@ -29,7 +29,7 @@ def kept(path: Path, processes: int = 5, causes: dict[int, str] | None = None, *
     return path
 
 
-def test_what_the_plugin_of_pytest_has_counted_is_shown_for_each_side(tmp_path: Path) -> None:
+def test_counts_of_the_pytest_plugin_are_shown_for_each_side(tmp_path: Path) -> None:
     old, new = kept(tmp_path / "a.db", interrupted=asdict(SEEN)), kept(tmp_path / "b.db")
     result = compare(old, new)
     line = (
@@ -44,7 +44,7 @@ def test_what_the_plugin_of_pytest_has_counted_is_shown_for_each_side(tmp_path: 
     assert row["b"]["interruptions"] == {}
 
 
-def test_the_causes_of_trials_are_counted_and_those_of_polluted_ones_left_out_with_them(tmp_path: Path) -> None:
+def test_causes_are_counted_per_trial_and_omitted_with_polluted_trials(tmp_path: Path) -> None:
     old, new = kept(tmp_path / "a.db", causes={1: "interrupt LOC"}), kept(tmp_path / "b.db")
     assert compare(old, new).interrupted == ("interrupted in OLD: interrupt LOC 5",)
     assert compare(old, new, clean_only=True).interrupted == ()

@@ -40,7 +40,7 @@ def test_every_row_has_as_many_cells_as_the_head(tmp_path: Path) -> None:
     assert "`<img src=x> @octocat`" in text
 
 
-def test_what_is_in_one_file_only_is_listed(old: Path, tmp_path: Path) -> None:
+def test_tests_in_only_one_file_are_listed(old: Path, tmp_path: Path) -> None:
     new = suite(tmp_path / "new.json", names(3) | {"TestD": 1.0}, seed=2, cpu_model_name="Another_CPU")
     lines = summary(compare(old, new)).splitlines()
     assert {"- only in OLD: `test_d`", "- only in NEW: `TestD`", "- renamed? `test_d`, `TestD`"} <= set(lines)

@@ -105,7 +105,9 @@ def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
         ({"processes": EACH_TRIAL, "comparison": "c"}, "(cbench ab --blocks 4)"),
     ],
 )
-def test_a_store_names_the_option_of_what_wrote_it(more: dict[str, Any], advice: str, tmp_path: Path) -> None:
+def test_a_store_names_the_option_of_the_program_that_wrote_it(
+    more: dict[str, Any], advice: str, tmp_path: Path
+) -> None:
     with Store.create(tmp_path / "a.db", HOST, []) as store:
         series = store.begin(facts(**more))
         store.add(series, trials([1000]))
@@ -113,15 +115,15 @@ def test_a_store_names_the_option_of_what_wrote_it(more: dict[str, Any], advice:
     assert advice in compare(tmp_path / "a.db", tmp_path / "a.db").comparisons[0].verdict
 
 
-def test_summaries_are_compared_as_one_value_a_process_with_a_note() -> None:
+def test_summaries_are_compared_as_one_value_per_process_with_a_note() -> None:
     data = DATA / "google-1.7.1-aggregates.json"
     (first, *_) = compare(data, data).comparisons
-    assert "A: only summaries are in it: run without --benchmark_report_aggregates_only" in first.notes
+    assert "A: it contains only summaries: run without --benchmark_report_aggregates_only" in first.notes
 
 
 def test_a_summary_has_no_minimum() -> None:
     data = DATA / "pytest-benchmark-5.3.1-no-data.json"
-    fails(data, data, "test_sum: --headline min: only summaries are in it: save with", headline="min")
+    fails(data, data, "test_sum: --headline min: it contains only summaries: save with", headline="min")
 
 
 def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_a_counter_that_is_known_has_no_reason_for_being_unknown(tmp_path: Path)
     passport = host["passport"]
     assert isinstance(passport, dict)
     assert passport["counter"] is None
-    assert passport["unknown"]["counter"] == "not of the host: stored with each series"  # type: ignore[index,call-overload]
+    assert passport["unknown"]["counter"] == "not a property of the host: stored with each series"  # type: ignore[index,call-overload]
     (sample,) = registry.read(stored(tmp_path / "a.db", [[5, 6]], host=host))
     assert sample.passport is not None
     assert sample.passport.counter == "tsc"

@@ -1,4 +1,4 @@
-"""`cbench compare`: what cannot be compared is one line."""
+"""`cbench compare`: files that cannot be compared are reported in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cbench.compare.comparing import fails
 from tests.cbench.store.storing import CYCLES, HOST, facts, stored, trials
 
 
-def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) -> None:
+def test_a_file_of_sqlite_that_is_not_a_store_is_reported_in_one_line(a: Path, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE mine (a)")
     connection.close()
@@ -22,20 +22,20 @@ def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("values", ["1" + "0" * 400, "1e999", '"x"', "[1]", "null", "1], [", "[" * 100_000])
-def test_a_damaged_file_of_pyperf_is_one_line(a: Path, values: str, tmp_path: Path) -> None:
+def test_a_damaged_file_of_pyperf_is_reported_in_one_line(a: Path, values: str, tmp_path: Path) -> None:
     head = '{"benchmarks": [{"runs": [{"values": [1, ' + values
     (tmp_path / "p.json").write_text(head + ']}]}], "metadata": {"name": "n", "unit": "integer"}, "version": "1.0"}')
     fails(a, tmp_path / "p.json", "p.json: ")
 
 
-def test_a_damaged_archive_of_pyperf_is_one_line(a: Path, tmp_path: Path) -> None:
+def test_a_damaged_archive_of_pyperf_is_reported_in_one_line(a: Path, tmp_path: Path) -> None:
     data = bytearray(gzip.compress(json.dumps(list(range(1000))).encode()))
     data[20:40] = b"\xff" * 20
     (tmp_path / "p.json.gz").write_bytes(data)
     fails(a, tmp_path / "p.json.gz", "p.json.gz: damaged gzip file: ")
 
 
-def test_what_cannot_be_compared_is_one_line(a: Path, tmp_path: Path) -> None:
+def test_data_that_cannot_be_compared_are_reported_in_one_line(a: Path, tmp_path: Path) -> None:
     cycles = stored(tmp_path / "c.db", [[5, 5]], counter=CYCLES)
     fails(a, cycles, "hash n=1000: A is in TSC ticks, B in cycles")
     fails(a, stored(tmp_path / "s.db", [[5, 5]], workload="sieve"), "no test is in both")
@@ -80,13 +80,13 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_a_malformed_file_is_one_line(text: str, a: Path, tmp_path: Path) -> None:
+def test_a_malformed_file_is_reported_in_one_line(text: str, a: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text)
     fails(a, path, str(path))
     fails(path, a, str(path))
 
 
-def test_a_file_in_another_encoding_is_one_line(a: Path, tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_reported_in_one_line(a: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_bytes(b'{"version": "\xff\xfe"}')
     fails(a, tmp_path / "bad.json", "bad.json: line 1: not text in UTF-8")

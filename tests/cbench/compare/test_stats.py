@@ -101,14 +101,14 @@ def test_the_nth_ratio_is_found_without_sorting_them_all(a: list[int], b: list[i
     assert nth_ratio(sorted(a), sorted(b), k) == ratios[k - 1]
 
 
-def test_three_against_three_reach_90_percent_and_that_is_said() -> None:
+def test_three_against_three_reach_90_percent_and_the_report_states_it() -> None:
     found = ratio_interval([1, 2, 3], [4, 5, 6], 0.05)
     assert (found.low, found.high, found.attained) == (4 / 3, 6, False)
     assert isclose(found.level, 0.9)
     assert ratio_interval([1, 2, 3, 4], [4, 5, 6, 7], 0.05).attained
 
 
-def test_an_interval_covers_the_true_ratio_as_often_as_it_says() -> None:
+def test_an_interval_covers_the_true_ratio_as_often_as_stated() -> None:
     draw, covered, studies = random.Random(11), 0, 600
     for _ in range(studies):
         a = [draw.lognormvariate(0, 0.1) for _ in range(7)]
@@ -181,7 +181,7 @@ def test_a_difference_beyond_the_noise_is_shown_and_has_its_direction() -> None:
     assert 1.03 < of(a, b).ratio < 1.07
 
 
-def test_processes_and_not_trials_are_what_is_counted() -> None:
+def test_processes_are_counted_and_not_trials() -> None:
     """Two processes that differ by chance: thousands of trials would swear that they are different."""
     wrong = [of(sets(100, 6, seed), sets(100, 6, seed + 1000)).outcome != outcomes.NOTHING for seed in range(150)]
     assert sum(wrong) / len(wrong) < 0.09
@@ -215,7 +215,7 @@ def test_the_smallest_difference_that_could_have_shown_shows_about_as_often_as_s
     assert 0.65 < sum(shown) / len(shown) < 0.95
 
 
-def test_too_few_processes_are_said_to_be_too_few() -> None:
+def test_too_few_processes_are_reported_as_too_few() -> None:
     found = of(sets(100, 3, 1), sets(200, 3, 2))
     assert found.outcome == outcomes.TOO_FEW
     assert found.detectable is None
@@ -225,7 +225,7 @@ def test_too_few_processes_are_said_to_be_too_few() -> None:
 
 @pytest.mark.parametrize("other", [1, 10])
 @pytest.mark.parametrize("headline", ["median", "mean", "min"])
-def test_one_process_a_side_shows_nothing_of_a_program(headline: str, other: int) -> None:
+def test_one_process_per_side_shows_nothing_of_a_program(headline: str, other: int) -> None:
     """92 % of such comparisons found a difference between processes of one program."""
     for seed in range(20):
         found = compare_samples(sets(100, 1, seed), sets(100, other, seed + 50), headline, 0.05)
@@ -266,7 +266,7 @@ def test_an_exact_floor_shows_no_more_about_one_process() -> None:
     assert cycle_exact([[100, 100]], 1)
 
 
-def test_two_single_values_are_no_exact_data() -> None:
+def test_two_single_values_do_not_count_as_exact_data() -> None:
     found = compare_samples([[100]], [[110]], "median", 0.05)
     assert found.difference is None
     assert found.outcome == outcomes.TOO_FEW

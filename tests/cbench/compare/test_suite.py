@@ -83,7 +83,7 @@ def test_a_suite_without_a_judgeable_test_ends_with_2(old: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_what_cannot_be_judged_is_one_line_beside_the_result(old: Path, tmp_path: Path) -> None:
+def test_tests_that_cannot_be_judged_are_one_line_beside_the_result(old: Path, tmp_path: Path) -> None:
     few = suite(tmp_path / "few.json", names(6), seed=3, processes=2)
     done = cbench("compare", str(old), str(few), "--json")
     assert done.returncode == 2
@@ -98,7 +98,7 @@ def test_what_cannot_be_judged_is_one_line_beside_the_result(old: Path, tmp_path
     assert done.stderr.startswith("cbench: error: nothing can be judged: 6 tests: 6 cannot tell; alpha 5 %")
 
 
-def test_of_a_test_with_too_few_processes_and_one_with_enough_the_second_is_judged(old: Path, tmp_path: Path) -> None:
+def test_a_test_with_enough_processes_is_judged_beside_one_with_too_few(old: Path, tmp_path: Path) -> None:
     content = json.loads(suite(tmp_path / "mixed.json", names(6), seed=3).read_text())
     del content["benchmarks"][0]["runs"][2:]
     (tmp_path / "mixed.json").write_text(json.dumps(content))
@@ -174,7 +174,7 @@ RENAMES = [
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), RENAMES)
-def test_a_rename_is_suggested_where_exactly_one_of_each_is_alike(
+def test_a_rename_is_suggested_if_exactly_one_missing_and_one_new_test_are_alike(
     old: list[str], new: list[str], expected: list[tuple[str, str]]
 ) -> None:
     assert [(each.old, each.new) for each in possible_renames(old, new)] == expected
@@ -201,7 +201,7 @@ def test_a_larger_count_is_a_regression_and_a_larger_rate_an_improvement(
     assert worse(outcome, unit) is bad
 
 
-def test_which_values_are_better_can_be_said_of_all_that_are_no_times(tmp_path: Path) -> None:
+def test_the_better_direction_can_be_given_for_all_units_but_times(tmp_path: Path) -> None:
     assert worse(SMALLER, "score", "higher") is worse(LARGER, "MB/s", "lower") is True
     assert worse("slower", "ns", "higher") is True
     a, b = (suite(tmp_path / f"{seed}.json", {"t": change}, seed, unit="byte") for seed, change in ((1, 1), (2, 1.5)))
@@ -217,7 +217,7 @@ def test_a_larger_count_fails_the_gate(tmp_path: Path) -> None:
     assert compare(a, b).regressions == ("test_a",)
 
 
-def test_what_differs_between_the_hosts_is_one_line(tmp_path: Path) -> None:
+def test_differences_between_the_hosts_are_reported_in_one_line(tmp_path: Path) -> None:
     passport = {"cpu": "Some CPU", "kernel": "6.12", "microcode": "0x1", "profile": "none"}
     files = []
     for name, host in (("a", passport), ("b", passport | {"kernel": "6.13", "profile": "bench"})):
@@ -235,10 +235,10 @@ def test_hosts_of_other_harnesses_are_compared_as_far_as_they_are_known(old: Pat
     assert compare(old, suite(tmp_path / "p.json", names(6), seed=3, platform="Darwin")).hosts_differ == ()
 
 
-def test_a_damaged_passport_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_passport_is_reported_in_one_line(tmp_path: Path) -> None:
     good = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1))
     bad = stored(tmp_path / "b.db", noisy(1e6, 6, 9, seed=1), host={**HOST, "passport": 7})
-    fails(good, bad, "b.db: damaged: the passport of its host is no object")
+    fails(good, bad, "b.db: damaged: the passport of its host is not an object")
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_ticks_against_cycles_are_refused_unless_forced(tmp_path: Path) -> None:
     assert forced.other_units == ()
     (row,) = forced.comparisons
     assert row.outcome == "higher"
-    assert row.notes[0] == "forced: tsc in A and cycles in B are different things"
+    assert row.notes[0] == "forced: tsc in A and cycles in B measure different things"
     assert cbench("compare", str(ticks), str(cycles), "--force").returncode == 1
 
 

@@ -1,4 +1,4 @@
-"""What `cbench compare` says of a test, and the notes beside it."""
+"""The verdict of `cbench compare` on a test, and its notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cbench.store.storing import CYCLES, HOST, TICKS, facts, noisy, stored
 FINE = {**TICKS, "quantum": 1}
 
 
-def test_slower_is_said_with_interval_and_test(a: Path, b: Path) -> None:
+def test_slower_is_reported_with_interval_and_test(a: Path, b: Path) -> None:
     row = one(a, b)
     assert row["outcome"] == "higher"
     assert row["by"] == "process"
@@ -26,7 +26,7 @@ def test_slower_is_said_with_interval_and_test(a: Path, b: Path) -> None:
     assert one(b, a)["verdict"].startswith("B is faster: -")
 
 
-def test_no_difference_says_what_would_have_shown(a: Path, tmp_path: Path) -> None:
+def test_no_difference_reports_the_detectable_difference(a: Path, tmp_path: Path) -> None:
     row = one(a, stored(tmp_path / "c.db", noisy(1e6, 8, 40, seed=3)))
     assert row["outcome"] == "no difference shown"
     assert 0 < row["detectable"] < 0.02
@@ -83,7 +83,7 @@ def test_cycle_exact_data_have_an_exact_difference_by_their_floor(tmp_path: Path
     assert one(a, a)["verdict"] == "equal: the floor of every process is 8,432,476 in A and in B"
 
 
-def test_few_processes_differ_in_nothing_though_all_their_trials_are_one_value(tmp_path: Path) -> None:
+def test_too_few_processes_show_no_difference_even_if_all_their_trials_agree(tmp_path: Path) -> None:
     a = stored(tmp_path / "a.db", [[100] * 5] * 3, counter=CYCLES)
     b = stored(tmp_path / "b.db", [[110] * 5] * 2, counter=CYCLES)
     assert one(a, b)["verdict"] == (
@@ -94,21 +94,19 @@ def test_few_processes_differ_in_nothing_though_all_their_trials_are_one_value(t
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_one_trial_a_process_is_nothing_exact_below_four(processes: int, tmp_path: Path) -> None:
+def test_with_one_trial_per_process_fewer_than_four_are_not_exact(processes: int, tmp_path: Path) -> None:
     a, b = (stored(tmp_path / f"{v}.db", [[v]] * processes, counter=CYCLES) for v in (100, 110))
     assert one(a, b)["verdict"].startswith("cannot tell: ")
 
 
 @pytest.mark.parametrize(("processes", "said"), [(1, "cannot tell: "), (2, "cannot tell: "), (4, "equal: ")])
 @pytest.mark.parametrize("values", [[0], [0, 0, 0]])
-def test_nothing_against_nothing_is_equal_in_enough_processes(
-    processes: int, said: str, values: list[int], tmp_path: Path
-) -> None:
+def test_zero_equals_zero_in_enough_processes(processes: int, said: str, values: list[int], tmp_path: Path) -> None:
     path = stored(tmp_path / "a.db", [values] * processes)
     assert one(path, path)["verdict"].startswith(said)
 
 
-def test_a_step_of_the_counter_is_no_difference(tmp_path: Path) -> None:
+def test_a_step_of_the_counter_is_not_a_difference(tmp_path: Path) -> None:
     a, b = (stored(tmp_path / f"{v}.db", [[v] * 5] * 4) for v in (8432476, 8432501))
     assert one(a, b)["verdict"].startswith("equal to one step of the counter (25): ")
 
@@ -128,7 +126,7 @@ def test_polluted_trials_do_not_spoil_what_is_exact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("headline", ["auto", "mean", "median"])
-def test_one_process_a_side_is_undecided_and_names_the_next_command(headline: str, tmp_path: Path) -> None:
+def test_one_process_per_side_is_undecided_and_names_the_next_command(headline: str, tmp_path: Path) -> None:
     a = stored(tmp_path / "a.db", noisy(1e6, 1, 300, seed=1))
     b = stored(tmp_path / "b.db", noisy(1.1e6, 1, 300, seed=2))
     row = one(a, b, headline=headline)
@@ -151,7 +149,7 @@ def test_sides_that_were_measured_one_after_the_other_make_the_verdict_condition
     row = one(a, b)
     assert row["measured_first"] == "A"
     assert row["verdict"].endswith(", if the host stayed the same: A was measured first")
-    assert "A was measured before B: what changed on the host in between looks like a difference" in row["notes"][-1]
+    assert "A was measured before B: a change on the host in between looks like a difference" in row["notes"][-1]
 
 
 def test_processes_measured_in_turn_need_no_condition(tmp_path: Path) -> None:
@@ -167,7 +165,7 @@ def test_processes_measured_in_turn_need_no_condition(tmp_path: Path) -> None:
 def test_one_counter_that_was_read_in_two_ways_is_noted(tmp_path: Path) -> None:
     a = stored(tmp_path / "a.db", noisy(1e6, 4, 9, seed=1), counter={**CYCLES, "method": "by system call"})
     b = stored(tmp_path / "b.db", noisy(1e6, 4, 9, seed=2), counter={**CYCLES, "method": "in user space"})
-    words = "read differently, by system call in A, in user space in B: what a read costs is in each value"
+    words = "read differently, by system call in A, in user space in B: each value includes the cost of a read"
     assert words in one(a, b)["notes"]
     assert words in one(a, exported(b))["notes"]
     assert words not in one(a, a)["notes"]

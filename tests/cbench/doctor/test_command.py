@@ -10,7 +10,7 @@ from tests.cbench.running import cbench, error_line
 
 
 @pytest.mark.slow
-def test_wrong_options_are_one_line() -> None:
+def test_wrong_options_are_reported_in_one_line() -> None:
     done = cbench("doctor", "--processes", "3")
     assert done.returncode == 2
     assert "from 4 to 1,000 a side" in error_line(done)
@@ -18,7 +18,7 @@ def test_wrong_options_are_one_line() -> None:
 
 
 @pytest.mark.slow
-def test_the_quick_answer_is_complete_and_in_agreement_with_itself() -> None:
+def test_the_quick_answer_is_complete_and_consistent() -> None:
     done = cbench("doctor", "--quick", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What is measured beside the work: how busy CPUs are."""
+"""Measurements beside the work: how busy CPUs are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_without_cpus_or_time_nothing_is_known() -> None:
     assert busy(before, {}, {0}) is None
 
 
-def test_fewer_than_four_processes_a_side_are_refused() -> None:
+def test_fewer_than_four_processes_per_side_are_refused() -> None:
     with pytest.raises(UsageError, match="--processes 3: from 4"):
         DoctorOptions(processes=3)
 

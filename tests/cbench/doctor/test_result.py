@@ -43,7 +43,7 @@ def noise() -> random.Random:
     return random.Random(5)
 
 
-def test_the_answer_is_one_line_with_both_prices() -> None:
+def test_the_answer_is_one_line_with_both_numbers_of_processes() -> None:
     assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60) == (
         "differences below 0.62 % are lost in the noise here with 10 processes (A/A); 0.1 % needs about 380"
     )
@@ -57,7 +57,7 @@ def test_an_answer_from_few_processes_says_so() -> None:
     assert line.endswith("; not reliable: only 8 of at least 16 processes could be measured in the time")
 
 
-def test_processes_that_differ_by_a_neighbour_are_better_without_it(noise: random.Random) -> None:
+def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random.Random) -> None:
     result = examined(
         *(
             process(100_000 * (1 + (0.05 * noise.random() if n % 2 else 0.0005 * noise.gauss(0, 1))), busy=n % 2)
@@ -70,7 +70,7 @@ def test_processes_that_differ_by_a_neighbour_are_better_without_it(noise: rando
     assert first.difference == pytest.approx(result.detectable.difference / first.gain)
 
 
-def test_interrupted_trials_that_move_the_median_call_for_isolation(noise: random.Random) -> None:
+def test_isolation_is_advised_if_interrupted_trials_move_the_median(noise: random.Random) -> None:
     result = examined(
         *(
             process(100_000 * (1 + noise.gauss(0, 0.0003)), polluted=noise.choice((5, 16)), extra=3000)
@@ -84,7 +84,7 @@ def test_interrupted_trials_that_move_the_median_call_for_isolation(noise: rando
 
 def test_where_nothing_else_helps_more_processes_do(noise: random.Random) -> None:
     result = examined(*(process(100_000 * (1 + noise.gauss(0, 0.003))) for _ in range(40)))
-    assert [each.remedy for each in result.remedies] == ["40 processes a side instead of 10"]
+    assert [each.remedy for each in result.remedies] == ["40 processes per side instead of 10"]
     assert result.remedies[0].gain == pytest.approx(2)
 
 
@@ -96,13 +96,13 @@ def test_time_stolen_by_the_host_is_a_share_and_its_absence_a_gain(noise: random
     assert "a host with fewer other guests, or dedicated CPUs" in [each.remedy for each in result.remedies]
 
 
-def test_a_machine_that_repeats_exactly_needs_nothing() -> None:
+def test_a_machine_that_repeats_exactly_needs_no_remedy() -> None:
     result = examined(*(process(100_000) for _ in range(12)))
     assert result.detectable.difference == pytest.approx(1 / 100_001)
     assert result.remedies == () or result.remedies[0].gain <= 2
 
 
-def test_calibrated_headlines_can_be_told_apart_by_less_than_a_step(noise: random.Random) -> None:
+def test_calibrated_headlines_can_be_distinguished_by_less_than_a_step(noise: random.Random) -> None:
     made = tuple(trials(Core(interrupted=0), 30))
     session = Session(cores.COUNTER, made, Settling(), "all", "fixed", "none", "/proc/interrupts", 0)
     result = Result(registry.find("hash"), {"n": 1}, 1, False, (session,))

@@ -1,4 +1,4 @@
-"""Exports: the files are read by those for whom they are made, and every value in them is exact."""
+"""Exports: their target programs read the files, and every value in them is exact."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table(path: Path, clean_only: bool = False) -> list[dict[str, str]]:
 
 
 def pyperf(*arguments: str | Path) -> str:
-    """What `python -m pyperf` prints, which must not fail."""
+    """The output of `python -m pyperf`, which must not fail."""
     command = [sys.executable, "-m", "pyperf", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ def loaded(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def test_csv_has_a_row_a_trial_with_the_columns_of_a_study(polluted: Path) -> None:
+def test_csv_has_a_row_per_trial_with_the_columns_of_a_study(polluted: Path) -> None:
     rows = table(polluted)
     assert len(rows) == 12
     assert {name: rows[1][name] for name in ("test", "order", "run", "process", "position", "value", "unit")} == {
@@ -111,7 +111,7 @@ def test_csv_goes_to_stdout_and_a_time_is_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pyperf_reads_the_file_by_each_of_its_commands(store: Path, tmp_path: Path) -> None:
+def test_each_command_of_pyperf_reads_the_file(store: Path, tmp_path: Path) -> None:
     out = as_pyperf(store)
     other = as_pyperf(stored(tmp_path / "t.db", noisy(1.1e6, 5, 12, seed=2)))
     assert "Number of run with values: 5" in pyperf("stats", out)
@@ -160,7 +160,7 @@ def test_polluted_trials_are_in_pyperfs_file_unless_unwanted(polluted: Path) -> 
     assert found["metadata"]["cbench_trials"] == "undisturbed ones only"
 
 
-def test_tests_that_differ_in_cpu_counter_or_host_have_names_of_their_own(tmp_path: Path) -> None:
+def test_tests_that_differ_in_cpu_counter_or_host_have_separate_names(tmp_path: Path) -> None:
     path = stored(tmp_path / "s.db", [[5, 6]])
     stored(path, [[5, 6]], cpu=2)
     stored(path, [[7, 8]], workload="sieve")
@@ -181,7 +181,7 @@ def test_runs_of_one_test_on_one_host_are_one_benchmark(store: Path) -> None:
     assert len(benchmark["runs"]) == 7
 
 
-def test_parquet_without_pyarrow_is_one_line_that_says_how(
+def test_parquet_without_pyarrow_is_reported_in_one_line_with_the_remedy(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # what `import` then finds is nothing
@@ -215,7 +215,7 @@ def wrong(message: str, *arguments: str | None, clean_only: bool = False) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_wrong_exports_are_one_line(store: Path, tmp_path: Path) -> None:
+def test_wrong_exports_are_reported_in_one_line(store: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.db"
     Store.create(empty, HOST, []).close()
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
@@ -223,11 +223,11 @@ def test_wrong_exports_are_one_line(store: Path, tmp_path: Path) -> None:
     wrong("no trials in it", str(empty), "csv", None)
     wrong("is read as input, and would be lost; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
-    wrong("say where to", str(store), "parquet", None)
+    wrong("name a file with", str(store), "parquet", None)
     wrong("not a format that cbench reads", __file__, "csv", None)
 
 
-def test_what_pyperf_cannot_hold_is_one_line(polluted: Path, tmp_path: Path) -> None:
+def test_values_that_pyperf_cannot_hold_are_reported_in_one_line(polluted: Path, tmp_path: Path) -> None:
     wrong("a trial of 0 TSC ticks", str(stored(tmp_path / "z.db", [[0, 1]])), "pyperf", None)
     all_polluted = tmp_path / "a.db"
     with Store.create(all_polluted, HOST, []) as store:
@@ -243,15 +243,15 @@ def test_a_full_disk_leaves_no_half_file(store: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_json_says_what_was_written(store: Path, tmp_path: Path) -> None:
+def test_json_reports_the_written_file(store: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "x.csv")
     done = cbench("export", str(store), "--format", "csv", "-o", out, "--json")
     assert json.loads(done.stdout) == {"format": "csv", "output": out, "series": 5, "trials": 60}
     done = cbench("export", str(store), "--format", "csv", "--json")
-    assert error_line(done).startswith("--json: only with --output")
+    assert error_line(done).startswith("--json: add --output")
 
 
-def test_a_file_from_before_is_replaced_whole(store: Path, tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_as_a_whole(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.csv"
     out.write_text("old\n" * 10_000)
     export(ExportOptions(str(store), "csv", str(out)))

@@ -61,7 +61,7 @@ def test_disturbed_trials_are_left_out_on_request(store: Path, tmp_path: Path) -
     assert exported(store, tmp_path, clean_only=True)["results"][0]["times"] == [0.002, 0.002000001]
 
 
-def test_what_is_no_time_is_refused(tmp_path: Path) -> None:
+def test_anything_but_a_time_is_refused(tmp_path: Path) -> None:
     path = stored(tmp_path / "ticks.db", noisy(1e6, 2, 5, seed=1))
-    with pytest.raises(UsageError, match="hyperfine's files have seconds alone"):
+    with pytest.raises(UsageError, match="hyperfine's files hold only seconds"):
         exported(path, tmp_path)

@@ -1,4 +1,4 @@
-"""Results of other programs exported: what we write is read again, and nothing but samples passes for samples."""
+"""Results of other programs exported: our files are read again, and only samples are exported as samples."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_every_line_of_benchfmt_is_a_benchmark_of_go(file: str, tmp_path: Path) 
     assert [line for line in results if not BENCHMARK_LINE.match(line)] == []
 
 
-def test_benchfmt_of_go_has_the_tests_and_units_of_go_with_a_line_a_process(tmp_path: Path) -> None:
+def test_benchfmt_of_go_has_the_tests_and_units_of_go_with_a_line_per_process(tmp_path: Path) -> None:
     data = DATA / "go-1.19-count.txt"
     again, theirs = registry.read(written(data, "benchfmt", tmp_path)), registry.read(data)
     assert [(each.name, each.unit) for each in again] == [(each.name, each.unit) for each in theirs]
     assert [each.processes for each in again] == [((median(each.processes[0]),),) for each in theirs]
 
 
-def test_benchfmt_has_a_line_a_process_because_only_processes_are_independent(tmp_path: Path) -> None:
+def test_benchfmt_has_a_line_per_process_because_only_processes_are_independent(tmp_path: Path) -> None:
     store = stored(tmp_path / "s.db", [[100, 103, 105], [200, 203, 205]])
     lines = written(store, "benchfmt", tmp_path).read_text().splitlines()
     assert lines == [
@@ -119,7 +119,7 @@ def test_a_single_process_is_one_line_of_benchfmt(tmp_path: Path) -> None:
     assert len(written(store, "benchfmt", tmp_path).read_text().splitlines()) == 1 + 1
 
 
-def test_hyperfine_has_one_time_a_process_whatever_the_rounds(tmp_path: Path) -> None:
+def test_hyperfine_has_one_time_per_process_whatever_the_rounds(tmp_path: Path) -> None:
     store = stored(tmp_path / "s.db", [[100, 103, 105], [200, 203, 205]], counter=WALL)
     (result,) = json.loads(written(store, "hyperfine", tmp_path).read_text())["results"]
     assert result["times"] == [103e-9, 203e-9]
@@ -191,7 +191,7 @@ def test_github_action_has_what_its_parser_requires(tmp_path: Path) -> None:
     }
 
 
-def test_rates_are_a_file_of_their_own_for_github_action(tmp_path: Path) -> None:
+def test_rates_are_a_separate_file_for_github_action(tmp_path: Path) -> None:
     data = DATA / "go-1.19-count.txt"
     smaller, bigger = (
         {each["unit"] for each in json.loads(written(data, kind, tmp_path).read_text())}
@@ -215,7 +215,7 @@ def test_bencher_has_measures_by_unit(tmp_path: Path) -> None:
     assert metrics["./new --fast"]["latency"] == {"value": 250e6, "lower_value": 234375e3, "upper_value": 265625e3}
 
 
-def test_otava_has_a_row_a_process_in_the_order_of_time(tmp_path: Path) -> None:
+def test_otava_has_a_row_per_process_in_chronological_order(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     folder.mkdir()
     text = (DATA / "google-1.8.3-repetitions.json").read_text()
@@ -258,8 +258,8 @@ def test_polluted_rows_are_left_out_on_request_where_a_format_marks_them(tmp_pat
 
 def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
     data = DATA / "jmh-1.21-throughput-documented.json"
-    refused(data, "hyperfine", tmp_path, "mode=thrpt: ops/s, and hyperfine's files have seconds alone")
-    refused(data, "pyperf", tmp_path, "mode=thrpt: ops/s, and pyperf knows seconds, bytes and whole numbers")
+    refused(data, "hyperfine", tmp_path, "mode=thrpt: ops/s, and hyperfine's files hold only seconds")
+    refused(data, "pyperf", tmp_path, "mode=thrpt: ops/s, and pyperf supports only seconds, bytes and whole numbers")
     zero = "named: a value of 0, which pyperf cannot hold; use --format csv"
     refused(DATA / "hyperfine-1.15-exit-codes.json", "pyperf", tmp_path, zero)
 

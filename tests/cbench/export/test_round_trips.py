@@ -1,4 +1,4 @@
-"""What we write is read by the programs that it is for, where they are installed."""
+"""Our exports are read by their target programs, where these are installed."""
 
 from __future__ import annotations
 

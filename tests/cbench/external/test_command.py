@@ -48,11 +48,11 @@ def test_the_json_has_the_keys_of_a_run_and_the_headline() -> None:
         (("--", "no-such-program"), "no such program"),
         (("--vary", "all", "--", "true"), "--vary is for workloads"),
         (("--shell", "hash"), "--shell is for a command: write it after --"),
-        ((), "nothing to measure: name a workload of `cbench list`, or a command after --"),
-        (("--", "false"), "false: ended with 1 (--ignore-failure measures it all the same)"),
+        ((), "nothing to measure: name a workload from `cbench list`, or a command after --"),
+        (("--", "false"), "false: ended with 1 (--ignore-failure measures it anyway)"),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_code_2(arguments: tuple[str, ...], why: str) -> None:
+def test_wrong_usage_is_reported_in_one_line_with_exit_code_2(arguments: tuple[str, ...], why: str) -> None:
     done = cbench("run", *arguments)
     assert done.returncode == 2
     assert why in error_line(done)
@@ -100,7 +100,7 @@ def test_durations_have_four_digits_and_a_unit() -> None:
     ]
 
 
-def test_the_histogram_is_one_line_also_for_equal_values() -> None:
+def test_the_histogram_is_one_line_even_for_equal_values() -> None:
     assert histogram((5000, 5000)).startswith("5 µs |█")
     line = histogram(tuple(range(1000, 2000)) + (90_000,) * 3)
     assert (line.startswith("1 µs |") and ", 21 above" in line) or "above" in line

@@ -1,4 +1,4 @@
-"""What came between, from the kernel's counts before and after."""
+"""Disturbances, from the kernel's counts before and after."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_time_kept_by_the_host_is_a_cause_and_unknown_steal_is_none() -> None:
     assert "stolen_ms" not in trial.counts
 
 
-def test_a_short_wait_and_unknown_figures_are_no_cause() -> None:
+def test_a_short_wait_and_unknown_figures_are_not_a_cause() -> None:
     assert causes(replace(QUIET, waited_ns=90_000)) == []
     trial = trial_of(replace(QUIET, waited_ns=None, ran_ns=None, migrations=None), 0, {}, {}, NONE)
     assert not trial.polluted
     assert "waited_ns" not in trial.counts
 
 
-def test_what_every_start_has_is_no_disturbance() -> None:
+def test_events_of_every_start_are_not_a_disturbance() -> None:
     each = replace(QUIET, involuntary=1, migrations=1, waited_ns=3_000_000)
     usual = start_counts([each, each, each, replace(each, involuntary=5, migrations=2)])
     assert usual == StartCounts(1, 1, 3_000_000)
@@ -104,7 +104,7 @@ def test_interrupts_are_those_of_the_commands_cpus_by_line() -> None:
     assert new_interrupts(BEFORE, BEFORE, {0, 2}) == {}
 
 
-def test_nothing_is_concluded_where_a_line_came_or_where_there_are_none() -> None:
+def test_nothing_is_concluded_if_an_interrupt_line_is_new_or_there_are_none() -> None:
     assert new_interrupts(BEFORE, AFTER + " 99:  1  1  x  y\n", {0, 2}) == {}
     assert new_interrupts("", "", {0}) == {}
 

@@ -63,12 +63,12 @@ def test_setup_runs_once_and_prepare_before_each_trial_warm_up_included(tmp_path
     assert len(result.series[0].settling.values) == 2
 
 
-def test_a_failing_command_ends_the_measurement_with_its_last_words() -> None:
+def test_a_failing_command_ends_the_measurement_with_its_last_line() -> None:
     with pytest.raises(UsageError, match=r"ended with 3: no luck \(--ignore-failure"):
         measured(make([], ["echo no luck >&2; exit 3"], shell=True, **FAST))
 
 
-def test_failures_are_counted_when_they_are_to_be_ignored() -> None:
+def test_ignored_failures_are_counted() -> None:
     result = commands_result(measured(make([], ["exit 3"], shell=True, trials=4, ignore_failure=True, **FAST)))
     assert result.results[0].exit_codes == {"3": 4}
 
@@ -92,7 +92,7 @@ def test_trials_are_stored_as_processes_in_the_order_of_the_commands(tmp_path: P
 
 
 @pytest.mark.slow
-def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
+def test_trials_measured_before_a_failure_are_kept(tmp_path: Path) -> None:
     path, flag = tmp_path / "s.db", tmp_path / "flag"
     command = f"echo x >> {flag}; sleep 0.06; test $(wc -l < {flag}) -lt 12"
     lines: list[str] = []
@@ -122,7 +122,7 @@ def test_the_headline_is_the_median_with_its_interval_by_ranks() -> None:
     assert estimate([1, 2, 3], "trials").interval is None
 
 
-def test_slower_than_the_first_command_by_so_much_with_an_interval() -> None:
+def test_the_ratio_to_the_first_command_has_an_interval() -> None:
     result = commands_result(measured(make(["true"], ["sleep 0.2"], trials=8, **FAST)))
     first, second = result.results
     assert first.ratio is None
@@ -130,12 +130,12 @@ def test_slower_than_the_first_command_by_so_much_with_an_interval() -> None:
     assert 1 < second.ratio.interval[0] <= second.ratio.value <= second.ratio.interval[1]
 
 
-def test_what_is_not_stored_yet_is_known() -> None:
+def test_trials_that_are_not_stored_yet_are_known() -> None:
     (command,) = make(["true"], []).commands
     assert CommandSeries(command).pending_ns == 0
 
 
-def test_progress_is_drawn_seldom_and_at_once_at_the_beginning() -> None:
+def test_progress_is_drawn_rarely_but_immediately_at_the_start() -> None:
     drawn: list[int] = []
     show = seldom(lambda _text, done, _total: drawn.append(done))
     for done in range(1000):

@@ -1,4 +1,4 @@
-"""What may be asked of `cbench run -- CMD`, and what is refused in one line."""
+"""Valid options of `cbench run -- CMD`, and requests that are refused in one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ make: Callable[..., ExternalOptions] = partial(
 )
 
 
-def test_words_after_the_dashes_are_one_command_and_stay_as_they_are() -> None:
+def test_words_after_the_dashes_are_one_command_and_stay_unchanged() -> None:
     (command,) = make(["true", "a b", "*"], []).commands
     assert command.argv == ("true", "a b", "*")
     assert command.text == "true 'a b' '*'"
@@ -49,7 +49,7 @@ def test_a_shell_is_used_only_on_request() -> None:
     assert other.argv == ("/bin/sh", "-c", "true | cat")
 
 
-def test_the_same_command_twice_is_an_a_a_comparison_with_names_of_their_own() -> None:
+def test_the_same_command_twice_is_an_a_a_comparison_with_separate_names() -> None:
     assert [each.text for each in make(["true"], ["true", "true"]).commands] == ["true", "true #2", "true #3"]
 
 
@@ -63,7 +63,7 @@ def test_one_prepare_command_serves_all_and_several_one_each() -> None:
 @pytest.mark.parametrize(
     ("words", "texts", "options", "why"),
     [
-        (["no-such-program"], [], {}, "no such program; for a shell's own words and operators add --shell"),
+        (["no-such-program"], [], {}, "no such program; for shell built-ins and operators add --shell"),
         (["./no/such"], [], {}, r"\./no/such: no such program$"),
         (["/etc/passwd"], [], {}, "not executable"),
         ([], ["true 'a"], {}, "No closing quotation; quote it as for a shell"),
@@ -75,7 +75,7 @@ def test_one_prepare_command_serves_all_and_several_one_each() -> None:
         (["true"], [], {"counter": "tsc"}, "a command has auto, wall, cycles"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
+def test_commands_that_cannot_be_measured_are_refused(
     words: list[str], texts: list[str], options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):

@@ -1,4 +1,4 @@
-"""A program is executed as asked, and its times and counts are those of the kernel."""
+"""A program is executed as requested, and its times and counts are those of the kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def script(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def written(path: Path, text: str, surroundings: Mapping[str, str] | None = None, cpu: int | None = None) -> str:
-    """What a shell script writes to $OUT."""
+    """The text that a shell script writes to $OUT."""
     environment = {"PATH": os.environ["PATH"], "OUT": str(path), **(surroundings or {})}
     with Launcher(environment, None if cpu is None else {cpu}, 30) as launcher:
         assert launcher.run(*script(text)).code == 0
@@ -36,18 +36,18 @@ def written(path: Path, text: str, surroundings: Mapping[str, str] | None = None
 
 
 @pytest.mark.parametrize(("text", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 128 + 9)])
-def test_the_exit_code_is_the_one_that_a_shell_would_show(launcher: Launcher, text: str, code: int) -> None:
+def test_the_exit_code_is_that_of_a_shell(launcher: Launcher, text: str, code: int) -> None:
     assert launcher.run(*script(text)).code == code
 
 
-def test_the_time_contains_what_the_program_slept(launcher: Launcher) -> None:
+def test_the_time_includes_the_programs_sleep(launcher: Launcher) -> None:
     ended = launcher.run(*script("sleep 0.05"))
     assert ended.wall_ns >= 50_000_000
     assert ended.voluntary >= 1
     assert ended.begin < ended.end
 
 
-def test_cpu_time_contains_that_of_children_and_lies_within_the_wall_time(launcher: Launcher) -> None:
+def test_cpu_time_includes_that_of_children_and_is_at_most_the_wall_time(launcher: Launcher) -> None:
     burn = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
     ended = launcher.run(*script(f"({burn}); exit 0"))
     used = 1000 * (ended.user_us + ended.system_us)
@@ -61,7 +61,7 @@ def test_the_first_thread_ran_and_waited_no_longer_than_the_program_took(launche
     assert 0 < ended.ran_ns + ended.waited_ns <= ended.wall_ns * 1.01
 
 
-def test_the_program_runs_on_the_cpus_asked_for_and_this_process_stays_where_it_was(tmp_path: Path) -> None:
+def test_the_program_runs_on_the_requested_cpus_and_this_process_stays_in_place(tmp_path: Path) -> None:
     cpu, before = min(os.sched_getaffinity(0)), os.sched_getaffinity(0)
     text = "grep Cpus_allowed_list /proc/self/status > $OUT"
     assert written(tmp_path / "out", text, cpu=cpu).split()[-1] == str(cpu)
@@ -73,7 +73,7 @@ def test_cpus_that_do_not_exist_are_refused() -> None:
         launcher.run("/bin/true", ("true",))
 
 
-def test_the_environment_is_passed_on_with_as_much_padding_as_asked_for(tmp_path: Path) -> None:
+def test_the_environment_is_passed_on_with_the_requested_padding(tmp_path: Path) -> None:
     assert written(tmp_path / "out", f'echo "$WORD ${{#{PADDING}}}" > $OUT', {"WORD": "a b"}) == "a b 0"
     with Launcher({"OUT": str(tmp_path / "out")}, None, 30) as launcher:
         launcher.run(*script(f"echo ${{#{PADDING}}} > $OUT"), 100)
@@ -123,8 +123,10 @@ def test_a_killed_launcher_leaves_neither_the_program_nor_what_it_has_started(tm
     assert comes(lambda: not any(alive(int(each)) for each in mark.read_text().split()))
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"", "no program"), (b"\x7fELF", "no program"), (None, "No such file")])
-def test_what_cannot_be_executed_is_one_line(
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"", "neither a program"), (b"\x7fELF", "neither a program"), (None, "No such file")]
+)
+def test_a_command_that_cannot_be_executed_is_reported_in_one_line(
     launcher: Launcher, tmp_path: Path, content: bytes | None, why: str
 ) -> None:
     path = tmp_path / "program"

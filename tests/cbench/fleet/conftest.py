@@ -1,4 +1,4 @@
-"""Whatever a test of a fleet has started and left running ends with the test: it would disturb others."""
+"""Processes that a test of a fleet has left running end with the test: it would disturb others."""
 
 from __future__ import annotations
 

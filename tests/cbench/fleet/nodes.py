@@ -77,7 +77,7 @@ class Controller(subprocess.Popen[bytes]):
         super().__init__([*CBENCH, "fleet", *words], cwd=folder, env=mark(folder))
 
     def cut_short(self) -> None:
-        """Without notice; the Ansible that it has started goes on."""
+        """Without notice; the Ansible process that it has started continues."""
         self.send_signal(signal.SIGKILL)
         self.wait()
 
@@ -119,7 +119,7 @@ def undisturbed(folder: Path, host: str) -> Path:
 
 
 def analysis(store: Path) -> Any:
-    """All that `cbench order analyze --json` says."""
+    """The output of `cbench order analyze --json`."""
     words = ["order", "analyze", str(store), "--json"]
     done = subprocess.run([*CBENCH, *words], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr

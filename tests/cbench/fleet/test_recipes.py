@@ -126,7 +126,7 @@ esac
 """
 
 
-def test_labgrid_reserves_as_many_places_as_asked_for_and_releases_them(tmp_path: Path) -> None:
+def test_labgrid_reserves_the_requested_number_of_places_and_releases_them(tmp_path: Path) -> None:
     for each in ("reserved", "acquired"):
         (tmp_path / each).mkdir()
     (tmp_path / "labgrid-client").write_text(LABGRID)

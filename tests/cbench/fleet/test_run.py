@@ -79,7 +79,7 @@ def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_rele
 
 
 @pytest.mark.slow
-def test_a_node_with_an_error_that_stays_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
+def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
     study(tmp_path)
     inventory(tmp_path)
     (tmp_path / "nodes" / "n1").mkdir(parents=True)
@@ -140,7 +140,7 @@ def mounts() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not mounts(), reason="a small file system of its own needs root")
-def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(
+def test_a_full_disk_is_reported_in_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(
     tmp_path: Path, start: Start
 ) -> None:
     study(tmp_path, repetitions=10)
@@ -166,7 +166,7 @@ def test_a_full_disk_is_one_line_keeps_its_trials_and_is_resumed_when_there_is_s
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_a_fleet_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(study(tmp_path))
     assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
     with pytest.raises(UsageError, match="no fleet here"):
@@ -202,7 +202,7 @@ def test_a_node_whose_python_does_not_run_is_reported_with_the_variable_to_set()
 def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path: Path) -> None:
     file = str(study(tmp_path))
     for name, content, why in (
-        ("empty", "", "no host in it"),
+        ("empty", "", "it contains no host"),
         ("bad", "[all", "parse"),
     ):
         if content is not None:
@@ -214,7 +214,7 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
         run.begin(str(inventory(tmp_path)), file, tmp_path)
     state.store(tmp_path, state.FleetState("1", file, "other hosts"))
     for verb in (run.begin, run.plan):
-        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*leave -i out"):
+        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*omit -i"):
             verb(str(inventory(tmp_path)), file, tmp_path)
 
 
@@ -261,8 +261,8 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
 
 
 @pytest.mark.slow
-def test_a_look_goes_on_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process looks at all
+def test_a_check_continues_after_a_node_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ansible, "LOOKERS", 1)  # one worker process checks all
     content = json.loads(inventory(tmp_path, 3).read_text())
     content["all"]["hosts"]["n0"] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
     (tmp_path / "hosts.json").write_text(json.dumps(content))

@@ -43,9 +43,9 @@ def test_a_new_environment_installs_the_packed_wheels_offline(tmp_path: Path) ->
         ("py3-none-any", ""),
         (f"cp311-abi3-manylinux_2_17_{platform.machine()}", ""),
         (f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-linux_{platform.machine()}", ""),
-        (f"cp3{sys.version_info[1] + 1}-abi3-linux_{platform.machine()}", "is for another Python than"),
-        (f"cp27-cp27mu-linux_{platform.machine()}", "is for another Python than"),
-        ("py3-none-linux_s390", "is for another machine than"),
+        (f"cp3{sys.version_info[1] + 1}-abi3-linux_{platform.machine()}", "is for a different Python than"),
+        (f"cp27-cp27mu-linux_{platform.machine()}", "is for a different Python than"),
+        ("py3-none-linux_s390", "is for a different machine than"),
     ],
 )
 def test_a_node_takes_only_wheels_that_fit_its_python_and_machine(tags: str, why: str) -> None:

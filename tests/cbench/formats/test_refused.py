@@ -1,4 +1,5 @@
-"""What the formats cannot hold, or a program did not write, is one line with the file, the format and the place."""
+"""Data that the formats cannot hold, or that a program did not write, is reported in one line with the file, the format
+and the place."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def asv(**changes: Any) -> dict[str, Any]:
     [
         (google(), "google/benchmark JSON: no results in it"),
         (google({"name": "a", "real_time": 1}, {"name": "b"}), "benchmarks[1].real_time: missing"),
-        (google({"name": "a", "real_time": 1, "time_unit": "h"}), "benchmarks[0].time_unit: 'h' is none of ns, us"),
+        (google({"name": "a", "real_time": 1, "time_unit": "h"}), "benchmarks[0].time_unit: 'h' is not one of ns, us"),
         (
             google({"name": "a", "run_type": "iteration", "skipped": "SkippedWithError", "skip_message": "no GPU"}),
             "benchmarks[0]: every benchmark failed, this one with: no GPU",
@@ -72,7 +73,7 @@ def asv(**changes: Any) -> dict[str, Any]:
         (jmh(rawDataHistogram=[[[[1.0, 0]]]]), "[0].primaryMetric.rawDataHistogram[0][0]: no values"),
     ],
 )
-def test_json_that_lacks_something_is_one_line(document: object, message: str, tmp_path: Path) -> None:
+def test_incomplete_json_is_reported_in_one_line(document: object, message: str, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json.dumps(document))
     refused(path, message)
@@ -106,7 +107,7 @@ def test_json_that_lacks_something_is_one_line(document: object, message: str, t
         ),
     ],
 )
-def test_text_that_lacks_something_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+def test_incomplete_text_is_reported_in_one_line(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "r.txt"
     path.write_text(text)
     refused(path, message)
@@ -120,7 +121,9 @@ def test_text_that_lacks_something_is_one_line(text: str, message: str, tmp_path
         ({"iters": None}, "sum/new/sample.json: iters: missing"),
     ],
 )
-def test_a_damaged_criterion_directory_is_one_line(change: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_a_damaged_criterion_directory_is_reported_in_one_line(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
     shutil.copytree(DATA / "criterion-0.3.6", tmp_path / "criterion")
     sample = tmp_path / "criterion/sum/new/sample.json"
     sample.write_text(json.dumps(json.loads(sample.read_text()) | change))
@@ -160,13 +163,13 @@ def test_the_median_is_taken_of_several_summaries(tmp_path: Path) -> None:
     assert sample.processes == ((1500.0,),)
 
 
-def test_files_without_samples_have_one_summary_a_process(tmp_path: Path) -> None:
+def test_files_without_samples_have_one_summary_per_process(tmp_path: Path) -> None:
     (fine,) = read(tmp_path / "r", {"results": [{"command": "a", "mean": 2.0, "median": 1.5}]})
-    assert (fine.processes, fine.summary) == (((1.5,),), "only summaries are in it: `times` is missing")
+    assert (fine.processes, fine.summary) == (((1.5,),), "it contains only summaries: `times` is missing")
     (jmh_sample,) = read(tmp_path / "r", jmh())
     assert (jmh_sample.processes, jmh_sample.summary) == (
         ((2000.0,),),
-        "only summaries are in it: `rawData` is missing",
+        "it contains only summaries: `rawData` is missing",
     )
 
 

@@ -75,7 +75,7 @@ def test_a_test_that_only_some_files_have_has_their_processes(tmp_path: Path) ->
     }
 
 
-def test_stores_in_a_folder_are_put_together(tmp_path: Path) -> None:
+def test_stores_in_a_folder_are_combined(tmp_path: Path) -> None:
     for name in ("a.db", "b.db"):
         stored(tmp_path / name, noisy(1e6, 3, 5, seed=1))
     (sample,) = registry.read(tmp_path)
@@ -105,7 +105,7 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     shutil.copy(DATA / "pyperf-2.10.0.json", tmp_path / "b.json")
     refused(tmp_path, "files of several formats: a.txt is Go benchmark text, b.json pyperf JSON")
     (tmp_path / "b.json").write_text("hello")
-    refused(tmp_path, "b.json: not a format that cbench reads; the folder must have results alone")
+    refused(tmp_path, "b.json: not a format that cbench reads; the folder must contain only results")
 
 
 def test_damage_in_one_file_of_a_folder_names_that_file(tmp_path: Path) -> None:

@@ -83,6 +83,6 @@ class SimulatedGate:
         return self.suspects(self.session(number + 1_000_000, first), first) if first else first
 
     def suspects(self, session: GateSession, before: frozenset[str] | None = None) -> frozenset[str]:
-        """What one session suspects."""
+        """The suspects of one session."""
         found = judge(session, self.rule, before)
         return frozenset(test.name for test in found if test.outcome == SUSPECTED)

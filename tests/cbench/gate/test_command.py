@@ -93,15 +93,15 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: from 0.1"),
         (
             "old = 'true {result}'\nnew = 'true'\n",
-            "gate.toml:1: old: {result}: unknown; here may be {results}, {program}",
+            "gate.toml:1: old: {result}: unknown; valid here: {results}, {program}",
         ),
         (
             "old = 'true'\nnew = 'true'\nprepare = 'rm {results}'\n",
-            "gate.toml:3: prepare: {results}: unknown; here may",
+            "gate.toml:3: prepare: {results}: unknown; valid here:",
         ),
         (
             PROGRAMS + "build = 'cc -o {program} {seeds}'\n",
-            "gate.toml:4: build: {seeds}: unknown; here may be {program}, ",
+            "gate.toml:4: build: {seeds}: unknown; valid here: {program}, ",
         ),
         ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a text"),
         (
@@ -113,21 +113,21 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             "old = 'true'\nnew = 'true'\nbetter = 'more'\n",
             "gate.toml:3: better: 'more': one of higher, lower",
         ),
-        ("[gate]\nold = 'true'\n", "gate.toml:1: gate: unknown; here may be old, "),
+        ("[gate]\nold = 'true'\n", "gate.toml:1: gate: unknown; valid here: old, "),
         ("old = 'true'\nnew = 'true'\nlayouts = 6\nblocks = 2\n", "gate.toml:3: layouts: 6: more than blocks = 2"),
         ("old = 'true \"'\nnew = 'true'\n", "gate.toml:1: old: 'true \"': No closing quotation"),
         (
             "old = 'no-such-program'\nnew = 'true'\n",
-            "no-such-program: no such program; for a shell's own words and operators set shell = true",
+            "no-such-program: no such program; for shell built-ins and operators set shell = true",
         ),
-        ("old = 'false'\nnew = 'true'\n", "old: ended with 1 (ignore_failure = true measures it all the same)"),
+        ("old = 'false'\nnew = 'true'\n", "old: ended with 1 (ignore_failure = true measures it anyway)"),
         ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n", "sleep: not done after 1 s; ended it (raise timeout_s)"),
         ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
         (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
         ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old, warm-up: wrote no results"),
     ],
 )
-def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_tests_that_cannot_be_judged_this_way_are_reported_in_one_line(tmp_path: Path, text: str, says: str) -> None:
     report = tmp_path / "gate.xml"
     done = gate(tmp_path, "--junit", str(report), text=text)
     assert done.returncode == 2
@@ -151,7 +151,7 @@ def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_braces_of_the_shell_are_no_placeholders(tmp_path: Path) -> None:
+def test_braces_of_the_shell_are_not_placeholders(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()
     command = "x=1; cat {a,b} >/dev/null; test ${x} = 1 || test ${x:-1}; { true; }"
@@ -165,7 +165,7 @@ def test_braces_of_the_shell_are_no_placeholders(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_option_is_named_where_it_is_wrong(tmp_path: Path) -> None:
     done = gate(tmp_path, "--new", "true {result}", text="old = 'true'\nnew = 'true'\n")
-    assert error_line(done) == "--new: {result}: unknown; here may be {results}, {program}"
+    assert error_line(done) == "--new: {result}: unknown; valid here: {results}, {program}"
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_a_run_with_damaged_results_is_named_by_its_arm_and_number(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [COMMAND, "true"])
-def test_each_arm_keeps_one_result_a_block(tmp_path: Path, command: str) -> None:
+def test_each_arm_keeps_one_result_per_block(tmp_path: Path, command: str) -> None:
     kept = tmp_path / "runs"
     done = gate(tmp_path, "--artifacts", str(kept), text=f"old = '{command}'\nnew = '{command}'\nblocks = 4\n")
     assert done.returncode == 2, done.stderr

@@ -51,7 +51,9 @@ def test_a_rate_that_falls_is_a_slowdown() -> None:
 
 
 @pytest.mark.parametrize(("better", "outcome"), [("higher", SUSPECTED), ("lower", IMPROVEMENT), (None, IMPROVEMENT)])
-def test_the_gate_file_decides_what_is_better_of_units_that_do_not_say_it(better: str | None, outcome: str) -> None:
+def test_the_gate_file_decides_the_better_direction_of_units_that_do_not_imply_it(
+    better: str | None, outcome: str
+) -> None:
     session = slower(SimulatedGate(blocks=24, noise=quiet).session(1), 0.95)
     rule = replace(RULE, better=better)
     for unit, expected in (("score", outcome), ("ns", IMPROVEMENT)):
@@ -59,7 +61,7 @@ def test_the_gate_file_decides_what_is_better_of_units_that_do_not_say_it(better
         assert {test.outcome for test in judge(replace(session, tests=tests), rule)} == {expected}
 
 
-def test_what_is_faster_is_an_improvement_and_no_regression() -> None:
+def test_a_faster_test_is_an_improvement_and_not_a_regression() -> None:
     session = SimulatedGate(blocks=24, slower=-0.03).session(3)
     outcomes = {test.name: test.outcome for test in judge(session, RULE)}
     assert outcomes["test 7"] == IMPROVEMENT
@@ -182,7 +184,7 @@ def test_each_test_is_listed_once_whatever_the_second_session_leaves_out(
     assert len(suite.findall("testcase/skipped")) == 1
 
 
-def test_noise_in_which_the_threshold_cannot_be_found_is_no_pass(
+def test_noise_in_which_the_threshold_cannot_be_found_is_not_a_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = ended(tmp_path, monkeypatch, lambda seed, _: SimulatedGate(blocks=24, noise=noisy, tests=5).session(seed))
@@ -211,7 +213,7 @@ def test_a_gate_that_could_judge_some_tests_is_green_and_names_the_others(
     assert "<summary>1 cannot tell, 19 passed</summary>" in markdown(judged)
 
 
-def test_a_slowdown_above_the_threshold_that_old_may_have_from_its_own_copy_is_no_pass() -> None:
+def test_a_slowdown_above_the_threshold_but_within_the_noise_floor_is_not_a_pass() -> None:
     session = slower(SimulatedGate(blocks=24, noise=quiet).session(4), 1.02)
     unlike = [replace(test, values=tuple((a, 1.05 * copy, b) for a, copy, b in test.values)) for test in session.tests]
     judged = judge(replace(session, tests=tuple(unlike)), RULE)
@@ -219,7 +221,7 @@ def test_a_slowdown_above_the_threshold_that_old_may_have_from_its_own_copy_is_n
     assert all(test.detectable_pct is not None and test.detectable_pct > 4.5 for test in judged)
 
 
-def test_a_suspect_that_a_noisy_second_session_does_not_show_is_no_pass(
+def test_a_suspect_that_a_noisy_second_session_does_not_show_is_not_a_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measured(seed: int, suspects: frozenset[str] | None) -> GateSession:

@@ -71,7 +71,7 @@ def spec(**changes: Any) -> load_generator.Spec:
     return load_generator.Spec(**{**given, **changes})
 
 
-def test_a_load_runs_on_its_cpu_while_it_is_wanted_and_is_gone_afterwards() -> None:
+def test_a_load_runs_on_its_cpu_until_it_is_stopped_and_is_then_gone() -> None:
     before = psutil.Process().children()
     with load_generator.running(spec(), measured=-1) as figures:
         process = started(before)
@@ -115,7 +115,7 @@ def test_a_load_on_the_measured_cpu_is_refused() -> None:
         raise AssertionError
 
 
-def test_a_load_on_a_cpu_that_is_not_there_is_one_clear_error_and_leaves_no_process() -> None:
+def test_a_load_on_a_missing_cpu_is_one_clear_error_and_leaves_no_process() -> None:
     before = psutil.Process().children()
     words = "the load hash on CPU 4000: CPU 4000 is not online"
     with pytest.raises(QuietError, match=words), load_generator.running(spec(cpu=4000), 0):
@@ -145,7 +145,7 @@ def test_a_load_killed_during_the_trials_is_noticed() -> None:
 # The plan
 
 
-def test_every_condition_is_visited_once_a_round_and_no_load_first_and_last() -> None:
+def test_every_condition_is_visited_once_per_round_and_no_load_first_and_last() -> None:
     for seed in range(20):
         order = measure.schedule(4, 3, seed)
         assert order[0] == order[-1] == 0
@@ -154,13 +154,13 @@ def test_every_condition_is_visited_once_a_round_and_no_load_first_and_last() ->
     assert measure.schedule(4, 3, 7) == measure.schedule(4, 3, 7)
 
 
-def test_loads_go_only_to_places_that_are_there() -> None:
+def test_loads_are_placed_only_where_a_cpu_exists() -> None:
     places = [Place(SIBLING, None, "no SMT sibling is online"), Place(CACHE, 5), Place(NODE, 9)]
     found = measure.conditions(places, [spec(), spec(workload="memory")])
     assert [c.name for c in found] == [
         "no load",
-        "hash on a core of the same cache",
-        "memory on a core of the same cache",
+        "hash on a core with the same cache",
+        "memory on a core with the same cache",
         "hash on another node",
         "memory on another node",
     ]
@@ -172,7 +172,7 @@ def test_an_unknown_load_is_refused_with_the_known_ones() -> None:
         run.specs(["nothing-like-it"], 4096)
 
 
-def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_what_is_free() -> None:
+def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_free_memory() -> None:
     assert run.buffer_size([], 1 << 40) == run.LEAST_BUFFER
     assert run.buffer_size([], 8 << 20) == 1 << 20
 
@@ -181,7 +181,7 @@ def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_what_is_f
 
 
 def result(values: list[int]) -> Result:
-    """What one visit measured, so far as the report looks at it."""
+    """The measurement of one visit, as far as the report uses it."""
     counter = Counter("tsc", "TSC ticks", True, "a clock", quantum=1)
     measured = Session(counter, tuple(Trial(value, 7) for value in values), Settling(), "", "", "", "", None)
     return Result(registry.find("hash"), {"n": 1}, 0, False, (measured,))
@@ -192,7 +192,7 @@ def visits(base: int, spread: int, count: int = 5, seed: int = 1) -> list[list[i
     return [[base + dice.randrange(spread) for _ in range(40)] for _ in range(count)]
 
 
-def test_what_makes_no_difference_is_not_called_disturbing() -> None:
+def test_a_load_without_an_effect_is_not_called_disturbing() -> None:
     false = 0
     for seed in range(8):
         unloaded, loaded = visits(1000, 20, 7, seed), visits(1000, 20, 5, seed + 100)
@@ -201,7 +201,7 @@ def test_what_makes_no_difference_is_not_called_disturbing() -> None:
     assert false == 0
 
 
-def test_what_slows_down_is_found_with_an_interval_around_the_truth() -> None:
+def test_a_slowdown_is_found_with_an_interval_around_the_true_value() -> None:
     unloaded, loaded = visits(1000, 20, 7), visits(1100, 20, 5, 2)
     found = stats.difference(loaded, unloaded, 3)
     assert stats.disturbs(found, stats.baseline(unloaded))
@@ -217,7 +217,7 @@ def test_the_interval_is_the_seed_s() -> None:
     assert once != other
 
 
-def test_drift_of_the_unloaded_visits_widens_what_counts_as_nothing() -> None:
+def test_drift_of_the_unloaded_visits_widens_the_range_of_no_effect() -> None:
     drifting = [[1000 + 50 * number] * 10 for number in range(5)]
     base = stats.baseline(drifting)
     assert base.drift_pct == pytest.approx(20)
@@ -226,9 +226,9 @@ def test_drift_of_the_unloaded_visits_widens_what_counts_as_nothing() -> None:
     assert not stats.disturbs(stats.difference(slower, drifting, 1), base)
 
 
-def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
+def test_the_verdict_names_the_worst_first_and_the_places_that_the_host_lacks() -> None:
     def row(kind: str, pct: float, disturbs: bool) -> LoadedCondition:
-        where = (f"{kind} on a core of the same cache", CACHE, kind, 1, None)
+        where = (f"{kind} on a core with the same cache", CACHE, kind, 1, None)
         return LoadedCondition(*where, *FIGURES, pct, pct, pct - 1, pct + 1, disturbs, None)
 
     unloaded = MeasuredCondition("no load", None, None, None, None, *FIGURES)
@@ -236,9 +236,9 @@ def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
     result = WorkloadInterference("memory", {}, -0.1, 0.5, 1, rows)
     places = [Place(SIBLING, None, "no SMT sibling is online"), Place(CACHE, 1)]
     assert verdict(result, places, 0) == (
-        "memory on CPU 0: disturbed by memory on a core of the same cache (CPU 1): median +30.00 % [+29.00, +31.00], "
-        "floor +30.00 %, by hash on a core of the same cache (CPU 1): median +5.00 % [+4.00, +6.00], floor +5.00 %; "
-        "not measurably by sieve on a core of the same cache (CPU 1); "
+        "memory on CPU 0: disturbed by memory on a core with the same cache (CPU 1): median +30.00 % [+29.00, +31.00], "
+        "floor +30.00 %, by hash on a core with the same cache (CPU 1): median +5.00 % [+4.00, +6.00], floor +5.00 %; "
+        "not measurably by sieve on a core with the same cache (CPU 1); "
         "unloaded visits differ by up to 0.50 % (drift -0.10 %); "
         "not measured: a sibling thread (no SMT sibling is online)"
     )
@@ -247,7 +247,7 @@ def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
 @pytest.mark.parametrize(
     ("unloaded", "loaded", "words"),
     [
-        ([[1000], [1002]] * 3, [[1001], [999]] * 3, "one trial a visit is too few, take more --trials"),
+        ([[1000], [1002]] * 3, [[1001], [999]] * 3, "one trial per visit is too few, take more --trials"),
         (
             [[1000] * 9, [1000] * 9, [1500] * 9, [1000] * 9],
             [[1001] * 9] * 5,
@@ -265,7 +265,7 @@ def test_an_effect_that_could_not_have_been_seen_is_not_denied(
     row = condition_result(condition, 0, unloaded, base, 1)
     assert isinstance(row, LoadedCondition)
     words_of = verdict(WorkloadInterference("hash", {}, 0.0, base.noise_pct, 1, (row,)), [], 0)
-    where = "hash on a core of the same cache (CPU 1)"
+    where = "hash on a core with the same cache (CPU 1)"
     assert (f"cannot tell whether disturbed by {where}: {words}" in words_of) == bool(words)
     assert (f"not measurably disturbed by {where}" in words_of) == (not words)
     assert row.disturbs is (None if words else False)
@@ -314,7 +314,7 @@ def test_no_load_is_left_after_the_command(made: dict[str, Any]) -> None:
     assert [p for p in loads() if p.ppid() in (1, os.getpid())] == []
 
 
-def test_the_table_has_a_row_for_what_the_host_lacks(made: dict[str, Any]) -> None:
+def test_the_table_has_a_row_for_each_place_that_the_host_lacks(made: dict[str, Any]) -> None:
     done = cbench(*QUICK)
     assert done.returncode == 0
     flat = " ".join(done.stdout.replace("│", " ").split())
@@ -362,7 +362,7 @@ def test_however_the_command_ends_its_load_ends_with_it(sent: signal.Signals, co
         (["hash", "--param", "size=3"], "--param size: unknown"),
     ],
 )
-def test_wrong_options_are_one_line(arguments: list[str], words: str) -> None:
+def test_wrong_options_are_reported_in_one_line(arguments: list[str], words: str) -> None:
     done = cbench("interfere", *arguments)
     assert done.returncode == 2
     assert words in error_line(done)

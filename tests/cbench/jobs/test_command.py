@@ -63,7 +63,7 @@ def test_a_detached_study_outlives_its_terminal_is_stopped_and_resumed_with_ever
     assert os.getsid(started["pid"]) == started["pid"]
     assert comes(lambda: job(folder, "s.db")["trials_done"] > 3)
     refused = cbench(folder, "order", "run", "s.toml", "--detach", code=3)
-    assert "is being measured already" in error_line(refused)
+    assert "is already being measured" in error_line(refused)
     stopped = json.loads(cbench(folder, "order", "stop", "s.db", "--json").stdout)
     assert not stopped["running"]
     assert 3 < stopped["trials_done"] < 80
@@ -86,7 +86,7 @@ def test_a_detached_study_outlives_its_terminal_is_stopped_and_resumed_with_ever
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["order", "run", "s.toml", "--detach"], ["ab", "-o", "s.db", "--", "true", "true"]])
-def test_what_a_kill_left_of_a_store_that_was_being_made_is_begun_again(folder: Path, words: list[str]) -> None:
+def test_a_store_whose_creation_was_killed_is_created_again(folder: Path, words: list[str]) -> None:
     (folder / "s.toml").write_text(STUDY.format(repetitions=1, waits=""))
     for_writing(folder / "s.db").close()
     assert (folder / "s.db").stat().st_size > 0
@@ -132,7 +132,7 @@ def test_a_detached_study_that_fails_says_why(folder: Path) -> None:
         (["stop", "none.db"], "no such measurement"),
     ],
 )
-def test_what_cannot_run_detached_is_refused_at_once(folder: Path, words: list[str], why: str) -> None:
+def test_jobs_that_cannot_run_detached_are_refused_at_once(folder: Path, words: list[str], why: str) -> None:
     assert why in error_line(cbench(folder, *words, code=2))
     assert list(folder.iterdir()) == []
 

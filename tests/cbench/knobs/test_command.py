@@ -43,7 +43,7 @@ def ended(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_plan_says_what_would_run_and_changes_nothing() -> None:
+def test_the_plan_shows_the_design_and_changes_nothing() -> None:
     done = cbench("screen", "knobs", "--plan", "--json")
     if done.returncode == 3:  # a machine on which nothing can be isolated
         assert done.stderr.count("\n") == 1

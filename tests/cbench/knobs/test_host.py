@@ -41,7 +41,7 @@ def test_only_leaves_the_other_knobs_applied_and_without_drops_one(root: Path) -
     assert set(plan.as_profile(frozenset({"vm.compaction"}), "x").knobs) == {*plan.fixed, "vm.compact_unevictable"}
 
 
-def test_a_knob_that_has_nothing_to_change_cannot_be_screened(root: Path) -> None:
+def test_a_knob_that_would_change_nothing_cannot_be_screened(root: Path) -> None:
     with pytest.raises(UsageError, match=r"--only cpufreq\.governor: no cpufreq driver"):
         plan_on(root, only=("cpufreq.governor",))
     with pytest.raises(Refused, match="nothing to screen"):
@@ -72,7 +72,7 @@ def test_without_any_knob_nothing_is_applied(root: Path) -> None:
         assert applied_state(Host(str(root))) is None
 
 
-def test_what_a_killed_process_left_is_restored_and_what_others_apply_is_refused(root: Path) -> None:
+def test_settings_left_by_a_killed_process_are_restored_and_an_applied_profile_is_refused(root: Path) -> None:
     names = ("vm.compact_unevictable", "vm.compaction")
     plan = plan_on(root, only=names, without=tuple(plan_on(root, only=names).fixed))
     host, before = Host(str(root)), (root / LOCKED[1:]).read_text()

@@ -17,11 +17,11 @@ CALM = [10.0, 10.1, 9.9, 10.05, 9.95, 10.0, 10.1, 9.9]
 
 
 @pytest.mark.parametrize(("value", "sign"), [(10.0, ALIKE), (10.05, ALIKE), (12.0, LOUDER), (8.0, QUIETER)])
-def test_one_value_is_enough_where_it_is_plain(value: float, sign: int) -> None:
+def test_one_value_is_enough_if_it_is_clear(value: float, sign: int) -> None:
     assert level(CALM).judge([value]) == sign
 
 
-def test_a_value_between_asks_for_another_one_and_then_it_is_decided() -> None:
+def test_an_undecided_value_is_measured_again_before_the_decision() -> None:
     found = level(CALM)
     between = found.center + found.matters / 2
     assert found.judge([between]) is None
@@ -38,13 +38,13 @@ def test_an_outlier_among_many_values_leaves_the_deviation_as_it_is() -> None:
     assert level([*CALM, 30.0]).deviation < 5 * level(CALM).deviation
 
 
-def test_few_values_make_it_cautious() -> None:
+def test_a_decision_from_few_values_is_cautious() -> None:
     few, many = level(CALM[:3]), level(CALM * 4)
     assert few.cautious / few.deviation > 2
     assert many.cautious / many.deviation < 1.1
 
 
-def test_what_matters_is_at_least_the_share_that_is_no_difference() -> None:
+def test_the_smallest_effect_that_matters_is_at_least_the_tolerated_share() -> None:
     assert QuietLevel(0.5, 0.05, 48, CALM, range_=100.0).matters == pytest.approx(5.0)
 
 

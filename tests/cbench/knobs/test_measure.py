@@ -1,4 +1,4 @@
-"""Responses from what `quiet noise` and `cbench run` print."""
+"""Responses from the output of `quiet noise` and `cbench run`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_command_is_measured_on_the_first_isolated_cpu(monkeypatch: pytest.Mon
     assert executed[0][3:] == ["cbench", "run", "--cpu", "2", "--trials", "9", "--json", "--", "./a", "-x"]
 
 
-def test_what_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, [], 2, "cbench: ./a: no such program\n")
     options = KnobOptions(response="median", words=("./a",), is_command=True)
     with pytest.raises(QuietError, match=r"^\./a: no such program$"):
@@ -100,7 +100,7 @@ def test_suspects_are_the_knobs_that_remedies_name_each_once(monkeypatch: pytest
         ({"budget": 0.0}, "above 0"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_line(wrong: dict[str, Any], words: str) -> None:
+def test_impossible_options_are_refused_in_one_line(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         KnobOptions(**wrong)
 

@@ -59,7 +59,7 @@ def conducted(path: Path, before: StoredScreening, host: SimulatedHost, kill_aft
         return run.conduct(before, nothing, measure, keeper, lambda *_: None)
 
 
-def test_a_kill_at_each_application_changes_nothing_of_the_answer(tmp_path: Path) -> None:
+def test_a_kill_at_each_application_does_not_change_the_answer(tmp_path: Path) -> None:
     whole = tmp_path / "whole.db"
     begun = screening()
     conducted(whole, begun, values())
@@ -135,7 +135,7 @@ def test_a_budget_for_two_applications_decides_nothing(tmp_path: Path, monkeypat
     assert len(found.undecided) == len(found.written) == 24
 
 
-def test_what_another_search_has_stored_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_data_of_another_search_are_not_resumed(tmp_path: Path) -> None:
     path = tmp_path / "k.db"
     conducted(path, screening(), values())
     before = stored.read(path)
@@ -163,7 +163,7 @@ def test_a_screening_that_has_ended_is_shown_again_without_root(
     assert set(run.resume(path, lambda *_: None, lambda _: None).matter) == set(MATTER)
 
 
-def test_only_root_begins_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_can_start_and_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "k.db"
     with pytest.raises(KilledError):
         conducted(path, screening(), values(), 3)

@@ -1,4 +1,4 @@
-"""The search on simulated hosts: what it names, what it leaves, and what it says of knobs that depend on others."""
+"""The search on simulated hosts: the knobs that it names, those that it leaves, and dependencies between knobs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_profile_that_does_nothing_is_left_out_whole() -> None:
     assert search.next is None
 
 
-def test_where_every_knob_of_a_few_matters_all_are_kept() -> None:
+def test_if_all_of_a_few_knobs_matter_all_are_kept() -> None:
     every = knobs(4)
     search = screened(SimulatedHost(one_each([knob.name for knob in every]), noise=0.01), every)
     assert search.kept == [knob.name for knob in every]
@@ -129,7 +129,7 @@ def test_a_wrong_suspect_is_not_named() -> None:
     assert set(screened(host, EVERY, suspects=["k09", "k10"]).matter) == {"k08"}
 
 
-def test_a_burst_that_named_a_knob_is_seen_when_it_is_measured_again() -> None:
+def test_a_knob_named_because_of_a_burst_is_cleared_by_the_second_measurement() -> None:
     host = SimulatedHost(one_each(["k08"], 5.0), noise=0.02)
     search = Search(EVERY, SearchOptions())
     burst = False
@@ -166,7 +166,7 @@ def test_the_same_values_give_the_same_applications() -> None:
     assert first.pairs == second.pairs
 
 
-def test_it_begins_with_both_ends_and_ends_with_pairs_in_random_order() -> None:
+def test_the_search_begins_with_both_ends_and_finishes_with_pairs_in_random_order() -> None:
     host = SimulatedHost(one_each(["k01"], 2.0), noise=0.02)
     search = Search((*EVERY, ScreenedKnob("k99")), SearchOptions())
     steps = []

@@ -28,13 +28,13 @@ def test_the_components_are_those_of_the_simulation_whatever_the_host_drifts() -
     assert inside >= 33  # 95 % of 40; 33 and fewer come in 1 of 500 such simulations
 
 
-def test_builds_that_do_not_differ_are_seldom_said_to() -> None:
+def test_equal_builds_are_rarely_reported_to_differ() -> None:
     found = [analyze(simulated(seed, 0, 0.01)) for seed in range(100)]
     assert sum(each.p <= 0.05 for each in found) <= 13
     assert all(each.share_low < 0.1 for each in found)
 
 
-def test_a_few_interrupted_runs_are_no_layout() -> None:
+def test_a_few_interrupted_runs_are_not_layout() -> None:
     rows = simulated(3, 0.02, 0.005)
     clean = analyze(rows)
     for block in range(0, 30, 10):
@@ -42,7 +42,7 @@ def test_a_few_interrupted_runs_are_no_layout() -> None:
     assert analyze(rows).share == pytest.approx(clean.share, abs=0.1)
 
 
-def test_one_build_cannot_claim_what_builds_differ_by_and_many_can() -> None:
+def test_one_build_cannot_claim_less_than_the_spread_of_builds_and_many_can() -> None:
     found = analyze(simulated(5, 0.03, 0.003, builds=30))
     assert found.one_build() == pytest.approx(1.96 * 2**0.5 * found.between, rel=1e-3)
     needed = found.builds_for(0.01)

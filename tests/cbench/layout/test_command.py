@@ -46,7 +46,7 @@ def test_a_planted_effect_of_alignment_is_named_with_its_size(tmp_path: Path) ->
 
 @pytest.mark.slow
 @needs_cc
-def test_builds_that_are_all_the_same_are_refused(tmp_path: Path) -> None:
+def test_identical_builds_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "p.c"
     source.write_text("int main(void) { return 0; }")
     done = cbench("layout", "--build", f"cc -o {{program}} {source} # {{seed}}", "--builds", "3", "--blocks", "5")
@@ -63,7 +63,7 @@ def test_the_size_of_the_environment_needs_no_build() -> None:
 
 
 @pytest.mark.slow
-def test_a_program_that_fails_is_one_line_without_an_option_that_layout_lacks() -> None:
+def test_a_program_that_fails_is_reported_in_one_line_without_an_option_that_layout_lacks() -> None:
     done = cbench("layout", "--preset", "environment", "--run", "false")
     assert done.returncode == 2
     assert error_line(done) == "build 0: ended with 1"
@@ -93,7 +93,7 @@ def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folde
         ((), "--build is missing"),
     ],
 )
-def test_a_build_that_fails_is_one_line(options: tuple[str, ...], says: str) -> None:
+def test_a_build_that_fails_is_reported_in_one_line(options: tuple[str, ...], says: str) -> None:
     done = cbench("layout", *options)
     assert done.returncode == 2
     assert says in error_line(done)

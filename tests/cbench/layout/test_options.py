@@ -41,7 +41,7 @@ FREE = LayoutOptions(
         ({"preset": "environment", "build": ""}, "give the command to measure with --run"),
     ],
 )
-def test_what_draws_nothing_is_refused(changes: dict[str, object], says: str) -> None:
+def test_a_preset_that_randomizes_nothing_is_refused(changes: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError) as error:
         replace(FREE, **changes)  # type: ignore[arg-type]
     assert says in str(error.value)

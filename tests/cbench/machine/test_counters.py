@@ -1,4 +1,4 @@
-"""Counters carry a value or a reason, never a made-up number."""
+"""Counters carry a value or a reason, never a synthetic number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_hybrid_cpu_is_counted_by_its_own_kind_of_core(tmp_path: Path) -> None
     assert counters.attempts(EVENTS["instructions"], 5, Reader(str(tmp_path)))[0] == (0, 10 << 32 | 1, 0)
 
 
-def test_an_arm_core_is_asked_for_a_64_bit_user_count_first(tmp_path: Path) -> None:
+def test_on_an_arm_core_a_64_bit_user_count_is_requested_first(tmp_path: Path) -> None:
     device(tmp_path, "armv8_cortex_a53", 7, "0-3")
     device(tmp_path, "armv8_cortex_a72", 8, "4-5")
     tried = counters.attempts(EVENTS["cycles"], 4, Reader(str(tmp_path)))
@@ -44,7 +44,7 @@ def vendor(root: Path, name: str) -> Reader:
     return Reader(str(root))
 
 
-def test_what_only_a_vendor_names_is_asked_for_by_its_number(tmp_path: Path) -> None:
+def test_vendor_specific_events_are_requested_by_number(tmp_path: Path) -> None:
     assert counters.attempts(EVENTS["interrupts"], 0, vendor(tmp_path, AMD)) == [(4, 0x2C, 0)]
 
 
@@ -58,7 +58,7 @@ def test_where_no_vendor_has_the_event_nothing_is_tried(tmp_path: Path) -> None:
     assert counters.attempts(EVENTS["smis"], 0, vendor(tmp_path, INTEL)) == []
 
 
-def test_an_arm_event_that_is_no_cycle_counter_may_be_read_as_32_bits(tmp_path: Path) -> None:
+def test_an_arm_event_that_is_not_a_cycle_counter_may_be_read_as_32_bits(tmp_path: Path) -> None:
     device(tmp_path, "armv8_cortex_a72", 8, "0")
     tried = counters.attempts(EVENTS["branch-misses"], 0, Reader(str(tmp_path)))
     assert tried == [(8, 0x10, 3), (8, 0x10, 2), (8, 0x10, 0), (0, 5, 0)]
@@ -77,12 +77,12 @@ def test_software_events_are_counted_beside_the_clock() -> None:
     assert found.left_out == {}
 
 
-def test_an_event_that_was_asked_for_and_cannot_be_had_is_refused_with_its_reason() -> None:
+def test_a_requested_event_that_is_unavailable_is_refused_with_its_reason() -> None:
     lacking = [counter.name for counter in counters.survey(HERE) if not counter.available]
     counter, handle = counters.open_counter(counters.ticks_name(), HERE)
     try:
         for name in lacking:
-            with pytest.raises(UsageError, match=f"--events {name}: unavailable beside {counter.name}: "):
+            with pytest.raises(UsageError, match=f"--events {name}: unavailable together with {counter.name}: "):
                 counters.add_events(counter, handle, (name,), HERE)
     finally:
         lib.cb_counter_destroy(handle)
@@ -100,7 +100,7 @@ def test_events_are_checked_by_name_before_anything_is_measured() -> None:
         events.parse_events(",".join([*list(EVENTS)[:8]]))
 
 
-def test_devices_that_are_not_for_cores_are_passed_over(tmp_path: Path) -> None:
+def test_devices_that_do_not_belong_to_cores_are_skipped(tmp_path: Path) -> None:
     device(tmp_path, "uncore_imc", 20, "0")
     (tmp_path / "sys/bus/event_source/devices/software").mkdir()
     assert counters.attempts(EVENTS["cycles"], 0, Reader(str(tmp_path))) == [(0, 0, 0)]
@@ -120,7 +120,7 @@ def test_the_clock_is_never_called_cycles() -> None:
     assert counter.unit.endswith(" ticks")
 
 
-def test_the_automatic_choice_explains_what_it_passed_over() -> None:
+def test_the_automatic_choice_explains_the_counters_that_it_rejected() -> None:
     counter, handle = counters.choose("auto", HERE)
     lib.cb_counter_destroy(handle)
     if counter.name in (counters.CALIBRATED, counters.ticks_name()):
@@ -129,12 +129,12 @@ def test_the_automatic_choice_explains_what_it_passed_over() -> None:
         assert counter.unit == "cycles"
 
 
-def test_a_counter_that_is_none_is_refused_with_the_list() -> None:
+def test_an_unknown_counter_is_refused_with_the_list() -> None:
     with pytest.raises(UsageError, match="use auto, cycles, cycles:u"):
         counters.choose("speed", HERE)
 
 
-def test_a_counter_that_cannot_be_had_is_refused_with_its_reason() -> None:
+def test_an_unavailable_counter_is_refused_with_its_reason() -> None:
     lacking = [counter for counter in counters.survey(HERE) if not counter.available]
     lacking = [counter for counter in lacking if counter.name != counters.CALIBRATED]
     for counter in lacking:

@@ -1,4 +1,4 @@
-"""What a report says of its host, and which CPU is chosen."""
+"""A report's facts about its host, and the choice of the CPU."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_the_host_counts_as_quiet_only_when_all_tested_cpus_are_isolated() -> No
     assert describe.describe([0], frozenset()).quiet is False
 
 
-def test_measuring_on_ordinary_cpus_only_is_said_with_the_way_out() -> None:
+def test_measuring_only_on_ordinary_cpus_is_reported_with_a_remedy() -> None:
     assert "not isolated: quiet run -- cbench ..." in describe.missing([result(False)])
     assert not any("not isolated" in line for line in describe.missing([result(False), result(True)]))
 
 
-def test_memory_that_could_not_be_locked_and_random_addresses_are_said() -> None:
+def test_unlocked_memory_and_random_addresses_are_reported() -> None:
     session = Session(
         SESSION.counter, SESSION.trials, SESSION.settling, "none (Cannot allocate memory)",
         "random (Operation not permitted)", "none", "Permission denied", 0,
@@ -71,12 +71,12 @@ def test_the_first_usable_isolated_cpu_is_chosen_else_the_last(
     assert default_cpu(frozenset(isolated), frozenset(allowed)) == chosen
 
 
-def test_cpus_keep_the_order_in_which_they_were_asked_for() -> None:
+def test_cpus_keep_the_order_of_the_request() -> None:
     last = max(os.sched_getaffinity(0))
     assert choose_cpus([str(last), "0", str(last)], frozenset()) == list(dict.fromkeys([last, 0]))
 
 
-def test_a_cpu_outside_of_the_own_affinity_is_reachable_and_the_affinity_stays() -> None:
+def test_a_cpu_outside_the_own_affinity_is_reachable_and_the_affinity_is_kept() -> None:
     before = os.sched_getaffinity(0)
     if len(before) < 2:
         return

@@ -1,4 +1,4 @@
-"""The passport of a host: what it says, why it does not know the rest, and what differs from another."""
+"""The passport of a host: known facts, reasons for unknown ones, and differences from another host."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ def test_of_two_command_lines_the_words_of_only_one_are_named(whole: Passport) -
     assert whole.differences(fewer) == ("command line isolcpus=1 and nothing more",)
 
 
-def test_a_passport_comes_back_from_what_a_store_keeps(whole: Passport) -> None:
+def test_a_passport_is_restored_from_a_store(whole: Passport) -> None:
     stored = {"cpu": "Some CPU", "passport": json_object(whole)}
     assert Passport.parse(stored, "cycles") == replace(whole, counter="cycles")
 
 
-def test_a_store_of_before_passports_has_cpu_and_kernel() -> None:
+def test_a_store_without_passports_has_cpu_and_kernel() -> None:
     assert Passport.parse({"cpu": "Some CPU", "kernel": "6.12"}) == Passport(cpu="Some CPU", kernel="6.12")
     assert Passport.parse({}) is None
 
 
 @pytest.mark.parametrize("damage", ["text", 7, ["list"], {"unknown": 7}])
-def test_what_is_no_passport_is_an_error_of_value(damage: object) -> None:
-    with pytest.raises(ValueError, match="is no object"):
+def test_an_invalid_passport_is_a_value_error(damage: object) -> None:
+    with pytest.raises(ValueError, match="is not an object"):
         Passport.parse({"passport": damage})
 
 
@@ -106,7 +106,7 @@ def test_runs_with_different_profiles_have_both_in_their_passport(whole: Passpor
         (Refused("the journal is damaged"), None, "the journal is damaged"),
     ],
 )
-def test_what_is_stored_of_a_host_has_the_verdict_on_its_noise(
+def test_stored_host_facts_include_the_verdict_on_noise(
     found: noise.NoiseVerdict | Refused | None, text: str | None, why: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verified() -> noise.NoiseVerdict | None:
@@ -128,7 +128,7 @@ def test_facts_in_which_hosts_differ_name_each_value_and_its_hosts() -> None:
     assert str(fact) == "microcode 0x2b (node1, node2) and 0x11 (node7)"
 
 
-def test_a_fact_that_a_host_does_not_know_is_no_difference() -> None:
+def test_a_fact_that_a_host_does_not_know_is_not_a_difference() -> None:
     assert not unlike({"a": Passport(cpu="one", memory="64 GiB"), "b": Passport(cpu="one")})
 
 

@@ -46,13 +46,13 @@ def test_a_machine_with_everything_has_one_cpu_for_each_place(tmp_path: Path) ->
     assert found(root, 13) == {SIBLING: 5, CACHE: 4, FAR: 6, NODE: 1}
 
 
-def test_what_a_machine_lacks_has_a_reason(tmp_path: Path) -> None:
+def test_a_place_that_a_machine_lacks_has_a_reason(tmp_path: Path) -> None:
     root = plant(tmp_path, machine(cpus=2) | cached(2, {0: "0-1", 1: "0-1"}))
     assert found(root, 1) == {
         SIBLING: "no SMT sibling is online",
         CACHE: 0,
         FAR: "all cores of the node share the L3 cache",
-        NODE: "no other node has CPUs that are online",
+        NODE: "no other node has online CPUs",
     }
 
 
@@ -101,7 +101,7 @@ def test_a_cache_without_a_size_is_known_without_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)
-def test_on_recorded_machines_every_place_is_what_its_name_says(archive: Path, tmp_path: Path) -> None:
+def test_on_recorded_machines_every_place_matches_its_name(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as tar:
         tar.extractall(tmp_path, filter=_plain)
     facts = Facts(Reader(str(next(path for path in tmp_path.iterdir() if path.is_dir()))))

@@ -1,4 +1,4 @@
-"""What came between in a trial: the trace's names, the counters' where there is none, and neither twice."""
+"""Interruptions of a trial: the trace's names, the counters' where there is none, and neither twice."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def texts(events: list[TraceEvent], *intervals: tuple[int, int]) -> list[list[tu
     return [[(part.label, part.ticks) for part in each.parts] for each in seen if each]
 
 
-def test_each_interval_gets_what_ran_in_it_and_nothing_else() -> None:
+def test_each_interval_gets_exactly_the_events_that_ran_in_it() -> None:
     events = [to(0, OWN), *tick(50), *tick(150), to(310, 123, "foo"), to(340, OWN)]
     assert texts(events, (40, 100), (100, 140), (140, 200), (300, 400)) == [
         [("local timer: tick_nohz_handler", 10)],
@@ -87,18 +87,18 @@ def test_a_task_that_carries_a_work_gives_it_its_time_and_a_function_in_it_has_i
     assert texts(alone, (5, 100)) == [[("kworker/0:1 vmstat_update", 50)]]
 
 
-def test_the_measured_task_and_idle_are_no_interruption() -> None:
+def test_the_measured_task_and_idle_are_not_an_interruption() -> None:
     assert texts([to(0, OWN), to(10, 0), to(60, OWN)], (5, 100)) == [[]]
 
 
-def test_what_reaches_over_an_intervals_end_counts_as_far_as_it_lies_in_it() -> None:
+def test_an_event_that_crosses_an_intervals_end_counts_only_for_the_part_inside() -> None:
     assert texts([to(0, OWN), to(90, 123, "foo"), to(120, OWN)], (0, 100), (100, 200)) == [
         [("task foo (123)", 10)],
         [("task foo (123)", 20)],
     ]
 
 
-def test_what_has_no_length_is_found_too() -> None:
+def test_events_without_a_length_are_found_too() -> None:
     fault = TraceEvent(50, POINT, FAULTED, "page fault", OWN)
     flush = TraceEvent(70, POINT, CALL, "TLB shootdown", OWN)
     assert texts([to(0, OWN), fault, flush], (10, 100)) == [[("page fault", 0), ("IPI: TLB shootdown", 0)]]
@@ -120,7 +120,7 @@ def test_when_events_were_lost_the_intervals_after_the_last_one_are_unknown() ->
     assert look([], OWN, [(1, 2)], NAMES, whole=False) == [None]
 
 
-def test_a_trace_that_never_sees_the_measured_task_numbers_it_otherwise() -> None:
+def test_a_trace_that_never_shows_the_measured_task_numbers_it_differently() -> None:
     assert foreign([to(0, 123, "python"), to(50, 0)], OWN)
     assert not foreign([to(0, OWN), to(50, 0)], OWN)
     assert not foreign([], OWN)
@@ -193,7 +193,7 @@ def test_a_page_fault_has_the_counters_words_and_is_reported_once() -> None:
     assert [cause.text for cause in merged(Trial(130, 1), (FAULTS,), Seen()).causes] == ["page fault"]
 
 
-def test_what_makes_a_trial_no_measurement_stays() -> None:
+def test_a_cause_that_invalidates_a_trial_is_kept() -> None:
     trial = Trial(90, 1, (TrialCause(MIGRATION, "CPU 1 to CPU 2"), TrialCause(MULTIPLEXED)), migrated=True, valid=False)
     assert merged(trial, (TICK,), Seen()).causes == (TICK, *trial.causes)
 
@@ -252,7 +252,7 @@ def test_a_trials_begin_and_end_enclose_it_on_the_detectors_clock() -> None:
     lib.cb_counter_destroy(handle)
 
 
-def test_where_there_is_no_tracing_the_reason_is_said_and_nothing_is_named(tmp_path: Path) -> None:
+def test_without_tracing_the_reason_is_reported_and_nothing_is_named(tmp_path: Path) -> None:
     with Follower(Host(str(plant(tmp_path, {"proc/": "", "sys/": ""}))), frozenset({0})) as follower:
         assert not follower.available
         assert follower.why == "this kernel has no tracing"
@@ -264,7 +264,7 @@ def test_where_there_is_no_tracing_the_reason_is_said_and_nothing_is_named(tmp_p
         assert causes.source() == CausesSource("counters", "this kernel has no tracing", 1)
 
 
-def test_a_trace_that_cannot_be_set_up_is_taken_away_with_what_others_have_left(tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_set_up_is_removed_with_the_leftovers_of_others(tmp_path: Path) -> None:
     tree = {"proc/1/stat": "1 (init) S" + " 0" * 18 + " 7 0", "sys/devices/system/cpu/online": "0"}
     names = ("quiet-noise.1.7.cpus", "quiet-noise.1.6.cpus", "quiet-noise.4194303.1.trials", "somebodys")
     tree |= {f"sys/kernel/tracing/instances/{name}/": "" for name in names}
@@ -276,7 +276,7 @@ def test_a_trace_that_cannot_be_set_up_is_taken_away_with_what_others_have_left(
 
 
 @pytest.mark.slow
-def test_the_report_says_where_the_causes_come_from() -> None:
+def test_the_report_states_the_source_of_the_causes() -> None:
     (result,) = measured("hash", trace=False)["results"]
     assert result["causes_from"] == {"source": "counters", "note": "--no-trace", "from_counters": 5}
     (result,) = measured("hash")["results"]

@@ -1,4 +1,4 @@
-"""The kernel module's client: the same structures as in C, and one clear line for whatever stands in the way."""
+"""The kernel module's client: the same structures as in C, and one clear line for every obstacle."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_no_floating_point_and_nothing_but_the_call_in_the_timed_region() -> Non
 
 
 @pytest.mark.skipif(os.path.exists(client.DEVICE), reason="the module is loaded here")
-def test_without_the_module_the_line_says_what_to_do() -> None:
+def test_without_the_module_the_message_says_how_to_load_it() -> None:
     with pytest.raises(Refused, match=r"^--in-kernel: \S"):
         client.measure("hash", {"n": 1}, 0, 1, 0, False)
 
@@ -100,7 +100,9 @@ def test_reasons_for_a_missing_module_are_distinguished(tmp_path: Path, files: d
         ("hash", "instructions", r"^--counter instructions with --in-kernel: use auto, cycles, (tsc|cntvct)$"),
     ],
 )
-def test_what_does_not_run_in_the_kernel_is_answered_with_what_does(name: str, counter: str, line: str) -> None:
+def test_workloads_that_do_not_run_in_the_kernel_are_refused_with_the_list_of_those_that_do(
+    name: str, counter: str, line: str
+) -> None:
     with pytest.raises(UsageError, match=line):
         session.check(find(name), counter)
 
@@ -116,7 +118,7 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
         (answer(Reason.DONE, errno.ENOTTY), Refused, "another version"),
         (answer(Reason.BAD_VERSION, errno.EINVAL), Refused, "another version"),
         (answer(Reason.DONE, errno.EPERM), Refused, "needs root"),
-        (answer(Reason.BAD_PARAM, errno.EINVAL), UsageError, "hash in the kernel does not take n=5"),
+        (answer(Reason.BAD_PARAM, errno.EINVAL), UsageError, "hash in the kernel does not accept n=5"),
         (answer(Reason.BUSY, errno.EBUSY), Refused, "another process is measuring"),
         (answer(Reason.NO_MEMORY, errno.ENOMEM), Refused, "memory to spare"),
         (answer(Reason.NO_CYCLES, errno.ENOENT, pmu_error=-errno.ENOENT), UsageError, r"\[ENOENT\]; use (tsc|cntvct)$"),
@@ -127,19 +129,19 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
         (answer(Reason.BAD_TRIALS, errno.EINVAL), Refused, r"\(reason 5\)"),
     ],
 )
-def test_each_refusal_is_one_line_that_says_what_to_do(given: ModuleAnswer, kind: type, line: str) -> None:
+def test_each_refusal_is_one_line_with_a_remedy(given: ModuleAnswer, kind: type, line: str) -> None:
     failure = client.refusal(given, "hash", {"n": 5}, 3, client.REGION_NS)
     assert type(failure) is kind
     assert re.search(line, str(failure))
     assert "\n" not in str(failure)
 
 
-def test_a_cpu_that_is_not_there_is_named_with_those_that_are() -> None:
+def test_a_missing_cpu_is_named_with_the_existing_ones() -> None:
     with pytest.raises(UsageError, match=r"^CPU 4095 is not online \(online: 0"), client.bound(4095):
         pass
 
 
-def test_the_thread_is_where_it_was_after_a_measurement_and_after_an_error() -> None:
+def test_the_thread_returns_to_its_cpus_after_a_measurement_and_after_an_error() -> None:
     before = os.sched_getaffinity(0)
     with client.bound(min(before)):
         assert os.sched_getaffinity(0) == {min(before)}

@@ -46,7 +46,7 @@ def test_a_signal_ends_the_command_and_its_worker(sent: signal.Signals, code: in
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_takes_its_worker_along() -> None:
+def test_when_the_command_is_killed_its_worker_ends() -> None:
     command, worker = start()
     command.kill()
     command.communicate(timeout=120)
@@ -54,7 +54,7 @@ def test_a_command_that_is_killed_takes_its_worker_along() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_one_line_and_exit_2() -> None:
+def test_a_killed_worker_is_reported_in_one_line_with_exit_2() -> None:
     command, worker = start()
     worker.kill()
     out, err = command.communicate(timeout=120)
@@ -66,7 +66,7 @@ def test_a_worker_that_is_killed_is_one_line_and_exit_2() -> None:
 
 
 @pytest.mark.slow
-def test_the_worker_sits_on_one_cpu_and_the_command_elsewhere_where_it_can() -> None:
+def test_the_worker_runs_on_one_cpu_and_the_command_elsewhere_if_possible() -> None:
     command, worker = start()
     try:
         tested = set(worker.cpu_affinity())

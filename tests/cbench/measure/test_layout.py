@@ -13,7 +13,7 @@ from tests.cbench.running import measured
 HASH = find("hash")
 
 
-def test_what_is_not_varied_is_held_for_every_process() -> None:
+def test_factors_that_are_not_varied_are_constant_for_every_process() -> None:
     base = Layout(False, 100, 32)
     drawn = layout.draw(layout.plan(5, "aslr", 1, base), HASH, {"n": 7})
     assert {(place.environment, place.stack) for place, _ in drawn} == {(100, 32)}
@@ -37,10 +37,10 @@ def test_a_seed_gives_one_draw_and_another_seed_another() -> None:
     [
         (0, "", "--processes 0: from 1 to 1,000"),
         (2, "colour", "--vary 'colour': unknown; use all or aslr, environment, stack, offset, pages"),
-        (1, "aslr", "request several with --processes N"),
+        (1, "aslr", "request several processes with --processes N"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(processes: int, vary: str, says: str) -> None:
+def test_an_impossible_plan_is_refused(processes: int, vary: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         layout.plan(processes, vary, 1, PLAIN)
 

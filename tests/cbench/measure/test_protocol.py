@@ -66,18 +66,18 @@ class Evil:
 
 
 @pytest.mark.parametrize("call", [os.mkdir, exec, getattr, protocol.send, protocol.load, pickle.loads])
-def test_a_message_that_calls_something_is_refused_and_nothing_is_called(call: Callable[..., object]) -> None:
+def test_a_message_that_would_call_code_is_refused_and_calls_nothing(call: Callable[..., object]) -> None:
     with pytest.raises(protocol.ProtocolError):
         protocol.load(pickle.dumps(Evil(call, "x")))
 
 
 @pytest.mark.parametrize("name", [b"os\nmkdir", b"cbench.measure.protocol\nos.mkdir", b"cbench.model\ndataclass"])
-def test_names_lead_nowhere_else(name: bytes) -> None:
+def test_names_cannot_refer_to_other_code(name: bytes) -> None:
     with pytest.raises(protocol.ProtocolError):
         protocol.load(b"\x80\x04c" + name + b"\n(S'x'\ntR.")
 
 
-def test_garbage_is_no_message_whatever_it_is() -> None:
+def test_garbage_is_not_a_message_whatever_it_is() -> None:
     draw = random.Random(1)
     whole = framed(pickle.dumps(MESSAGES[0]))
     for data in (b"x", b"garbage\n", b"\xff" * 8, framed(b""), framed(b"\x80\x04\x8e" + b"\xff" * 8), whole[:-1]):
@@ -99,12 +99,12 @@ WRONG: list[object] = [
 
 
 @pytest.mark.parametrize("message", WRONG)
-def test_a_message_of_the_protocol_with_other_types_is_none(message: object) -> None:
+def test_a_message_with_wrong_types_is_rejected(message: object) -> None:
     with pytest.raises(protocol.ProtocolError):
         protocol.load(pickle.dumps(message))
 
 
-def test_a_message_without_all_of_its_values_is_none() -> None:
+def test_an_incomplete_message_is_rejected() -> None:
     state = pickle.dumps(Settling((1,), (2,), True)).replace(b"\x88e", b"e")  # the third value, NEWTRUE
     assert state != pickle.dumps(Settling((1,), (2,), True))
     with pytest.raises(protocol.ProtocolError):
@@ -123,7 +123,7 @@ def test_a_message_without_all_of_its_values_is_none() -> None:
         ("for (int fd = 3; fd < 40; fd++) close(fd);", "ended the measuring process with exit code 1"),
     ],
 )
-def test_code_that_writes_to_or_closes_the_pipes_is_one_line(body: str, why: str, tmp_path: Path) -> None:
+def test_code_that_writes_to_or_closes_the_pipes_is_reported_in_one_line(body: str, why: str, tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(f"{HEAD}uint64_t run(uint64_t n) {{ {body} return n; }}\n")
     begun, limit = time.monotonic(), "1" if "1 s" in why else "100"  # Python's start counts too
@@ -134,7 +134,7 @@ def test_code_that_writes_to_or_closes_the_pipes_is_one_line(body: str, why: str
 
 
 @pytest.mark.slow
-def test_a_child_that_measured_code_leaves_behind_holds_nothing_up(tmp_path: Path) -> None:
+def test_a_child_left_behind_by_measured_code_does_not_delay_the_command(tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(
         f"{HEAD}uint64_t run(uint64_t n) {{ if (!fork()) {{ setsid(); sleep(5); _exit(0); }} return n; }}"

@@ -45,7 +45,7 @@ def run_with_bar(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], bytes
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # EIO: nobody has the other side open any more
+    except OSError:  # EIO: no process has the other side open any more
         return b""
 
 

@@ -69,7 +69,7 @@ def test_a_text_that_stops_anywhere_is_read_without_harm() -> None:
         assert parse(X86[:end], 2)[0] in (0, -errno.ENODEV)
 
 
-def test_other_lines_have_other_labels_and_other_counts_have_not() -> None:
+def test_different_lines_have_different_labels_and_different_counts_do_not() -> None:
     labels = parse(X86, 0)[2]
     assert parse(X86.replace("241187", "241188"), 0)[2] == labels
     assert parse(X86.replace(" 27:", " 28:"), 0)[2] != labels

@@ -1,4 +1,4 @@
-"""Made-up studies, their analysis and their pages."""
+"""Synthetic studies, their analysis, and their pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def paged(columns: Any, name: str = "study", **changes: Any) -> str:
 
 
 class Outline(HTMLParser):
-    """What is in a page; AssertionError where an element is not closed, or closed twice."""
+    """The content of a page; AssertionError where an element is not closed, or closed twice."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Made-up studies for the tests, and running `cbench order analyze` on them."""
+"""Synthetic studies for the tests, and running `cbench order analyze` on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(path: Path, rows: Iterable[object], head: str = HEAD) -> Path:
 
 
 def analyze(path: Path, *options: str) -> tuple[dict[str, Any], int]:
-    """What `cbench order analyze --json` says, and its exit code: 0, 1, or 2 where nothing was compared."""
+    """The output of `cbench order analyze --json`, and its exit code: 0, 1, or 2 where nothing was compared."""
     done = CliRunner().invoke(app, ["order", "analyze", str(path), "--json", *options])
     code = done.exit_code
     if isinstance(done.exception, QuietError):

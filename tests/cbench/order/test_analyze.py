@@ -54,7 +54,7 @@ def test_a_test_that_only_random_order_changes_is_the_one_that_is_found(path: Pa
     assert made["alpha_bonferroni"] == 0.0125
 
 
-def test_without_an_effect_nothing_is_found_and_it_says_what_would_have_been(path: Path) -> None:
+def test_without_an_effect_nothing_is_found_and_the_detectable_difference_is_reported(path: Path) -> None:
     made, code = analyze(write(path, planted(lambda *_: 0.0)))
     assert code == 0
     assert made["design"]["interleaved"]
@@ -93,7 +93,7 @@ def test_drift_is_found_in_both_orders_and_is_not_taken_for_an_effect_of_order(p
     made, code = analyze(write(path, planted(lambda test, _p, _b, _s, run: 0.05 * run * (test == "a"))))
     assert [name for name, each in made["tests"].items() if each["drift_significant"]] == ["a"]
     assert made["tests"]["a"]["drift_rho"] > 0.5
-    assert any(line == "over the study drift: a" for line in made["verdict"])
+    assert any(line == "drift over the study: a" for line in made["verdict"])
     assert code == 0
 
 
@@ -173,7 +173,7 @@ def test_one_run_of_each_order(path: Path) -> None:
         assert each["ci_fixed"] is each["case"] is each["gap"] is None
         assert each["ci_needs"] == 6
     assert made["design"]["interleaved"]
-    assert "so few runs would show hardly any difference" in made["verdict"][0]
+    assert "so few runs would hardly show any difference" in made["verdict"][0]
 
 
 def test_a_single_trial(path: Path) -> None:
@@ -231,7 +231,7 @@ def close(one: Any, other: Any) -> bool:
     return bool(one == other or (isinstance(one, float) and abs(one - other) <= 1e-9 * abs(one) + 1e-12))
 
 
-def test_the_printed_table_says_the_same(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_table_agrees(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from typer.testing import CliRunner
 
     from cbench.cli import app
@@ -296,7 +296,7 @@ def test_of_many_places_only_the_most_used_are_listed(tmp_path: Path) -> None:
         (("--delta", "0"), "--delta 0: a shift in %, above 0 and at most 1000"),
     ],
 )
-def test_wrong_options_are_one_line(path: Path, options: tuple[str, ...], message: str) -> None:
+def test_wrong_options_are_reported_in_one_line(path: Path, options: tuple[str, ...], message: str) -> None:
     refused(write(path, ["a,fixed,0,0,1"]), message, *options)
 
 

@@ -1,4 +1,5 @@
-"""All sentences of a verdict share one chance of a false alarm; what passes only by itself is kept apart."""
+"""All sentences of a verdict share one chance of a false alarm; effects that pass only by themselves are reported
+separately."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ def test_the_first_family_has_three_quarters_of_alpha_and_the_others_share_the_r
     assert sum(each.level for each in found) == pytest.approx(0.05)
 
 
-def test_a_family_of_which_nothing_is_known_has_no_share() -> None:
+def test_a_family_without_data_has_no_share() -> None:
     (found,) = claimed({"orders": (NAMES, (0.04, nan)), "spread": (NAMES, (nan, nan)), "predecessor": ((), ())}, 0.05)
     assert (found.level, found.named) == (0.05, ("a",))
 
 
-def test_each_by_itself_has_all_of_alpha() -> None:
+def test_each_family_by_itself_has_all_of_alpha() -> None:
     found = claimed({"orders": (NAMES, (0.04, 1)), "spread": (NAMES, (0.04, 1))}, 0.05, shared=False)
     assert [(each.level, each.named) for each in found] == [(0.05, ("a",))] * 2
 
@@ -52,7 +53,7 @@ def test_an_order_that_only_adds_variance_is_found_by_its_spread_and_not_called_
     assert " times more in random order)" in made.verdict[0]
 
 
-def test_of_comparisons_that_change_the_number_that_chance_makes_is_said() -> None:
+def test_the_number_of_changed_comparisons_expected_by_chance_is_reported() -> None:
     """Twenty tests of nothing, 10 runs of each order: without this some of their 190 comparisons look like findings."""
     draw = np.random.default_rng(7)
     columns: dict[str, list[object]] = {name: [] for name in ("test", "order", "run", "value")}
@@ -69,4 +70,4 @@ def test_of_comparisons_that_change_the_number_that_chance_makes_is_said() -> No
     assert across.p is not None
     assert 0.2 * across.expected <= across.changed <= 3 * across.expected
     assert across.p > 0.05
-    assert any(", no more than chance makes: about " in line for line in made.verdict)
+    assert any(", no more than expected by chance: about " in line for line in made.verdict)

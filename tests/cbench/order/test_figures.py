@@ -32,7 +32,7 @@ def many() -> Any:
 
 
 def texts(figure: str) -> list[str]:
-    """What is written in a figure, in its order; ParseError where it is no XML."""
+    """The texts of a figure, in order; ParseError where it is not XML."""
     return ["".join(each.itertext()) for each in ET.fromstring(figure).iter(f"{SPACE}text")]
 
 
@@ -51,7 +51,7 @@ def test_p_values_are_sorted_with_the_smallest_on_top(few: Any) -> None:
     assert lines == sorted(FEW, key=lambda name: made.deciding_p(made.tests[name]) or 0)
 
 
-def test_differences_are_sorted_from_below_to_above(few: Any) -> None:
+def test_differences_are_sorted_in_ascending_order(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.deltas(made)) if text in FEW]
     assert lines == sorted(FEW, key=lambda name: made.tests[name].delta_pct_hl or 0)
@@ -76,7 +76,7 @@ def test_of_very_many_tests_only_as_many_points_are_drawn_as_can_be_seen() -> No
         assert len(figure) < 200_000
 
 
-def test_the_levels_of_one_test_and_of_the_family_stand_in_the_figure_of_p_values(few: Any) -> None:
+def test_the_figure_of_p_values_shows_the_levels_of_one_test_and_of_the_family(few: Any) -> None:
     assert {"0.05, for one test", "0.0056, for all (Bonferroni)"} <= set(texts(plots_order.p_values(few[0])))
 
 
@@ -106,7 +106,7 @@ def test_of_many_tests_the_matrix_shows_those_with_the_clearest_effects() -> Non
     made, _ = analysed(study(names, n=40))
     written = texts(plots_order.matrix(made))
     rows = [text for text in written if text in names]
-    assert len(rows) + written.count("(begin of a run)") == 2 * plots_order.MOST_CELLS
+    assert len(rows) + written.count("(start of a run)") == 2 * plots_order.MOST_CELLS
     assert {names[0], names[1]} <= set(rows)
 
 
@@ -136,7 +136,7 @@ def test_each_host_has_a_panel_of_the_drift_and_its_own_time() -> None:
     assert latest <= len(set(columns["run"])) // 2 + 1
 
 
-def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> None:
+def test_the_orders_are_distinguished_by_shape_and_not_only_by_color(few: Any) -> None:
     made, trials = few
     shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', plots_order.drift(made, trials, FEW[:1]))
     assert sum("C" in path for path in shapes) == 1  # a circle's curves
@@ -144,7 +144,7 @@ def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> 
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_a_name_is_shown_as_it_is(name: str) -> None:
+def test_a_name_is_shown_unchanged(name: str) -> None:
     made, _ = analysed(study([name, "other"]))
     for draw in (plots_order.p_values, plots_order.intervals, plots_order.matrix):
         assert shortened(name) in texts(draw(made))
@@ -167,7 +167,7 @@ def test_an_embedded_figure_has_no_style_and_no_ids_but_its_own() -> None:
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', figure)) == set(ids)
 
 
-def test_what_is_written_in_a_figure_is_not_taken_for_a_part_of_it() -> None:
+def test_text_in_a_figure_is_not_parsed_as_markup() -> None:
     text = '<?xml?>\n<svg><g id="a"><text>id="a" href="#a" 1.23456</text></g><use xlink:href="#a" x="1.23456"/></svg>'
     assert embedded(text, "k") == (
         '<svg><g id="k-a"><text>id="a" href="#a" 1.23456</text></g><use href="#k-a" x="1.23"/></svg>'

@@ -54,12 +54,10 @@ def test_an_effect_within_hosts_is_found_where_pooled_ranks_drown_it(slow: Any) 
 
 
 def test_the_first_lines_say_that_hosts_are_strata(slow: Any) -> None:
-    assert slow["verdict"][1].startswith(
-        "5 hosts, each a stratum of its own: van Elteren's test of signed ranks decides"
-    )
+    assert slow["verdict"][1].startswith("5 hosts, each a separate stratum: van Elteren's test of signed ranks decides")
 
 
-def test_what_differs_between_the_hosts_is_reported(slow: Any) -> None:
+def test_differences_between_the_hosts_are_reported(slow: Any) -> None:
     (fact,) = slow["hosts"]["passports"]
     assert fact["fact"] == "cpu"
     assert fact["values"]["CPU of node1"] == ["node1"]
@@ -74,7 +72,7 @@ def test_each_host_has_its_own_medians_and_interval(slow: Any) -> None:
         assert each["n_fixed"] == each["n_random"] == 15
 
 
-def test_hosts_of_unlike_speed_without_an_effect_are_no_alarm_and_no_drift(tmp_path: Path) -> None:
+def test_hosts_of_different_speed_without_an_effect_cause_no_alarm_and_no_drift(tmp_path: Path) -> None:
     result = analyzed(stores(tmp_path))
     assert result["order_matters"] is False
     assert not any(claim["named"] for claim in result["claims"])
@@ -98,7 +96,7 @@ def test_pairs_are_made_within_hosts_only(tmp_path: Path) -> None:
 def test_the_unpaired_comparison_is_stratified_too(tmp_path: Path) -> None:
     result = analyzed(stores(tmp_path, 1.5), unpaired=True)
     assert result["tests"]["a"]["significant"]
-    assert result["verdict"][1].startswith("5 hosts, each a stratum of its own: van Elteren's test decides")
+    assert result["verdict"][1].startswith("5 hosts, each a separate stratum: van Elteren's test decides")
 
 
 def test_designs_without_a_fixed_order_compare_hosts_at_one_level(tmp_path: Path) -> None:
@@ -107,7 +105,7 @@ def test_designs_without_a_fixed_order_compare_hosts_at_one_level(tmp_path: Path
     ]
     result = analyzed(paths)
     assert result["verdict"][0].startswith("order matters: 1 of 4 tests depend on their position")
-    assert "5 hosts: values are compared after each host's are scaled to one level" in result["verdict"]
+    assert "5 hosts: values are compared after each host's values are scaled to one level" in result["verdict"]
 
 
 def test_two_hosts_draw_different_orders_from_one_seed_and_the_same_ones_again(tmp_path: Path) -> None:
@@ -120,20 +118,20 @@ def test_two_hosts_draw_different_orders_from_one_seed_and_the_same_ones_again(t
     assert orders.seed_on("", 5) == 5
 
 
-def test_a_store_that_is_given_twice_or_of_another_study_is_refused(tmp_path: Path) -> None:
+def test_a_store_given_twice_or_belonging_to_another_study_is_refused(tmp_path: Path) -> None:
     paths = stores(tmp_path)
     with pytest.raises(UsageError, match="is the same study as"):
         analyzed([paths[0], paths[0]])
     other = stored(tmp_path / "other.db", 3, "interleaved", 15, on(1), host="node9")
-    with pytest.raises(UsageError, match="has other tests than"):
+    with pytest.raises(UsageError, match="has different tests than"):
         analyzed([paths[0], other])
     table = tmp_path / "table.csv"
     table.write_text("test,order,value\n")
-    with pytest.raises(UsageError, match="several files are read only where each is a store"):
+    with pytest.raises(UsageError, match="give several files only if all are stores"):
         analyzed([paths[0], table])
 
 
-def test_stores_of_one_host_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+def test_stores_with_the_same_host_name_are_distinguished_by_their_files(tmp_path: Path) -> None:
     paths = [stored(tmp_path / f"{name}.db", 2, "interleaved", 8, on(1), host="same") for name in ("a", "b")]
     assert analyzed(paths)["hosts"]["names"] == ["same (a)", "same (b)"]
 

@@ -1,4 +1,4 @@
-"""The page of a report: what matters most is said first, and it needs nothing but itself."""
+"""The page of a report: the most important statement comes first, and it is self-contained."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ each_study = pytest.mark.parametrize("name", STUDIES)
 
 
 @each_study
-def test_a_page_is_well_formed_and_no_id_is_there_twice(pages: dict[str, str], name: str) -> None:
+def test_a_page_is_well_formed_and_no_id_appears_twice(pages: dict[str, str], name: str) -> None:
     found = Outline(pages[name])
     assert len(set(found.ids)) == len(found.ids)
     assert pages[name].startswith("<!doctype html>")
@@ -52,7 +52,7 @@ def test_a_page_needs_nothing_but_itself(pages: dict[str, str], name: str) -> No
 
 
 @each_study
-def test_what_a_page_refers_to_inside_of_itself_is_there(pages: dict[str, str], name: str) -> None:
+def test_every_internal_reference_of_a_page_has_a_target(pages: dict[str, str], name: str) -> None:
     found = Outline(pages[name])
     attributes = [value or "" for _, attrs in found.tags for value in attrs.values()]
     wanted = {link[1:] for link in found.links if link.startswith("#")}
@@ -78,7 +78,7 @@ def test_the_verdict_comes_first_and_in_words(pages: dict[str, str]) -> None:
     assert 'class="verdict no"' in pages["one run of each order"]
 
 
-def test_what_a_reader_must_beware_of_stands_in_the_verdict() -> None:
+def test_the_verdict_contains_the_warnings() -> None:
     blocked = study(FEW[:3])
     blocked["run"] = [
         run + 100 * (order == "random") for run, order in zip(blocked["run"], blocked["order"], strict=True)
@@ -88,14 +88,14 @@ def test_what_a_reader_must_beware_of_stands_in_the_verdict() -> None:
     assert "blocked: the orders are confounded with time" in text
 
 
-def test_names_are_shown_and_not_obeyed(pages: dict[str, str]) -> None:
+def test_names_are_shown_and_not_interpreted(pages: dict[str, str]) -> None:
     found = Outline(pages["names that nobody expects"])
     rows = [text for tag, text in found.texts if tag == "th"]
     assert set(NASTY) <= set(rows)
     assert "p-title" in found.ids  # that of the figure, and not that of the name
 
 
-def test_the_name_of_a_study_is_shown_and_not_obeyed() -> None:
+def test_the_name_of_a_study_is_shown_and_not_interpreted() -> None:
     found = Outline(paged(study(["a"]), name="</title><script>"))
     assert "</title><script>: does the order of trials matter?" in found.text("h1")
 
@@ -111,11 +111,11 @@ def test_a_page_is_light(pages: dict[str, str]) -> None:
 
 
 @each_study
-def test_numbers_that_are_not_known_are_no_numbers(pages: dict[str, str], name: str) -> None:
+def test_unknown_numbers_are_not_shown_as_numbers(pages: dict[str, str], name: str) -> None:
     text = Outline(pages[name]).text()
     assert not re.search(r"\b(nan|inf|None|True|False)\b", text)
 
 
-def test_intervals_that_do_not_exist_are_said(pages: dict[str, str]) -> None:
+def test_intervals_that_do_not_exist_are_reported(pages: dict[str, str]) -> None:
     assert "no interval below n = 6" in pages["one run of each order"]
     assert "nothing was compared" in pages["one order only"]

@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: it fits, it is all there, it asks nobody for anything, and it prints."""
+"""The page of a report in a real browser: it fits, is complete, makes no requests, and prints."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ each_page = pytest.mark.parametrize("name", PAGES)
 
 @each_page
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
+def test_a_page_fits_into_the_window_and_makes_no_requests(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width)
@@ -70,7 +70,9 @@ def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
 
 
 @each_page
-def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: dict[str, Path], name: str) -> None:
+def test_no_text_of_a_figure_is_cut_off_or_overlaps_another(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.open(pages[name], DESKTOP)
     figures = browser.value(TEXTS)
     assert len(figures) == 8

@@ -1,4 +1,4 @@
-"""The tables of a report and what it says of the study, without its figures."""
+"""The tables of a report and its facts about the study, without its figures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_symbols_and_words_of_the_table_are_explained() -> None:
     assert all(word in explained for word in ("ε²", "η²", "Δ", "●", "○", "case", "median", "drift", "?", "runs for"))
 
 
-def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: OrderResult) -> None:
+def test_a_result_that_is_significant_is_marked_by_more_than_a_color(made: OrderResult) -> None:
     table = page.tests(made)
     (row,) = [row for row, yes in zip(table.rows, table.marked, strict=True) if yes]
     assert row[0] == "a"
@@ -89,7 +89,7 @@ def test_medians_have_their_unit(made: OrderResult) -> None:
     ] * 2
 
 
-def test_intervals_that_do_not_exist_are_said() -> None:
+def test_intervals_that_do_not_exist_are_reported() -> None:
     found = cells(page.tests(analysed(study(NAMES, n=1))[0]))
     assert [small for _, small in found].count("no interval below n = 6") == 6
 
@@ -102,7 +102,7 @@ def test_failed_trials_are_counted() -> None:
     assert "4 of 72 values; a failed trial counts as missing" in said(made)
 
 
-def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_are_any() -> None:
+def test_predecessors_are_listed_with_the_significant_pairs_only_if_there_are_any() -> None:
     table = page.predecessors(analysed(study(NAMES, n=60))[0])
     assert table.rows
     assert all(table.marked)
@@ -123,7 +123,7 @@ def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_coun
     assert everyone.significant_pairs == f"at least 1,000 of {of:,}"
 
 
-def test_pairs_of_tests_whose_order_changes_are_all_there() -> None:
+def test_all_pairs_of_tests_whose_order_changes_are_listed() -> None:
     names = [f"t{number}" for number in range(60)]
     columns = study(names, n=8, shift=0.5)
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
@@ -132,7 +132,7 @@ def test_pairs_of_tests_whose_order_changes_are_all_there() -> None:
     assert len(first.rows) == page.MOST_NAMED < made.across.changed
 
 
-def test_where_nothing_is_known_nothing_is_said() -> None:
+def test_nothing_is_reported_where_nothing_is_known() -> None:
     columns = study(["a"])
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
     assert not made.across.pairs
@@ -169,7 +169,7 @@ def stored(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_store_says_what_is_known_of_its_study(stored: Path) -> None:
+def test_a_page_shows_the_known_facts_about_a_stored_study(stored: Path) -> None:
     about = page_study.about(stored)
     rows = dict(about.rows)
     assert about.name == "the <study>"
@@ -182,18 +182,18 @@ def test_a_store_says_what_is_known_of_its_study(stored: Path) -> None:
     assert rows["quiet"] == "profile bench: quiet before 1 of 2 runs, at worst 2.5 % of a CPU's time lost"
 
 
-def test_of_a_file_that_is_no_store_only_its_name_is_known(tmp_path: Path) -> None:
+def test_of_a_file_that_is_not_a_store_only_its_name_is_known(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("test,order,value\n")
     assert page_study.about(path) == StudyFacts("data")
 
 
-def test_a_page_takes_the_place_of_a_page_only(tmp_path: Path) -> None:
+def test_a_page_replaces_only_a_page(tmp_path: Path) -> None:
     data, other = tmp_path / "data.csv", tmp_path / "other.db"
     rows = [f"{test},{order},{run},{run}" for test in "ab" for run in range(8) for order in ("fixed", "random")]
     data.write_text("test,order,run,value\n" + "\n".join(rows) + "\n")
     other.write_text("something else")
-    for target, why in ((data, "is the data itself"), (other, "exists already and is not a page")):
+    for target, why in ((data, "is the data file itself"), (other, "already exists and is not a page")):
         before = target.read_bytes()
         with pytest.raises(UsageError, match=why):
             analyze.reported(OrderOptions(str(data)), str(target))

@@ -147,12 +147,12 @@ def test_a_failure_of_a_test_with_several_metrics_is_one_in_each(tmp_path: Path)
     )
     assert trial[:4] == [(5, 6, 1, 0)] * 4
     assert sum(each[3] for each in trial) == 1
-    assert all(each[0] == 5 for each in published)  # a fixed run goes as a whole
-    assert sum(each[1] for each in published) == sum(each[1] for each in trial)  # of a random one the trial alone
+    assert all(each[0] == 5 for each in published)  # a whole fixed run is left out
+    assert sum(each[1] for each in published) == sum(each[1] for each in trial)  # of a random one, only the trial
     assert any("2 of 120 trials failed" in line for line in analyze(path)[0]["verdict"])
 
 
-def test_uuids_that_hold_no_time_are_taken_in_the_rows_order(tmp_path: Path) -> None:
+def test_uuids_without_a_time_are_used_in_row_order(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", UFS[:3], 20, False, measured)
     text = path.read_text()
     for number in range(40):
@@ -173,18 +173,18 @@ def test_names_that_differ_only_in_their_ends_stay_whole(tmp_path: Path) -> None
     [
         ("Success,1", "Done,1", "line 3: completion_status is 'Done', neither Success nor Failure"),
         ("Success,1", "Success,fast1", "line 3: result 'fast1"),
-        ("Success,1.5", "Success,-Infinity", "line 3: result '-Infinity' is no number"),
-        ("Success,1.5", "Success,1_5", "line 3: result '1_5' is no number"),
-        ("Success,1.5", "Success,[]", "line 3: result '[]' is no number"),
-        ("Success,1.5", 'Success,"[1, [2]]"', "line 3: result '[1, [2]]' is no number"),
-        ("Success,1.5", 'Success,"[1, 2"', "line 3: result '[1, 2' is no number"),
+        ("Success,1.5", "Success,-Infinity", "line 3: result '-Infinity' is not a number"),
+        ("Success,1.5", "Success,1_5", "line 3: result '1_5' is not a number"),
+        ("Success,1.5", "Success,[]", "line 3: result '[]' is not a number"),
+        ("Success,1.5", 'Success,"[1, [2]]"', "line 3: result '[1, [2]]' is not a number"),
+        ("Success,1.5", 'Success,"[1, 2"', "line 3: result '[1, 2' is not a number"),
         (",fixed,", ",sorted,", "line 3: column order_type: 'sorted' is neither fixed nor random"),
         (",1,1,fixed", ",1,first,fixed", "line 3: column order_number: 'first' is not a number"),
         (",1,1,fixed", ",1,-1,fixed", "line 3: column order_number: is not a whole number from 0 on"),
         ("hp065.utah,", "", "line 3: 11 columns, not 12"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_an_error_is_reported_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = study(tmp_path / "a.csv", ("./a.sh", "./b.sh"), 3, False, lambda *_: "1.5")
     lines = path.read_text().split("\n")
     assert old in lines[2]
@@ -226,7 +226,7 @@ def test_hosts_are_strata_and_pooled_only_as_published(tmp_path: Path) -> None:
     assert not warnings
 
 
-def test_a_trial_that_is_there_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+def test_a_duplicate_trial_is_refused_with_both_lines(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", STREAM_NPB[:3], 6, False, measured)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines, lines[1]]))

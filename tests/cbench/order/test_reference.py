@@ -1,5 +1,5 @@
-"""On two data sets of the paper's authors every number is the one that numpy and scipy give, and the paper's tables
-come out. Needs the data, which lie in shared/orders beside the checkout; other tests have examples of their own."""
+"""On two data sets of the paper's authors every number agrees with numpy and scipy, and the paper's tables are
+reproduced. Needs the data, which are in shared/orders beside the checkout; other tests have their own examples."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_number_is_the_reference_s(name: str, test: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "test"), TESTS)
-def test_every_interval_and_case_is_the_reference_s_by_both_rules_at_both_levels(name: str, test: str) -> None:
+def test_every_interval_and_case_equals_the_references_by_both_rules_at_both_levels(name: str, test: str) -> None:
     found, wanted = series(name)[test], SETS[name]["tests"][test]["ci"]
     levels = {"95": 0.95, "bonf": 1 - ours(name)["alpha_bonferroni"]}
     for (theirs, published), (short, level) in itertools.product(INTERVALS.items(), levels.items()):
@@ -133,7 +133,7 @@ def test_memcached_is_flagged_as_blocked_in_time_and_npbench_is_not() -> None:
 
 
 @pytest.mark.skipif(not SETS, reason="no shared/orders beside the checkout")
-def test_what_the_plain_test_misses_in_softmax_the_position_shows() -> None:
+def test_an_effect_in_softmax_that_the_plain_test_misses_is_shown_by_the_position() -> None:
     made = ours("npbench")
     softmax = made["tests"]["npBench-softmax"]
     assert not softmax["significant"]

@@ -1,4 +1,4 @@
-"""What an analysis says of a suite: in words, in a table, on the page, and in JSON."""
+"""The analysis of a suite: in words, in a table, on the page, and in JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_first_line_names_the_test_that_ran_earlier_and_how_much_slower_it_m
         (8, "lower", "B/op", "times higher after"),
     ],
 )
-def test_slower_and_faster_are_said_of_times_alone(
+def test_slower_and_faster_are_used_only_for_times(
     slow: float, better: str, unit: str, words: str, tmp_path: Path
 ) -> None:
     lines, _ = said("analyze", stored(tmp_path / "s.db", "false", slow, better, unit))
@@ -82,7 +82,7 @@ def test_isolated_tests_have_no_carry_over(tmp_path: Path) -> None:
     assert (code, lines.splitlines()[0].startswith("no effect of the position")) == (0, True)
 
 
-def test_both_says_which_tests_differ_and_has_their_medians_in_a_table(tmp_path: Path) -> None:
+def test_both_reports_the_tests_that_differ_and_a_table_of_their_medians(tmp_path: Path) -> None:
     data = stored(tmp_path / "s.db", '"both"')
     lines, code = said("analyze", data)
     assert code == 1

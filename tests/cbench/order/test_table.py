@@ -16,7 +16,7 @@ PLAIN = ("test", "order", "value")
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a terminal of some width shows; None: a pipe."""
+    """The output on a terminal of some width; None: a pipe."""
 
     def shown(made: Any, width: int | None) -> list[str]:
         for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):
@@ -45,7 +45,7 @@ def test_on_a_terminal_no_line_is_too_long_and_no_number_is_cut(terminal: Any, w
     assert any(f"{made.tests['sort'].median_random:,.6g}" in line for line in lines_with(found, "sort"))
 
 
-def test_in_a_pipe_each_test_is_one_line_with_everything(terminal: Any) -> None:
+def test_in_a_pipe_each_test_is_one_line_with_all_figures(terminal: Any) -> None:
     made, _ = analysed(study(NASTY, n=8))
     found = terminal(made, None)
     for name in NASTY:
@@ -65,11 +65,11 @@ def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(termin
     assert found[0].startswith("order matters: 1 of 3 tests differ")
     text = "\n".join(found)
     assert "● significant by itself: p < 0.0167 (Bonferroni over the column)" in text
-    assert "case 1: these are apart; 2: they overlap with both medians inside of the other's" in text
-    assert "p position, predecessor: inside of the random runs; p drift: over all runs." in text
+    assert "case 1: these are apart; 2: they overlap with both medians inside the other's" in text
+    assert "p position, predecessor: within the random runs; p drift: over all runs." in text
 
 
-def test_columns_of_which_nothing_is_known_are_left_out(terminal: Any) -> None:
+def test_columns_without_data_are_omitted(terminal: Any) -> None:
     columns = study(NAMES, n=2)
     found = terminal(analysed({key: columns[key] for key in PLAIN})[0], 80)
     text = "\n".join(found)

@@ -1,4 +1,4 @@
-"""What an analysis says of itself: what failed, what was not compared, what nothing is known of."""
+"""An analysis reports its limits: failures, tests that were not compared, missing data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shown(path: Path, *options: str) -> Any:
     return CliRunner().invoke(app, ["order", "analyze", str(path), *options])
 
 
-def test_failed_trials_of_a_table_are_told(path: Path) -> None:
+def test_failed_trials_of_a_table_are_reported(path: Path) -> None:
     write(path, [*rows("a", "b"), "a,fixed,", "b,random,NA"], PLAIN)
     made, _ = analyze(path)
     assert made["design"]["warnings"] == ["2 of 34 trials failed"]
@@ -76,7 +76,7 @@ def test_where_nothing_was_compared_it_ends_with_2_and_one_line(path: Path, line
     assert "no interval (-)" not in done.stdout or lines[0] == "a,random,1"
 
 
-def test_a_page_of_nothing_is_written_and_ends_with_2(path: Path, tmp_path: Path) -> None:
+def test_a_page_without_results_is_written_and_ends_with_2(path: Path, tmp_path: Path) -> None:
     write(path, rows("a", orders=("fixed",)), PLAIN)
     done = CliRunner().invoke(app, ["order", "report", str(path), "-o", str(tmp_path / "page.html")])
     assert isinstance(done.exception, UsageError)
@@ -93,7 +93,7 @@ def test_a_study_without_a_fixed_order_has_its_answer_from_position_and_predeces
     refused(store, "--value a: chooses a table's column, and", "--value", "a")
 
 
-def test_fixed_trials_that_all_failed_are_no_design_without_a_fixed_order(path: Path) -> None:
+def test_fixed_trials_that_all_failed_are_not_a_design_without_a_fixed_order(path: Path) -> None:
     lines = [f"{test},random,{run},{(run + at) % 3},{run % 5}" for run in range(9) for at, test in enumerate("abc")]
     head = "test,order,run,position,value"
     assert analyze(write(path, lines, head))[1] in (0, 1)
@@ -101,7 +101,7 @@ def test_fixed_trials_that_all_failed_are_no_design_without_a_fixed_order(path: 
     assert (code, made["order_matters"], made["verdict"][0]) == (2, False, verdict.NOTHING)
 
 
-def test_how_many_results_an_interval_takes_is_said(path: Path) -> None:
+def test_the_number_of_results_that_an_interval_needs_is_reported(path: Path) -> None:
     write(path, [*rows("a", n=5), *rows("b", orders=("fixed",))], PLAIN)
     needs = [each["ci_needs"] for each in analyze(path)[0]["tests"].values()]
     assert needs == [6, None]  # b has enough, and in random order nothing at all
@@ -110,7 +110,7 @@ def test_how_many_results_an_interval_takes_is_said(path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1e308, 1e-310])
-def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, scale: float) -> None:
+def test_values_near_the_limits_of_floats_give_no_infinity(path: Path, scale: float) -> None:
     lines = [
         f"{test},{order},{run},{at},{sign * scale * (1 + 0.05 * ((run * 7 + at) % 11))!r}"
         for run, order in enumerate(["fixed", "random"] * 8)
@@ -121,11 +121,11 @@ def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, 
         made, _ = analyze(write(path, lines, "test,order,run,position,value"))
     assert json.dumps(made, allow_nan=False)
     assert made["tests"]["c"]["significant"]
-    assert (made["tests"]["b"]["drift_p"] is None) == (scale > 1)  # the mean of its two middle values is no number
+    assert (made["tests"]["b"]["drift_p"] is None) == (scale > 1)  # the mean of its two middle values is not a number
     assert shown(path).exit_code == 1
 
 
-def test_one_is_not_said_as_many(path: Path) -> None:
+def test_one_is_not_reported_in_the_plural(path: Path) -> None:
     made, _ = analyze(write(path, rows("a"), PLAIN))
     assert " was found in 1 test;" in made["verdict"][0]
     lines = [f"a,fixed,{number}" for number in range(9)] + [f"a,random,{number}" for number in range(100, 109)]
@@ -137,18 +137,18 @@ def test_one_is_not_said_as_many(path: Path) -> None:
 def test_values_that_are_all_alike_are_called_so(path: Path, value: str) -> None:
     lines = [f"{test},{order},{value}" for test, order, _ in product("ab", ("fixed", "random"), range(9))]
     made, _ = analyze(write(path, lines, PLAIN))
-    assert made["verdict"][0].endswith("was found in 2 tests; all values of a test are alike")
+    assert made["verdict"][0].endswith("was found in 2 tests; all values of a test are equal")
     assert all(each["runs_needed"] is each["detectable_pct"] is None for each in made["tests"].values())
 
 
-def test_one_result_of_each_order_tells_no_number_of_runs(path: Path) -> None:
+def test_one_result_per_order_gives_no_number_of_runs(path: Path) -> None:
     made, _ = analyze(write(path, ["a,fixed,1", "a,random,2"], PLAIN))
     assert made["tests"]["a"]["runs_needed"] is None
 
 
 @pytest.mark.parametrize(("random", "said"), [(105, "5.00 % higher"), (95, "5.00 % lower")])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_verdict_says_which_way_in_words(path: Path, random: int, said: str, sign: int) -> None:
+def test_the_verdict_states_the_direction_in_words(path: Path, random: int, said: str, sign: int) -> None:
     """Of numbers below 0 the one that is nearer to 0 is higher."""
     lines = [
         f"a,{order},{sign * (each + (at - 4) / 100)}"
@@ -162,7 +162,7 @@ def test_the_verdict_says_which_way_in_words(path: Path, random: int, said: str,
     assert made["verdict"][0].endswith(f": a ({said} in random order, 4.96 to 5.04 at 95 %)")
 
 
-def test_with_a_shift_the_runs_that_it_takes_are_shown(path: Path) -> None:
+def test_with_a_shift_the_required_runs_are_shown(path: Path) -> None:
     write(path, [*rows("a"), *rows("b")], PLAIN)
     n = analyze(path, "--delta", "5")[0]["tests"]["a"]["runs_needed"]
     assert f"runs of each order to see 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout

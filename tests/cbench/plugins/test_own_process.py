@@ -35,15 +35,15 @@ def test_a_process_that_is_preempted_counts_it_and_waits() -> None:
     assert "preempted" in seen.text
 
 
-def test_two_times_are_added_and_what_is_not_known_stays_so() -> None:
+def test_two_times_are_added_and_an_unknown_one_stays_unknown() -> None:
     both = added(FEW, OwnInterruptions(2, 1, 1_000_000, None, {"RES (Rescheduling interrupts)": 1}))
     assert (both.preempted, both.major_faults, both.waited_ns, both.stolen_ms) == (3, 1, 3_000_000, None)
     assert both.interrupts == {"LOC (Local timer interrupts)": 3, "RES (Rescheduling interrupts)": 1}
 
 
-def test_the_text_names_what_came_and_is_empty_for_nothing() -> None:
+def test_the_text_names_the_interruptions_and_is_empty_without_any() -> None:
     assert FEW.text == (
-        "preempted once; waited for a CPU for 2 ms; the hypervisor took 10 ms of its CPUs; "
+        "preempted once; waited for a CPU for 2 ms; the hypervisor stole 10 ms from its CPUs; "
         "interrupt LOC (Local timer interrupts) 3 times"
     )
     assert OwnInterruptions(0, 0, 0, 0).text == ""

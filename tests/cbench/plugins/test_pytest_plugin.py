@@ -21,7 +21,7 @@ def test_b_fails(benchmark):
     benchmark.pedantic(sum, args=(range(100),), rounds=7)
     assert False
 
-def test_c_is_no_benchmark():
+def test_c_is_not_a_benchmark():
     pass
 """
 
@@ -65,11 +65,13 @@ def test_without_the_option_nothing_of_cbench_is_loaded(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (("-p", "no:benchmark"), "needs pytest-benchmark"),
-        (("-n", "2"), "leave -n out"),
+        (("-n", "2"), "omit -n"),
         (("--cbench-store", "test_suite.py"), "test_suite.py"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_in_one_line(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
+def test_a_store_that_cannot_be_written_is_refused_in_one_line(
+    tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
     done = run(tmp_path, "--cbench-store", "kept.db", *options)
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Labels keep what differs between names and drop what is common."""
+"""Labels keep the differing parts of names and drop the common ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cbench.report.labels import labels
 LONG = "taskset -c 3 /opt/suite/bin/runner --benchmark={} --repetitions=30 --format=json"
 
 
-def test_of_long_commands_only_what_differs_is_kept() -> None:
+def test_of_long_commands_only_the_differing_part_is_kept() -> None:
     assert labels([LONG.format(each) for each in ("quick-sort", "merge-sort", "heap")]) == [
         "quick-sort",
         "merge-sort",
@@ -15,7 +15,7 @@ def test_of_long_commands_only_what_differs_is_kept() -> None:
     ]
 
 
-def test_names_that_fit_stay_as_they_are() -> None:
+def test_names_that_fit_are_unchanged() -> None:
     assert labels(["bench/a", "bench/b"]) == ["bench/a", "bench/b"]
     assert labels(["alone"]) == ["alone"]
     assert labels([]) == []

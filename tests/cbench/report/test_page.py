@@ -1,4 +1,4 @@
-"""What all pages share: everything is escaped, empty sections are left out, the package has the templates."""
+"""Properties of all pages: everything is escaped, empty sections are left out, the package has the templates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def made(environment: Environment, **changes: object) -> str:
     return environment.get_template("page.html").render(context | changes)
 
 
-def test_everything_is_escaped_but_a_figure(environment: Environment) -> None:
+def test_everything_except_a_figure_is_escaped(environment: Environment) -> None:
     text = made(environment)
     found = Outline(text)
     assert found.text("h1") == found.text("title").split("\n")[0] == "<b>"

@@ -1,4 +1,4 @@
-"""What `cbench run` does beyond a plain series: clean trials, files, further events, overhead, many results."""
+"""`cbench run` beyond a plain series: clean trials, files, further events, overhead, many results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def results(*arguments: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_until_clean_goes_on_until_there_are_so_many_and_reports_their_share() -> None:
+def test_until_clean_continues_until_enough_trials_are_clean_and_reports_their_share() -> None:
     (result,) = results("hash", *QUICK, "--until-clean", "50", "--trials", "1000000")
     clean = result["clean_trials"]
     assert clean["reached"]
@@ -40,14 +40,14 @@ def test_until_clean_goes_on_until_there_are_so_many_and_reports_their_share() -
 
 
 @pytest.mark.slow
-def test_too_few_clean_trials_are_reported_with_what_to_do_and_exit_code_1() -> None:
+def test_too_few_clean_trials_are_reported_with_a_remedy_and_exit_code_1() -> None:
     done = cbench("run", "hash", *QUICK, "--param", "n=1000000", "--until-clean", "20", "--trials", "20")
     lines = [line for line in done.stderr.splitlines() if "were clean" in line]
     if done.returncode == 0:  # a quiet machine, and lucky
         assert lines == []
     else:
         assert done.returncode == 1
-        assert "20 were wanted: allow more with --trials, or make the host quieter" in lines[0]
+        assert "20 were requested: allow more with --trials, or make the host quieter" in lines[0]
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_every_trial_is_in_the_file_as_it_was_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     done = cbench("run", "hash", *QUICK, "-o", str(path))
@@ -103,7 +103,7 @@ def test_results_that_differ_between_trials_are_called_non_deterministic(tmp_pat
     assert "non-deterministic" in result["verdict"]
 
 
-def test_events_are_counted_beside_the_value_with_what_an_empty_region_has() -> None:
+def test_events_are_counted_beside_the_value_with_the_counts_of_an_empty_region() -> None:
     made = measured("hash", events="page-faults,context-switches", params=["n=1000"])
     (result,) = made["results"]
     assert list(result["counts"]) == ["page-faults", "context-switches"]
@@ -120,18 +120,18 @@ def test_events_are_counted_beside_the_value_with_what_an_empty_region_has() -> 
         ({"until_clean": 1}, "--until-clean 1: from 2"),
         ({"until_clean": 50, "trials": 20}, "cannot be reached with --trials 20"),
         ({"stop_machine": True}, "--stop-machine needs --in-kernel"),
-        ({"vary": "aslr"}, "request several with --processes N"),
+        ({"vary": "aslr"}, "request several processes with --processes N"),
         ({"output": Path("/nowhere/at/all.db")}, "/nowhere/at"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_measured(changes: dict[str, Any], says: str) -> None:
+def test_bad_input_is_reported_in_one_line_and_nothing_is_measured(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         measured("hash", **changes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", ["float", "etalon"])
-def test_what_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> None:
+def test_a_workload_that_does_not_run_in_the_kernel_is_refused_by_name(workload: str) -> None:
     done = cbench("run", workload, "--quick", "--in-kernel")
     assert done.returncode == 2
     assert f"{workload} does not run in the kernel; " in error_line(done)
@@ -145,7 +145,7 @@ def test_without_the_module_the_message_says_how_to_get_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_overhead_is_taken_off_only_when_asked_for() -> None:
+def test_the_overhead_is_subtracted_only_on_request() -> None:
     for subtract in (False, True):
         (result,) = measured("empty", subtract=subtract, trials=50)["results"]
         overhead = result["counter"]["overhead"]
@@ -153,13 +153,13 @@ def test_the_overhead_is_taken_off_only_when_asked_for() -> None:
         assert (result["floor"] or result["min"]) < overhead + 200 - overhead * subtract
 
 
-def test_a_workload_of_seconds_has_few_trials_when_nobody_asks_for_a_number() -> None:
+def test_a_workload_that_takes_seconds_has_few_trials_by_default() -> None:
     (result,) = measured("etalon", trials=None, warmup="auto", params=["n=2"], quick=True)["results"]
     assert (len(result["trials"]), result["warmup"]) == (10, 0)
 
 
 @pytest.mark.slow
-def test_the_environment_and_the_stack_are_moved_by_as_much_as_was_asked_for(tmp_path: Path) -> None:
+def test_the_environment_and_the_stack_are_moved_by_the_requested_amount(tmp_path: Path) -> None:
     source = tmp_path / "where.c"
     source.write_text(
         "#include <stdint.h>\nuint64_t run(void *s, uint64_t n) { volatile char here; (void)s; (void)n; "
@@ -201,7 +201,7 @@ def test_user_code_that_forks_is_measured_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_crash_is_reported_at_once_with_what_is_kept_and_its_children_end(tmp_path: Path) -> None:
+def test_a_crash_is_reported_at_once_with_the_number_of_kept_trials_and_its_children_end(tmp_path: Path) -> None:
     (tmp_path / "leaves.c").write_text(LEAVES)
     path = tmp_path / "kept.db"
     begun = time.monotonic()

@@ -42,14 +42,14 @@ def test_calibrated_cycles_come_with_an_interval_a_time_and_a_verdict() -> None:
         assert part in found
 
 
-def test_a_shared_core_is_named_with_how_much_longer_its_chains_are() -> None:
+def test_a_shared_core_is_reported_with_the_slowdown_of_its_chains() -> None:
     core = Core(shared=lambda now: int(now // 30e6) % 3 > 0, interrupted=0)
     assert "because the core was shared with another thread (wide chains took 1.8 times as long)" in text(
         made(COUNTER, trials(core))
     )
 
 
-def test_no_number_is_said_once_and_with_its_reason() -> None:
+def test_a_missing_number_is_reported_once_with_its_reason() -> None:
     found = text(made(COUNTER, trials(Core(shared=lambda _: True))))
     assert "\n  cannot tell: the core is shared all the time" in found
     assert found.count("cannot tell") == 1
@@ -89,7 +89,7 @@ def test_work_in_memory_says_that_its_cycles_depend_on_the_frequency() -> None:
     )
 
 
-def test_trials_that_are_all_interrupted_say_so_and_few_that_are_have_no_part_in_the_headline() -> None:
+def test_fully_interrupted_series_are_reported_and_a_few_interrupted_trials_do_not_affect_the_headline() -> None:
     found = trials(Core(interrupted=0))
     longer = [replace(each, causes=(TrialCause("interrupt", "LOC"),)) for each in found]
     assert "most of these trials were interrupted" in text(made(COUNTER, longer))

@@ -1,4 +1,4 @@
-"""`cbench run` and `cbench list` as a user starts them, on this host as it is."""
+"""`cbench run` and `cbench list` as a user starts them, on this host."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_table_shows_two_cpus_side_by_side_with_their_interruptions() -> Non
 
 
 @pytest.mark.slow
-def test_a_fixed_warm_up_is_kept_to() -> None:
+def test_a_fixed_warm_up_is_respected() -> None:
     for warmup in (0, 7, 23):
         assert measured("hash", params=["n=1000"], warmup=str(warmup))["results"][0]["warmup"] == warmup
 
@@ -106,12 +106,12 @@ def test_addresses_are_fixed_for_the_measuring_process_alone() -> None:
         assert personality.read() == before
 
 
-def test_the_command_itself_stays_where_it_was() -> None:
+def test_the_command_itself_keeps_its_cpus() -> None:
     measured("hash", cpus=[str(ALLOWED[-1])])
     assert sorted(os.sched_getaffinity(0)) == ALLOWED
 
 
-def test_wrong_results_of_a_workload_are_not_measured_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_results_of_a_workload_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cbench.measure.measurement.registry.expected_output", lambda *_: 1)
     with pytest.raises(QuietError, match="instead of 1: broken build or broken hardware"):
         measured("hash")

@@ -1,4 +1,4 @@
-"""Small experiments that run for real: `cbench screen ...` in processes of its own."""
+"""Small experiments that run for real: each `cbench screen ...` in a separate process."""
 
 from __future__ import annotations
 

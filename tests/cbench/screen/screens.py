@@ -1,4 +1,4 @@
-"""Made-up screens with known answers, as files."""
+"""Synthetic screens with known answers, as files."""
 
 from __future__ import annotations
 

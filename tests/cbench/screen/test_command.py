@@ -1,4 +1,4 @@
-"""What `cbench screen analyze` and `report` say of data that they cannot use: one clear line, never a traceback."""
+"""`cbench screen analyze` and `report` reject unusable data in one clear line, never with a traceback."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.cbench.screen import screens
 from tests.cbench.screen.screens import table
 
 GOOD = "a,b,iteration,value\n"
-MANY = "name the factors by --factor, or responses by --value"
-TWICE = "a treatment comes once in an iteration, and this one was already in line 2"
+MANY = "name the factors with --factor, or responses with --value"
+TWICE = "a treatment appears only once per iteration, and this one has already appeared in line 2"
 
 
 def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -31,15 +31,15 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     [
         ("", "empty"),
         (GOOD, "no trials in it"),
-        ("a,b\n1,2\n", "no column value; it has a, b; name the columns of the responses by --value"),
-        ("iteration,value\n0,1\n", "no column of a factor; it has iteration, value"),
+        ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
+        ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
         (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
         (GOOD + "0,0,0,1\n0,1,0,x\n", "line 3: column value: 'x' is not a number"),
         (GOOD + "0,0,0,1\n0,1,0.5,2\n", "line 3: column iteration: is not a whole number"),
         (GOOD + "0,0,0,1\n0,,0,2\n", "line 3: column b: is empty"),
         (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
         (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
-        ("a,a,iteration,value\n", "column a is there twice"),
+        ("a,a,iteration,value\n", "column a appears twice"),
         ("\0\x80\xff", "neither a store of cbench, a Parquet file nor text in UTF-8"),
         (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
     ],
@@ -57,8 +57,8 @@ def test_a_table_that_cannot_be_used_is_reported_with_its_line_and_column(tmp_pa
     [
         (Chosen(factors=("x",)), "{path}: --factor x: no column x; it has a, b, iteration, value"),
         (Chosen(values=("x",)), "{path}: --value x: no column x; it has a, b, iteration, value"),
-        (Chosen(factors=("value",)), "--factor value: is a response as well"),
-        (Chosen(hard=("x",)), "--hard x: no factor; the factors are a, b"),
+        (Chosen(factors=("value",)), "--factor value: is also a response"),
+        (Chosen(hard=("x",)), "--hard x: not a factor; the factors are a, b"),
     ],
 )
 def test_columns_that_do_not_exist_are_reported(tmp_path: Path, chosen: Chosen, said: str) -> None:
@@ -75,7 +75,7 @@ def test_levels_are_in_their_natural_order(tmp_path: Path) -> None:
     assert [factor.levels for factor in factors] == [("-1", "9", "10"), ("a", "b")]
 
 
-def test_rows_are_put_into_the_order_of_time(tmp_path: Path) -> None:
+def test_rows_are_sorted_chronologically(tmp_path: Path) -> None:
     rows = [
         {"a": a, "iteration": i, "position": (a + i) % 2, "batch": b, "value": 100 * b + 10 * i + (a + i) % 2}
         for a in (0, 1)
@@ -102,7 +102,7 @@ def test_long_and_broad_tables_are_the_same_screen(tmp_path: Path) -> None:
         assert one.treatment.tolist() == other.treatment.tolist()
 
 
-def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
+def test_parquet_and_csv_give_the_same_result(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = screens.planted(3)
     path = tmp_path / "data.parquet"
@@ -145,7 +145,7 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
 
 
 @pytest.mark.slow
-def test_data_that_answer_nothing_end_with_2_after_what_they_show(tmp_path: Path) -> None:
+def test_data_without_an_answer_end_with_2_after_the_tables(tmp_path: Path) -> None:
     path = table(tmp_path / "alike.csv", screens.two_by_three(2))
     done = cbench("analyze", path)
     assert done.returncode == 2
@@ -155,13 +155,13 @@ def test_data_that_answer_nothing_end_with_2_after_what_they_show(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path, tmp_path: Path) -> None:
+def test_a_report_is_written_whole_and_never_over_what_is_not_a_page(planted: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = cbench("report", planted, "-o", page, *ASKED)
     assert done.returncode == 1
     assert done.stderr.startswith(f"cbench: {page} written: what matters: ")
     assert page.read_text().startswith("<!doctype html>")
-    for target, said in ((planted, "is the data itself"), (tmp_path / "no" / "x.html", "no directory")):
+    for target, said in ((planted, "is the data file itself"), (tmp_path / "no" / "x.html", "no directory")):
         refused = cbench("report", planted, "-o", target, *ASKED)
         assert refused.returncode == 2
         assert said in refused.stderr
@@ -180,7 +180,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path,
         (("--abridgment", "x"), "--abridgment x: the data have none"),
     ],
 )
-def test_options_that_mean_nothing_are_reported(planted: Path, options: tuple[str, str], said: str) -> None:
+def test_options_without_effect_are_reported(planted: Path, options: tuple[str, str], said: str) -> None:
     done = cbench("analyze", planted, "--value", "wall", "--value", "other", *options)
     assert done.returncode == 2
     assert said in done.stderr
@@ -189,7 +189,7 @@ def test_options_that_mean_nothing_are_reported(planted: Path, options: tuple[st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["missing.csv", "."])
-def test_a_file_that_is_not_there_is_reported(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path, name: str) -> None:
     done = cbench("analyze", tmp_path / name)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -28,7 +28,7 @@ PLANTED = {(ALIGN,): FULL[0], (CACHE,): FULL[1], (ALIGN, CACHE): FULL[2]}
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1000 + REPETITIONS))
 def test_a_repetition_finds_the_planted_effects_and_nothing_else(seed: int, tmp_path: Path) -> None:
-    """By the whole analysis of `cbench screen`, from a table of trials to what is significant."""
+    """By the whole analysis of `cbench screen`, from a table of trials to the significant effects."""
     names = ("align", "cache", "inert")
     rows = [
         {**dict(zip(names, levels, strict=True)), "iteration": number, "value": value}
@@ -66,7 +66,7 @@ def test_an_inert_factor_is_rarely_seen_whatever_the_noise_is(kind: str) -> None
     assert alarms <= 12
 
 
-def test_drift_that_all_treatments_share_is_no_effect() -> None:
+def test_drift_that_all_treatments_share_is_not_an_effect() -> None:
     """A host that gets slower by a hundred deviations: blocks take it out of every effect."""
     values = experiment(5, BLOCKS) + np.linspace(0, 100, BLOCKS)[:, np.newaxis]
     assert significant(blocked(LEVELS, values), STRICT) == set(PLANTED)

@@ -1,4 +1,4 @@
-"""The experiments of docs/screens: their files load, plan what they say, and run for real."""
+"""The experiments of docs/screens: their files load, plan what they state, and run for real."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shortened(name: str, folder: Path, iterations: int) -> Path:
     return made
 
 
-def test_every_experiment_that_is_promised_is_there_and_in_the_table() -> None:
+def test_every_promised_experiment_exists_and_is_in_the_table() -> None:
     assert NAMES == SHIPPED
     page = (SCREENS / "README.md").read_text()
     for name in SHIPPED:
@@ -91,7 +91,7 @@ def test_its_abridgments_keep_what_the_technical_note_keeps(
 
 
 @pytest.mark.slow
-def test_the_aliquot_program_has_frame_pointers_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_the_aliquot_program_has_frame_pointers_on_request(tmp_path: Path) -> None:
     levels = load(SCREENS / "tn1855" / "screen.toml").factor("fp").levels
     source, program = SCREENS / "tn1855" / "aliquot.c", tmp_path / "aliquot"
     kept = []
@@ -106,7 +106,7 @@ def test_the_aliquot_program_has_frame_pointers_where_they_are_asked_for(tmp_pat
     assert kept == [False, True]
 
 
-def test_a_sequence_that_ends_or_goes_round_is_followed_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_sequence_that_ends_or_repeats_is_followed_to_that_point(tmp_path: Path) -> None:
     program = tmp_path / "aliquot"
     subprocess.run(["cc", *CFLAGS, "-o", str(program), str(SCREENS / "tn1855" / "aliquot.c")], check=True)
     for start, said in (("12", "16 8\n"), ("1", "1 2\n"), ("0", "0 1\n"), ("6", "6 10000\n"), ("220", "284 10000\n")):
@@ -141,7 +141,7 @@ def test_the_technical_notes_experiment_runs_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_planted_experiment_shows_what_was_planted_and_nothing_else(tmp_path: Path) -> None:
+def test_the_planted_experiment_shows_the_planted_effects_and_nothing_else(tmp_path: Path) -> None:
     # twice as often as in the file, so that one false alarm in a thousand runs is enough to find the effects
     file = str(shortened("planted", tmp_path, 40))
     for data in ("p.db", "q.db"):  # two false alarms, one after the other, are one in a million

@@ -1,4 +1,4 @@
-"""BCa intervals: small samples counted out, the conventions, scipy's own, and samples that have no interval."""
+"""BCa intervals: small samples enumerated, the conventions, scipy's own, and samples that have no interval."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def test_the_acceleration_of_a_mean_is_its_skewness_over_6_roots_of_n() -> None:
         ((), "3 values are needed, there are 0"),
         ((1,), "3 values are needed, there is 1"),
         ((1, 2), "3 values are needed, there are 2"),
-        ((1, 2, float("nan"), 4), "1 of 4 values are no finite numbers"),
-        ((float("inf"), 2, float("nan"), 4), "2 of 4 values are no finite numbers"),
-        ((1.7e308, -1.7e308, 0), "the values are too far apart, or too close, for numbers of 64 bits"),
+        ((1, 2, float("nan"), 4), "1 of 4 values are not finite numbers"),
+        ((float("inf"), 2, float("nan"), 4), "2 of 4 values are not finite numbers"),
+        ((1.7e308, -1.7e308, 0), "the values are too far apart, or too close together, for 64-bit numbers"),
     ],
 )
 def test_where_there_is_no_interval_it_says_why(values: tuple, why: str) -> None:
@@ -89,10 +89,10 @@ def test_where_there_is_no_interval_it_says_why(values: tuple, why: str) -> None
 def test_values_that_are_all_alike_have_an_interval_of_width_0_that_warns() -> None:
     found = bca([0.1] * 30)
     assert (found.low, found.high, found.width) == (0.1, 0.1, 0)
-    assert found.why == "all 30 values are alike: its width of 0 is no promise for others"
+    assert found.why == "all 30 values are equal: a width of 0 says nothing about other values"
 
 
-def test_a_single_replicate_is_below_the_mean_or_above_it() -> None:
+def test_a_single_replicate_is_either_below_or_above_the_mean() -> None:
     whys = {bca([1, 2, 4, 7.5], replicates=1, seed=seed, ties=STRICT).why for seed in range(20)}
     assert whys == {
         "no replicate is below the estimate: its bias cannot be corrected",
@@ -101,19 +101,19 @@ def test_a_single_replicate_is_below_the_mean_or_above_it() -> None:
 
 
 def test_an_acceleration_beyond_the_level_is_refused() -> None:
-    assert "too much" in str(corrected(0.5, 0.6, 0.95).why)
+    assert "too large" in str(corrected(0.5, 0.6, 0.95).why)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"level": 0}, {"level": 1}, {"ties": "half"}, {"replicates": 0}],
 )
-def test_what_is_not_known_is_refused(wrong: dict) -> None:
+def test_an_unknown_convention_is_refused(wrong: dict) -> None:
     with pytest.raises(ValueError, match=r"."):
         bca(FIVE, **wrong)
 
 
-def test_too_many_values_cannot_be_counted_out() -> None:
+def test_too_many_values_cannot_be_enumerated() -> None:
     with pytest.raises(ValueError, match="at most 8 values"):
         bca_exact(range(9))
 

@@ -1,4 +1,4 @@
-"""Bootstrap draws are bootstrap draws, however they are made: against the multinomial distribution, counted out."""
+"""However bootstrap draws are made, they follow the multinomial distribution, which is enumerated here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fits(found: np.ndarray, chances: dict[float, float]) -> float:
 
 @pytest.mark.parametrize("n", [4, 5, 6])
 @pytest.mark.parametrize("how", ["poisson", "plain", "counts"])
-def test_every_set_of_counts_comes_as_often_as_its_multinomial_chance(n: int, how: str) -> None:
+def test_every_set_of_counts_occurs_with_its_multinomial_probability(n: int, how: str) -> None:
     row = 10.0 ** np.arange(n)  # the digits of a sum are the counts
     rng = generator(11, n)
     if how == "poisson":
@@ -70,7 +70,7 @@ def test_two_values_are_drawn_as_dependently_as_a_multinomial_has_them() -> None
     assert np.cov(parts) == pytest.approx(wanted, abs=0.015)
 
 
-def test_the_cells_and_what_is_left_of_them_make_up_the_poisson_chances() -> None:
+def test_the_cells_and_their_remainders_add_up_to_the_poisson_probabilities() -> None:
     cells = bootstrap.table(0.97)
     chances = np.zeros(1 << 21)
     packed, times = np.unique(cells.cells[: cells.rare], return_counts=True)
@@ -100,5 +100,5 @@ def test_means_and_spreads_of_the_sums_are_those_of_bootstrap_samples(n: int) ->
 
 
 @pytest.mark.parametrize("replicates", [1, 2, 63, 64, 65, 1000])
-def test_there_are_as_many_sums_as_are_wanted(replicates: int) -> None:
+def test_the_requested_number_of_sums_is_drawn(replicates: int) -> None:
     assert bootstrap.sums(np.ones(300), replicates, generator(0)).tolist() == [300.0] * replicates

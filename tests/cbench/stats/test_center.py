@@ -36,7 +36,7 @@ def test_it_scales_with_the_values(values: list[float], factor: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_two_thirds_of_the_trials_with_something_on_top_do_not_move_it(seed: int) -> None:
+def test_two_thirds_of_the_trials_with_added_time_do_not_move_it(seed: int) -> None:
     dice = random.Random(seed)
     values = [1e6 + dice.gauss(0, 100) + (dice.random() > 0.33) * dice.uniform(1_000, 60_000) for _ in range(1000)]
     found = center(values, 30)

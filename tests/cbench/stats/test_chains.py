@@ -57,7 +57,7 @@ def test_jumps_of_the_frequency_are_left_out_where_they_fall_into_a_trial(seed: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_neighbor_that_comes_and_goes_is_seen_and_left_out(seed: int) -> None:
+def test_an_intermittent_neighbor_is_detected_and_its_trials_are_left_out(seed: int) -> None:
     core = Core(shared=lambda now: int(now // 30e6) % 3 > 0, random=random.Random(seed))
     found = trials(core)
     assert any(cause.kind == SHARED for trial in found for cause in trial.causes)
@@ -65,7 +65,7 @@ def test_a_neighbor_that_comes_and_goes_is_seen_and_left_out(seed: int) -> None:
 
 
 @pytest.mark.parametrize("slowdown", [1.0, 1.24, 2.0])
-def test_a_neighbor_that_never_goes_leaves_no_number(slowdown: float) -> None:
+def test_a_permanent_neighbor_leaves_no_number(slowdown: float) -> None:
     found = headline_of(trials(Core(shared=lambda _now: True, slowdown=slowdown)))
     assert (found.value, found.interval) == (None, None)
     assert "cannot tell: the core is shared all the time: the wide chains take 1.8 times as long" in found.how
@@ -91,7 +91,7 @@ def test_where_the_tick_interrupts_nearly_every_trial_the_few_others_are_the_hea
     assert exact(headline_of([*found[:clean], *ticked]))
 
 
-def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_no_answer() -> None:
+def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_not_an_answer() -> None:
     quiet, busy = Core(interrupted=0), Core(shared=lambda _now: True)
     mixed = [trial.chains for trial in (*trials(quiet, 12), *trials(busy, 388)) if trial.chains]
     made = [Trial(round(chains.cycles(each, CALIBRATION)), 7, chains=each) for each in mixed]
@@ -100,14 +100,14 @@ def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_no_answer(
     assert "only 12 of 400 trials" in found.how
 
 
-def test_an_emulator_takes_as_long_for_both_chains_and_is_no_clock_of_cycles() -> None:
+def test_an_emulator_takes_as_long_for_both_chains_and_is_not_a_clock_of_cycles() -> None:
     times = [replace(Core(interrupted=0).trial(CYCLES), wide_before=108_600, wide_after=108_600) for _ in range(100)]
     found, why = chains.marks(times, STEP, "x86_64")
     assert set(found) == {SHARED}
     assert why == EMULATOR
 
 
-def test_an_arm_core_with_two_adders_is_not_taken_for_a_shared_one() -> None:
+def test_an_arm_core_with_two_adders_is_not_treated_as_shared() -> None:
     times = [
         replace(each, wide_before=round(each.before * 0.53), wide_after=round(each.after * 0.53))
         for each in [Core(interrupted=0).trial(CYCLES) for _ in range(50)]
@@ -137,7 +137,7 @@ def test_several_processes_give_the_median_and_an_interval_that_holds_it() -> No
     assert "median of 10 processes" in found.how
 
 
-def test_processes_that_cannot_tell_are_left_out_up_to_half_of_them() -> None:
+def test_undecided_processes_are_left_out_up_to_half_of_them() -> None:
     good = [trials(Core(random=random.Random(seed)), 100) for seed in range(3)]
     bad = [trials(Core(shared=lambda _now: True), 100) for _ in range(3)]
     assert exact(headline_of(*good, *bad[:2]))
@@ -156,7 +156,7 @@ def test_the_frequency_of_the_run_is_a_by_product() -> None:
     assert (made.trials, made.disagree + made.shared) == (200, pytest.approx(1 - made.kept / 200))
 
 
-def test_where_chains_tell_no_cycles_there_is_no_headline_whatever_they_show() -> None:
+def test_without_calibrated_cycles_there_is_no_headline() -> None:
     counter = replace(COUNTER, calibration=replace(CALIBRATION, obstacle=EMULATOR))
     found = trials(Core(interrupted=0))
     assert headline([found], [found], counter).how == f"cannot tell: {EMULATOR}"

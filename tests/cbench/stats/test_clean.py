@@ -8,7 +8,7 @@ from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for
 TICKED = (TrialCause(INTERRUPT, "LOC"),)
 
 
-def test_a_clock_in_a_virtual_machine_is_judged_by_the_value_and_all_else_by_the_causes() -> None:
+def test_in_a_virtual_machine_a_clock_is_judged_by_the_value_and_other_counters_by_the_causes() -> None:
     assert rule_for("TSC ticks", virtual=True) == FLOOR
     assert rule_for("TSC ticks", virtual=False) == CAUSES
     assert rule_for("cycles", virtual=True) == CAUSES
@@ -25,7 +25,7 @@ def test_by_the_floor_two_steps_are_clean_whatever_was_counted_beside_them() -> 
 
 
 def test_clean_trials_are_never_wider_than_two_steps() -> None:
-    """A value one step below the floor is what the clock's own steps do; then that is where two steps begin."""
+    """A value one step below the floor is due to the clock's own steps; then that is where two steps begin."""
     values = [950, 975, 1000, 1000, 1025, 1026, 1050]
     found = [trial.value for trial in clean([Trial(value, 1) for value in values], 25, FLOOR)]
     assert found == [975, 1000, 1000, 1025]

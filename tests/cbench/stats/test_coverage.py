@@ -1,4 +1,4 @@
-"""The table of coverage: what is drawn has the means that are looked for, and parts of the table come out again."""
+"""The table of coverage: drawn samples have the expected means, and parts of the table are reproduced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_mean_that_intervals_should_hold_is_the_distributions(name: str) -> 
     assert values.mean() == pytest.approx(mean, abs=5 * values.std() / sqrt(values.size))
 
 
-def test_t_intervals_of_normal_values_hold_what_they_promise() -> None:
+def test_t_intervals_of_normal_values_have_the_nominal_coverage() -> None:
     draw, mean = DISTRIBUTIONS["normal"]
     for n in (2, 5, 10):
         share, error = covered(t_ends(draw(generator(2, n), (20_000, n)), 0.95), mean)
@@ -36,12 +36,12 @@ def test_t_intervals_of_normal_values_hold_what_they_promise() -> None:
         ("two modes (80 %, 20 %)", 5, 65.9),
     ],
 )
-def test_bca_intervals_hold_the_mean_as_often_as_the_table_says(name: str, n: int, wanted: float) -> None:
+def test_bca_intervals_have_the_coverage_of_the_table(name: str, n: int, wanted: float) -> None:
     draw, mean = DISTRIBUTIONS[name]
     share, error = covered(bca_ends(draw(generator(3, n), (1500, n)), 0.95, 2000, MID, generator(4, n)), mean)
     assert share == pytest.approx(wanted, abs=5 * error)
 
 
-def test_an_interval_that_is_not_there_holds_nothing() -> None:
+def test_a_missing_interval_contains_nothing() -> None:
     share, _ = covered((np.array([np.nan, 0.0]), np.array([np.nan, 2.0])), 1.0)
     assert share == 50

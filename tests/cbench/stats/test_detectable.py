@@ -91,7 +91,7 @@ def test_the_answer_lies_in_its_range_and_a_longer_look_narrows_that() -> None:
 
 
 @pytest.mark.slow
-def test_four_times_the_processes_see_half_the_difference() -> None:
+def test_four_times_the_processes_detect_half_the_difference() -> None:
     values = MACHINES["normal"](np.random.default_rng(4), 100)
     few, many = detectable(values, 10, 1), detectable(values, 40, 1)
     assert many.difference == pytest.approx(few.difference / 2, rel=0.1)
@@ -100,24 +100,24 @@ def test_four_times_the_processes_see_half_the_difference() -> None:
     assert found_share(logs, 40, few.difference / 2, 9) == pytest.approx(0.8, abs=0.06)
 
 
-def test_a_machine_without_any_spread_sees_one_step_of_its_counter() -> None:
+def test_a_machine_without_any_spread_detects_one_step_of_its_counter() -> None:
     named = detectable([100.0] * 10, 10, 1, step=0.01)
     assert named == Detectable(0.01, 0.01, 0.01, 10, 1.0, 0.0)
     assert detectable([100.0] * 10, 10, 1).difference == 0
 
 
-def test_so_few_processes_that_nothing_can_be_told_are_refused() -> None:
+def test_too_few_processes_for_any_answer_are_refused() -> None:
     for wrong in ([1.0], [1.0, 0.0], []):
         with pytest.raises(ValueError, match="at least two"):
             detectable(wrong, 10, 1)
 
 
-def test_more_processes_than_anybody_has_are_not_named() -> None:
+def test_an_unrealistic_number_of_processes_is_not_reported() -> None:
     assert Detectable(5.0, 4.0, 6.0, 10, 0.2, 0.05).processes_for(0.001) is None
     assert Detectable(0.0001, 0.0001, 0.0001, 10, 0.2, 0.05).processes_for(0.001) == 4
 
 
-def test_a_drift_is_seen_when_a_runs_wholly_before_b() -> None:
+def test_a_drift_is_detected_when_a_runs_wholly_before_b() -> None:
     steady = MACHINES["normal"](np.random.default_rng(6), 60)
     called, of = one_after_the_other(steady, 10)
     assert of == 9

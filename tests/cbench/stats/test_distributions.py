@@ -1,4 +1,4 @@
-"""Tails of distributions against scipy, from the middle to where doubles end."""
+"""Tails of distributions against scipy, from the middle to the limits of doubles."""
 
 from __future__ import annotations
 

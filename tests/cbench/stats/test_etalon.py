@@ -48,9 +48,9 @@ def test_the_test_is_scipys() -> None:
     [
         ((), "there are no values"),
         ((10.0,), "2 values are needed for a spread, there is 1"),
-        ((10.0, inf), "1 of 2 values are no finite numbers"),
+        ((10.0, inf), "1 of 2 values are not finite numbers"),
         ((10.0, 1e200, 3), "the values are too large to be squared"),
-        ((0.1,) * 7, "all 7 values are alike: there is no spread to compare a difference with"),
+        ((0.1,) * 7, "all 7 values are equal: there is no spread to compare a difference with"),
     ],
 )
 def test_an_etalon_that_cannot_be_tested_says_why(values: tuple, why: str) -> None:
@@ -62,7 +62,7 @@ def test_an_etalon_of_zeros_has_no_cv() -> None:
     assert etalon((-1, 1), 0).cv is None
 
 
-def test_a_first_run_that_makes_the_spread_is_flagged() -> None:
+def test_a_first_run_that_dominates_the_spread_is_flagged() -> None:
     found = first_run(WARM)
     assert found.sd == pytest.approx(3.16665e-3, abs=5e-9)
     assert found.sd_without == pytest.approx(7.81736e-5, abs=5e-11)
@@ -78,7 +78,7 @@ def test_the_first_of_the_wristwatch_is_one_of_the_others() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 10, 1000])
-def test_the_threshold_is_the_ratio_of_a_first_value_that_is_one_of_a_thousand(n: int) -> None:
+def test_a_first_value_with_p_of_one_in_a_thousand_is_at_the_threshold(n: int) -> None:
     others = np.random.default_rng(n).normal(size=n - 1)
     t = scipy.stats.t.ppf(0.9995, n - 2)
     edge = others.mean() + t * others.std(ddof=1) * sqrt(n / (n - 1))
@@ -99,7 +99,7 @@ def test_an_outlier_elsewhere_does_not_flag_the_first() -> None:
     assert found.ratio < 1
 
 
-def test_a_far_first_among_farther_others_is_told_but_not_flagged() -> None:
+def test_an_outlying_first_value_among_larger_outliers_is_reported_but_not_flagged() -> None:
     found = first_run((10.0, *[0.0] * 500, 11.0))
     assert (found.flagged, found.why) == (False, "the first is far from the others, but not the farthest")
 
@@ -109,12 +109,12 @@ def test_a_far_first_among_farther_others_is_told_but_not_flagged() -> None:
     [
         ((1, 2, 3, 4), None, False, "5 values are needed, there are 4"),
         ((1,), None, False, "5 values are needed, there is 1"),
-        ((0.1,) * 6, None, False, "all 6 values are alike"),
-        ((2, *(0.1,) * 6), inf, True, "all values but the first are alike"),
-        ((1, 2, 3, float("nan"), 5), None, False, "1 of 5 values are no finite numbers"),
+        ((0.1,) * 6, None, False, "all 6 values are equal"),
+        ((2, *(0.1,) * 6), inf, True, "all values but the first are equal"),
+        ((1, 2, 3, float("nan"), 5), None, False, "1 of 5 values are not finite numbers"),
     ],
 )
-def test_series_that_cannot_be_told_say_why(values: tuple, ratio: float | None, flagged: bool, why: str) -> None:
+def test_series_that_cannot_be_judged_say_why(values: tuple, ratio: float | None, flagged: bool, why: str) -> None:
     found = first_run(values)
     assert (found.ratio, found.flagged, found.why) == (ratio, flagged, why)
 

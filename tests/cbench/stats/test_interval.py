@@ -36,7 +36,7 @@ def test_intervals_are_scipys() -> None:
     [
         ((), "2 values are needed, there are 0"),
         ((1,), "2 values are needed, there is 1"),
-        ((1, float("nan")), "1 of 2 values are no finite numbers"),
+        ((1, float("nan")), "1 of 2 values are not finite numbers"),
         ((1e308, -1e308), "the values are too large to be squared"),
     ],
 )
@@ -48,4 +48,4 @@ def test_where_there_is_no_interval_it_says_why(values: tuple, why: str) -> None
 def test_values_that_are_all_alike_have_an_interval_of_width_0_that_warns() -> None:
     found = t_interval([0.1] * 7)
     assert (found.low, found.high) == (0.1, 0.1)
-    assert "all 7 values are alike" in str(found.why)
+    assert "all 7 values are equal" in str(found.why)

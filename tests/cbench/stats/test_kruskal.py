@@ -59,14 +59,14 @@ def test_h_of_two_samples_is_the_square_of_mann_and_whitneys_z(first: list[float
 
 
 @given(st.lists(st.one_of(ANY, st.integers(0, 3)), min_size=1, max_size=30))
-def test_what_is_tied_is_counted(values: list[float]) -> None:
+def test_ties_are_counted(values: list[float]) -> None:
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     _, counts = np.unique(ordered, return_counts=True)
     lengths = tied(ordered)
     assert (counts == 1).all() if lengths is None else lengths.tolist() == counts.tolist()
 
 
-def test_samples_that_are_empty_or_no_numbers_have_no_test() -> None:
+def test_empty_samples_and_samples_with_nan_have_no_test() -> None:
     assert kruskal([np.array([1.0, 2.0]), np.empty(0)]) is None
     assert kruskal([np.array([1.0, np.nan]), np.array([2.0])]) is None
     one = of([1], [2])

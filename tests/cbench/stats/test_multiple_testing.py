@@ -50,7 +50,7 @@ def test_bonferroni_is_never_stronger_than_holm(p: list[float], alpha: float) ->
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_what_was_not_tested_stays_out_of_the_family(rule: str) -> None:
+def test_untested_effects_stay_out_of_the_family(rule: str) -> None:
     with_gaps = adjusted([nan, 0.01, nan, 0.02], rule)
     assert with_gaps[[1, 3]].tolist() == adjusted([0.01, 0.02], rule).tolist()
     assert isnan(with_gaps[0])

@@ -24,7 +24,7 @@ def test_mispredictions_that_were_not_counted_for_every_trial_do_not_count() -> 
     assert settled([1000] * 20, 1, [50] * 10)
 
 
-def test_one_interrupted_trial_a_window_does_not_keep_a_series_from_settling() -> None:
+def test_one_interrupted_trial_per_window_does_not_keep_a_series_from_settling() -> None:
     assert settled(([1000] * 9 + [90_000]) * 2, 1)
 
 
@@ -35,13 +35,13 @@ def test_two_levels_in_turn_are_called_alternating_with_both_levels() -> None:
     assert found.text("cycles") == "alternates between two states, 100 (50% of the trials) and 140 cycles; 99 changes"
 
 
-def test_one_change_of_level_is_told_with_its_trial() -> None:
+def test_one_change_of_level_is_reported_with_its_trial() -> None:
     found = states([100] * 60 + [90] * 40)
     assert found is not None
-    assert found.text("cycles").startswith("changes its state once, at trial 61: 90 (40% of the trials) and 100 cycles")
+    assert found.text("cycles").startswith("changes state once, at trial 61: 90 (40% of the trials) and 100 cycles")
 
 
-def test_a_few_trials_that_are_much_slower_are_no_state() -> None:
+def test_a_few_trials_that_are_much_slower_are_not_a_state() -> None:
     assert states([100] * 95 + [900] * 5) is None
 
 
@@ -71,7 +71,7 @@ def test_noise_of_a_few_steps_is_one_state(noise: list[int]) -> None:
     assert states([1_000_000 + value for value in noise], quantum=2) is None
 
 
-def test_the_change_is_told_by_its_place_among_all_trials() -> None:
+def test_the_change_is_reported_by_its_position_among_all_trials() -> None:
     found = states([100] * 50 + [200] * 50)
     assert found is not None
     assert "at trial 71:" in found.text("cycles", 20 + found.first_change)

@@ -35,7 +35,7 @@ def test_a_summary_gives_percentiles_as_differences_from_the_mode() -> None:
     assert (summary.floor, summary.at_floor, summary.range) == (100, 89, 410)
 
 
-def test_trials_within_one_step_of_the_floor_are_counted_apart() -> None:
+def test_trials_within_one_step_of_the_floor_are_counted_separately() -> None:
     summary = summarise([49, 49, 74, 98, 24], quantum=25)
     assert (summary.at_floor, summary.near_floor) == (2, 4)
 
@@ -51,13 +51,13 @@ def test_without_a_repeating_value_nothing_is_on_the_floor() -> None:
     assert (summary.floor, summary.at_floor, summary.near_floor) == (None, 0, 0)
 
 
-def test_no_trials_cannot_be_summarised() -> None:
+def test_an_empty_series_cannot_be_summarized() -> None:
     with pytest.raises(ValueError, match="no trials"):
         summarise([])
 
 
 @given(st.lists(st.integers(0, 50), min_size=1))
-def test_a_summary_holds_together_for_any_trials(values: list[int]) -> None:
+def test_a_summary_is_consistent_for_any_trials(values: list[int]) -> None:
     summary = summarise(values)
     assert summary.p90 <= summary.p99 <= summary.max == max(values) - summary.mode
     assert summary.range == max(values) - min(values)
@@ -68,7 +68,7 @@ def test_a_step_of_24_and_a_half_ticks_is_found_and_rounded_up() -> None:
     assert quantum([49] * 40 + [73] * 150 + [74] * 150 + [98] * 340 + [122] * 170 + [123] * 170) == 25
 
 
-def test_a_counter_that_counts_one_by_one_has_a_step_of_one() -> None:
+def test_a_counter_that_counts_by_ones_has_a_step_of_one() -> None:
     assert quantum([value for value in range(40, 60) for _ in range(10)]) == 1
 
 
@@ -76,7 +76,7 @@ def test_a_counter_that_counts_in_twos_has_a_step_of_two() -> None:
     assert quantum([value for value in range(40, 60, 2) for _ in range(10)]) == 2
 
 
-def test_an_interruption_does_not_pass_for_a_step() -> None:
+def test_an_interruption_is_not_mistaken_for_a_step() -> None:
     assert quantum([50] * 500 + [75] * 499 + [60]) == 25
 
 
@@ -90,7 +90,7 @@ def test_warm_up_ends_when_two_windows_have_the_same_minimum() -> None:
     assert not settled([100] * 19, quantum=1)
 
 
-def test_warm_up_takes_a_step_or_a_thousandth_for_equal() -> None:
+def test_warm_up_treats_a_step_or_a_thousandth_as_equal() -> None:
     assert settled([100] * 10 + [125] * 10, quantum=25)
     assert settled([100_000] * 10 + [100_100] * 10, quantum=1)
     assert not settled([100_000] * 10 + [100_101] * 10, quantum=1)

@@ -1,4 +1,4 @@
-"""The columns of a study: rows of a series, what ran before, what a failure takes with it."""
+"""The columns of a study: rows of a series, predecessors, effects of a failure."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ def test_differences_that_all_have_one_cause_are_named_with_their_lines() -> Non
     )
 
 
-def test_an_interrupted_trial_on_the_floor_is_no_difference() -> None:
+def test_an_interrupted_trial_on_the_floor_is_not_a_difference() -> None:
     assert said([CLEAN] * 8 + [ticked(100)] * 2) == "repeats to the tick: 10 of 10 trials on the floor 100" + NONE
 
 
-def test_what_nothing_explains_is_said_with_its_share_and_in_a_vm_with_the_suspect() -> None:
+def test_unexplained_differences_are_reported_with_their_share_and_in_a_vm_with_the_suspect() -> None:
     trials = [CLEAN] * 6 + [ticked(120)] + [Trial(150, 1)] * 3
     assert said(trials, virtual=True) == (
         "does not repeat to the tick, undisturbed trials span 50 (50.0000 %): 6 of 10 trials on the floor 100\n"
@@ -55,7 +55,7 @@ def test_values_within_a_step_of_a_coarse_clock_repeat_to_the_step() -> None:
     )
 
 
-def test_trials_of_which_no_two_agree_do_not_repeat() -> None:
+def test_trials_do_not_repeat_if_no_two_agree() -> None:
     assert said([Trial(1, 1), Trial(5, 1), ticked(9)]) == (
         "does not repeat: no two of 3 trials agree, they span 8 TSC ticks\n1 interrupted (LOC 1), 2 unexplained (67 %)"
     )
@@ -77,15 +77,15 @@ def test_a_multiplexed_counter_is_not_passed_off_as_a_measurement() -> None:
     assert said([CLEAN] * 2 + [bad]).endswith("1 differs, not fully counted")
 
 
-def test_one_undisturbed_trial_is_no_repetition() -> None:
+def test_one_undisturbed_trial_is_not_repetition() -> None:
     assert said([CLEAN] + [ticked(100)] * 3).startswith("only one undisturbed trial: 4 of 4")
 
 
-def test_one_trial_alone_cannot_tell() -> None:
-    assert said([CLEAN]).startswith("one trial cannot tell whether it repeats: 100 TSC ticks")
+def test_one_trial_alone_shows_no_repetition() -> None:
+    assert said([CLEAN]).startswith("one trial cannot show whether it repeats: 100 TSC ticks")
 
 
-def test_a_trial_in_which_only_the_kernel_was_counted_is_said_to_have_had_it() -> None:
+def test_a_trial_in_which_only_the_kernel_was_counted_is_reported_as_such() -> None:
     ran = decided(Trial(150, 1, kernel=50))
     assert said([CLEAN] * 9 + [ran]).endswith("1 differs, while the kernel ran")
     lines = Trial(150, 1, (TrialCause(LINES),))
@@ -97,11 +97,11 @@ def test_a_trial_in_which_only_the_kernel_was_counted_is_said_to_have_had_it() -
     [("cycles", "cycle"), ("TSC ticks", "tick"), ("misses", "miss"), ("switches", "switch"), ("branches", "branch"),
      ("ns", "ns"), ("faults", "fault")],
 )  # fmt: skip
-def test_one_of_each_unit_has_its_word(unit: str, one: str) -> None:
+def test_the_singular_of_each_unit_is_used(unit: str, one: str) -> None:
     assert singular(unit) == one
 
 
 def test_two_that_agree_far_above_others_agree_by_chance() -> None:
     trials = [Trial(value, 1) for value in (100, 200, 300, 400, 400, 500)]
-    assert "2 of 6 trials on the floor 400, where they agree by chance: 3 lie below\n" in said(trials)
+    assert "2 of 6 trials on the floor 400, where they agree only by chance: 3 lie below\n" in said(trials)
     assert "chance" not in said([Trial(99, 1), *[CLEAN] * 5, Trial(150, 1)])

@@ -22,7 +22,7 @@ def facts(process: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 def trials(values: Sequence[int], causes: Mapping[int, str] | None = None) -> list[Trial]:
-    """One trial a value; `causes` pollutes some of them."""
+    """One trial per value; `causes` pollutes some of them."""
     found = causes or {}
     return [Trial(value, 7, (schema.cause(found[i], (), {}),) if i in found else ()) for i, value in enumerate(values)]
 
@@ -45,7 +45,7 @@ def read(path: Path) -> list[StoredSeries]:
 
 
 def noisy(centre: float, processes: int, each: int, seed: int, spread: float = 0.01) -> list[list[int]]:
-    """Values that lie around a centre, differently in each process; the seed says which."""
+    """Values that lie around a center, differently in each process; the seed says which."""
     draw = random.Random(seed)
     found = []
     for _ in range(processes):

@@ -1,4 +1,4 @@
-"""The store when something goes wrong outside it: no room, no right, a kill, another process in it."""
+"""The store when something goes wrong outside it: no space, no permission, a kill, another process that uses it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_full_disk_keeps_the_earlier_trials(limit: int, tmp_path: Path) -> Non
     assert [len(series.trials) for series in read(path)] == [kept, 1]
 
 
-def test_a_disk_without_room_for_the_first_page_is_one_line(tmp_path: Path) -> None:
+def test_a_disk_without_room_for_the_first_page_is_reported_in_one_line(tmp_path: Path) -> None:
     with writer(tmp_path / "s.db", 1000) as process:
         assert process.stdout
         (line,) = process.stdout.read().splitlines()
@@ -122,7 +122,7 @@ def test_kill_9_in_the_middle_keeps_everything_that_was_stored(seed: int, tmp_pa
     assert len(read(path)) == 2
 
 
-def test_damaged_text_that_sqlite_quotes_is_one_line(tmp_path: Path) -> None:
+def test_damaged_text_that_sqlite_quotes_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     stored(path, [[42]])
     with sqlite3.connect(path) as connection:
@@ -132,12 +132,14 @@ def test_damaged_text_that_sqlite_quotes_is_one_line(tmp_path: Path) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_a_store_that_another_process_holds_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_another_process_holds_is_reported_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cbench.store.database.WAIT_S", 0.1)
     path = stored(tmp_path / "s.db", [[1]])
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(QuietError, match="another process has held it") as caught:
+    with pytest.raises(QuietError, match="another process has locked it") as caught:
         Store.create(path, HOST, [])
     assert "\n" not in str(caught.value)
     holder.close()
@@ -145,7 +147,7 @@ def test_a_store_that_another_process_holds_is_one_line(tmp_path: Path, monkeypa
 
 @pytest.fixture
 def shut() -> Iterator[Path]:
-    """A store in a folder that everybody may look into, and nobody except root may write."""
+    """A store in a folder that every user may read, and only root may write."""
     with tempfile.TemporaryDirectory() as name:
         path = stored(Path(name) / "s.db", [[1, 2]])
         path.chmod(0o444)
@@ -179,7 +181,7 @@ def test_a_folder_that_cannot_be_written_can_be_read(shut: Path) -> None:
     assert as_nobody(lambda: [series.values for series in read(shut)]) == "[[1, 2]]"
 
 
-def test_a_file_or_folder_that_cannot_be_written_is_one_line(shut: Path) -> None:
+def test_a_file_or_folder_that_cannot_be_written_is_reported_in_one_line(shut: Path) -> None:
     assert as_nobody(lambda: Store.create(shut, HOST, [])) == f"{shut}: not writable"
     other = shut.with_name("other.db")
     said = as_nobody(lambda: Store.create(other, HOST, []))

@@ -1,4 +1,4 @@
-"""The store: every value exact, every chunk whole, and nothing that was kept is lost again."""
+"""The store: every value exact, every chunk whole, and nothing that was stored is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_trial_comes_back_as_it_was(trial: Trial) -> None:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(TRIALS, min_size=1, max_size=5))
-def test_sqlite_keeps_every_bit_of_it(found: list[Trial]) -> None:
+def test_sqlite_keeps_every_bit_of_a_trial(found: list[Trial]) -> None:
     connection = sqlite3.connect(":memory:")
     places = ", ".join("?" * 13)
     kinds = ", ".join(f'"{name}" ANY' for name in range(13))
@@ -101,7 +101,7 @@ def test_series_keep_their_order_and_what_was_known_before_and_after(tmp_path: P
     assert all(s.ended_ns is not None for s in series)
 
 
-def test_parameters_that_are_drawn_for_each_process_are_no_part_of_the_test(tmp_path: Path) -> None:
+def test_parameters_that_are_drawn_for_each_process_are_not_part_of_the_test(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Store.create(path, HOST, []) as store:
         for size in (100, 200):
@@ -225,7 +225,7 @@ REFUSED = [
     (plain, "not a store of cbench"),
     (short, "not a store of cbench"),
     (foreign, "an SQLite file, but not a store of cbench"),
-    (newer, f"made by a newer cbench (format {VERSION + 1}"),
+    (newer, f"written by a newer cbench (format {VERSION + 1}"),
     (lambda folder: folder, "is a directory"),
     (lambda folder: folder / "none" / "s.db", "there is no directory"),
     (lambda _: Path("/dev/full"), "not an ordinary file"),
@@ -234,7 +234,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_what_is_no_store_is_refused_and_left_as_it_is(
+def test_anything_but_a_store_is_refused_and_left_unchanged(
     make: Callable[[Path], Path], message: str, tmp_path: Path
 ) -> None:
     path = make(tmp_path)
@@ -274,7 +274,7 @@ def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
         return connection
 
     def interfere(statement: str) -> None:
-        if "user_version" in statement:  # what is before it has been read
+        if "user_version" in statement:  # the text before it has been read
             other.start()
             other.join(0.5)
 
@@ -285,7 +285,7 @@ def test_a_store_that_another_process_is_just_creating_is_empty_and_not_foreign(
     assert len(read(path)) == 1
 
 
-def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_store_is_reported_in_one_line(tmp_path: Path) -> None:
     path = stored(tmp_path / "s.db", [list(range(5000))])
     content = bytearray(path.read_bytes())
     content[5 * 4096 : -4096] = random.Random(1).randbytes(len(content) - 6 * 4096)
@@ -295,7 +295,7 @@ def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_trials_are_plain_rows_for_whoever_has_sqlite(tmp_path: Path) -> None:
+def test_trials_are_plain_rows_for_any_sqlite_tool(tmp_path: Path) -> None:
     path = stored(tmp_path / "s.db", [[5, 6, 7]])
     found = sqlite3.connect(path).execute("SELECT sum(value), count(*) FROM trial JOIN series USING (series)")
     assert found.fetchone() == (18, 3)
@@ -331,24 +331,24 @@ def test_a_schema_that_is_not_text_is_a_damaged_store(tmp_path: Path) -> None:
         *((ValueError("x"), "x"), (UnicodeError("x"), "x"), (sqlite3.DatabaseError("x"), "x")),
     ],
 )
-def test_whatever_a_damaged_store_raises_is_one_line_that_names_it(error: Exception, why: str) -> None:
+def test_any_error_from_a_damaged_store_is_one_line_that_names_it(error: Exception, why: str) -> None:
     with pytest.raises(QuietError, match=rf"^s\.db: damaged: {why}$"), reading("s.db"):
         raise error
 
 
-def test_advice_is_no_damage() -> None:
+def test_advice_is_not_damage() -> None:
     with pytest.raises(UsageError, match=r"^advice$"), reading("s.db"):
         raise UsageError("advice")
 
 
 @pytest.mark.parametrize("read_wrongly", [lambda: {}[0], lambda: None.get, lambda: [] + 1, lambda: 1 / 0])
-def test_what_may_be_a_defect_of_the_reader_is_not_called_damage_alone(read_wrongly: Callable[[], object]) -> None:
+def test_a_possible_defect_of_the_reader_is_not_reported_only_as_damage(read_wrongly: Callable[[], object]) -> None:
     with pytest.raises(QuietError, match=rf"^s\.db: damaged, or read by a defect of cbench: .* at {__name__}:\d+$"):  # noqa: SIM117
         with reading("s.db"):
             read_wrongly()
 
 
 @pytest.mark.parametrize("thing", [sqlite3, Trial(1, 2)])
-def test_what_no_store_can_cause_is_a_defect(thing: object) -> None:
+def test_an_error_that_no_store_can_cause_is_a_defect(thing: object) -> None:
     with pytest.raises(AttributeError), reading("s.db"):
         thing.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -1,4 +1,4 @@
-"""Small studies that run for real: `cbench order ...` in processes of its own."""
+"""Small studies that run for real: each `cbench order ...` in a separate process."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Command:
         return self.returncode
 
     def communicate(self, timeout: float = 120) -> tuple[str, str]:
-        """What it has printed on both streams, when it has ended."""
+        """Its output on both streams, once it has ended."""
         self.wait(timeout)
         said = []
         for file in (self._out, self._err):

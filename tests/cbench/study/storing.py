@@ -1,4 +1,4 @@
-"""Studies with made-up results: a store as a finished study leaves it."""
+"""Studies with synthetic results: a store as a finished study leaves it."""
 
 from __future__ import annotations
 

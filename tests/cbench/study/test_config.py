@@ -1,4 +1,4 @@
-"""A study's file: what is wrong is named with file, line and key."""
+"""A study's file: an error is named with file, line and key."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_example_is_a_study_with_every_kind_of_test() -> None:
     assert study.folder == "/somewhere"
 
 
-def test_tests_keep_their_order_and_what_is_not_said_has_its_default() -> None:
+def test_tests_keep_their_order_and_omitted_keys_have_their_defaults() -> None:
     study = parse(PLAIN, "s.toml", "/tmp")
     assert [test.name for test in study.tests] == ["a", "b", "c"]
     assert (study.design, study.seed, study.alpha, study.reset.kind) == ("interleaved", 1, 0.05, "none")
@@ -74,35 +74,39 @@ WRONG = [
         "s.toml:3: study.repetitions: 10: a multiple of 6 for 3 tests",
     ),
     ("repetitions = 10", 'repetitions = 10\ncpus = "2"', "s.toml:4: study.cpus: needs a profile"),
-    ("repetitions = 10", "repetitions = 10\nrepeat = 1", "s.toml:4: study.repeat: unknown; here may be "),
-    ('name = "b"', 'name = "a"', "s.toml:10: test[2].name: 'a' is there twice"),
-    ('name = "b"', 'name = "a:b"', "s.toml:10: test[2].name: 'a:b': a text without colons"),
+    ("repetitions = 10", "repetitions = 10\nrepeat = 1", "s.toml:4: study.repeat: unknown; valid here: "),
+    ('name = "b"', 'name = "a"', "s.toml:10: test[2].name: 'a' appears twice"),
+    ('name = "b"', 'name = "a:b"', "s.toml:10: test[2].name: 'a:b': write a name without colons"),
     ("n = 1000", "n = 1.5", "s.toml:12: test[2].params.n: must be a whole number"),
     ("([0-9.]+)", "[0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=[0-9.]+': put the number into one group"),
-    ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is no regular expression"),
+    ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is not a regular expression"),
     ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': one of last-float"),
     ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': one of higher, lower"),
-    ('name = "rate"', 'name = "latency"', "s.toml:21: test[3].metric[2].name: 'latency' is there twice"),
+    ('name = "rate"', 'name = "latency"', "s.toml:21: test[3].metric[2].name: 'latency' appears twice"),
     ("repetitions = 10", "repetitions = ", "s.toml:3: Invalid value"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
     ("repetitions = 10", "[other]", "s.toml:2: study.repetitions: is missing"),
-    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; here may be study, suite, test, reset, environment"),
+    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; valid here: study, suite, test, reset, environment"),
     ("repetitions = 10", "repetitions = 10\nrepetitions = 11", "s.toml:4: Cannot overwrite a value"),
     ("repetitions = 10", "repetitions = '10'", "s.toml:3: study.repetitions: '10': must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 0.5", "s.toml:4: study.seed: 0.5: must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 9223372036854775808", "s.toml:4: study.seed: 9223372036854775808: "),
     ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: from 0.1 to 604800"),
-    ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a text"),
-    ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: has a null character"),
+    ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a string"),
+    ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: contains a null character"),
     ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
     ("repetitions = 10", "repetitions = 10\nfailures = 'all'", "s.toml:4: study.failures: 'all': one of trial, run"),
-    ("repetitions = 10", "repetitions = 10\ncounter = 'ticks'", "s.toml:4: study.counter: 'ticks': auto or one that"),
+    (
+        "repetitions = 10",
+        "repetitions = 10\ncounter = 'ticks'",
+        "s.toml:4: study.counter: 'ticks': auto or a counter from",
+    ),
     ("repetitions = 10", 'repetitions = 10\nname = "a\\u0000b"', "s.toml:4: study.name: "),
     ("[study]", "study = 1", "s.toml:2: study: 1: must be a table"),
     ('name = "a"', "", "s.toml:5: test[1].name: is missing"),
     ('name = "a"', "name = 1", "s.toml:6: test[1].name: 1: must be a text"),
-    ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': a text without colons"),
+    ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': write a name without colons"),
     ('command = "echo 1"', 'command = " "', "s.toml:7: test[1].command: is empty"),
     ('command = "echo 1"', 'command = ""', "s.toml:7: test[1].command: is empty"),
     ('workload = "hash"', 'workload = ""', "s.toml:11: test[2].workload: is empty"),
@@ -112,7 +116,7 @@ WRONG = [
         "s.toml:2: repetitions: is above every table: ",
     ),
     ("[study]", "setup = ['x']\n[study]", "s.toml:2: setup: is above every table: "),
-    ("[study]\nrepetitions = 10", "repetitions = 10", "s.toml:2: repetitions: is above every table: write it below "),
+    ("[study]\nrepetitions = 10", "repetitions = 10", "s.toml:2: repetitions: is above every table: move it into "),
     (
         "repetitions = 10",
         'repetitions = 10\nprofile = "bnch"',
@@ -144,28 +148,28 @@ WRONG = [
     ("{ n = 1000 }", "{ m = 1 }", "s.toml:12: test[2].params: m: unknown; hash: takes n"),
     ("{ n = 1000 }", "{ n = -1 }", "s.toml:12: test[2].params: n=-1: hash takes n"),
     ("{ n = 1000 }", "3", "s.toml:12: test[2].params: 3: must be a table"),
-    ('command = "x"', 'command = "x"\nread = "wall"', "s.toml:17: test[3].read: belongs into each [[test.metric]]"),
-    ('name = "rate"', 'name = "a:b"', "s.toml:21: test[3].metric[2].name: 'a:b': a text without colons"),
+    ('command = "x"', 'command = "x"\nread = "wall"', "s.toml:17: test[3].read: belongs in each [[test.metric]]"),
+    ('name = "rate"', 'name = "a:b"', "s.toml:21: test[3].metric[2].name: 'a:b': write a name without colons"),
     ('name = "rate"', 'nam = "rate"', "s.toml:20: test[3].metric[2].name: is missing"),
-    ('better = "higher"', "betr = 1", "s.toml:23: test[3].metric[2].betr: unknown; here may be name, read, unit"),
+    ('better = "higher"', "betr = 1", "s.toml:23: test[3].metric[2].betr: unknown; valid here: name, read, unit"),
     (
         "repetitions = 10",
         'repetitions = 10\n[reset]\nkind = "wipe"',
         "s.toml:5: reset.kind: 'wipe': one of none, command",
     ),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "command"', "s.toml:4: reset.command: is missing"),
-    ("repetitions = 10", 'repetitions = 10\n[reset]\ncommand = "x"', "s.toml:5: reset.command: means nothing to a"),
+    ("repetitions = 10", 'repetitions = 10\n[reset]\ncommand = "x"', "s.toml:5: reset.command: does not apply to a"),
     ("repetitions = 10", "repetitions = 10\n[reset]\nsettle = -1", "s.toml:5: reset.settle: -1: from 0 to 86400"),
     ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a text"),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "message"), WRONG, ids=[message for _, _, message in WRONG])
-def test_what_is_wrong_is_one_line_with_the_files_line_and_the_key(old: str, new: str, message: str) -> None:
+def test_an_error_is_one_line_with_the_files_line_and_the_key(old: str, new: str, message: str) -> None:
     assert message in said(PLAIN.replace(old, new, 1))
 
 
-def test_a_tests_table_that_is_none_is_reported_with_how_it_is_written() -> None:
+def test_a_malformed_test_table_is_reported_with_the_correct_form() -> None:
     assert said("test = [1]\n[study]\nrepetitions = 1\n") == "s.toml:1: test: 1: write it as a table, [[test]]"
     assert said("[study]\nrepetitions = 1\n[test]\nname = 'a'\n") == (
         "s.toml:3: test: there may be several: write [[test]]"
@@ -173,7 +177,7 @@ def test_a_tests_table_that_is_none_is_reported_with_how_it_is_written() -> None
 
 
 @pytest.mark.parametrize("maker", ["setup = 'mkdir made'", "[reset]\nkind = 'command'\ncommand = 'mkdir -p made'"])
-def test_a_directory_that_the_study_makes_need_not_be_there_yet(maker: str, tmp_path: Path) -> None:
+def test_a_directory_that_the_study_creates_need_not_exist_yet(maker: str, tmp_path: Path) -> None:
     text = PLAIN.replace('command = "x"', 'command = "x"\ndirectory = "made"')
     with pytest.raises(UsageError, match="made: no such directory"):
         parse(text, "s.toml", str(tmp_path))
@@ -181,7 +185,7 @@ def test_a_directory_that_the_study_makes_need_not_be_there_yet(maker: str, tmp_
     assert made.tests[2].directory == "made"
 
 
-def test_what_was_stored_is_read_without_a_look_at_this_host() -> None:
+def test_stored_data_are_read_without_checking_this_host() -> None:
     text = PLAIN.replace("repetitions = 10", "repetitions = 10\nprofile = 'gone'").replace(
         'command = "x"', "command = 'x'\ndirectory = 'gone'"
     )
@@ -193,7 +197,7 @@ def test_without_tests_there_is_no_study() -> None:
     assert said("[study]\nrepetitions = 1\n") == "s.toml: test: is missing: a study needs at least one [[test]]"
 
 
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"\xff")
     for path, why in (
         (tmp_path / "none", "cbench order init"),
@@ -217,17 +221,17 @@ def test_lines_are_found_in_quotes_in_arrays_and_not_within_long_texts() -> None
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('Q = "a\\u0000b"', "s.toml:6: environment.Q: has a null character in it"),
-        ('"A=B" = "x"', "s.toml:5: environment: 'A=B' is no variable's name"),
-        ('"" = "x"', "s.toml:5: environment: '' is no variable's name"),
-        ('"A\\u0000" = "x"', "s.toml:5: environment: 'A\\x00' is no variable's name"),
+        ('Q = "a\\u0000b"', "s.toml:6: environment.Q: contains a null character"),
+        ('"A=B" = "x"', "s.toml:5: environment: 'A=B' is not the name of a variable"),
+        ('"" = "x"', "s.toml:5: environment: '' is not the name of a variable"),
+        ('"A\\u0000" = "x"', "s.toml:5: environment: 'A\\x00' is not the name of a variable"),
     ],
 )
-def test_a_variable_that_no_process_can_have_is_said(line: str, words: str) -> None:
+def test_an_impossible_variable_is_reported(line: str, words: str) -> None:
     assert words in said(PLAIN.replace("[[test]]", f"[environment]\n{line}\n[[test]]", 1))
 
 
-def test_a_variable_has_at_most_as_many_bytes_as_the_kernel_hands_to_a_process() -> None:
+def test_a_variable_has_at_most_the_kernels_number_of_bytes() -> None:
     def text(size: int) -> str:
         return PLAIN.replace("[[test]]", f"[environment]\nQ = '{'x' * size}'\n[[test]]", 1)
 
@@ -246,21 +250,21 @@ def test_variables_whose_names_a_shell_does_not_know_are_left_to_the_processes_t
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "[" * 60 + "]" * 60, ".".join("a" * 5000) + " = 1"])
-def test_what_is_nested_too_deeply_is_said_in_one_line(text: str) -> None:
+def test_deep_nesting_is_reported_in_one_line(text: str) -> None:
     assert said(text) == "s.toml: tables and lists are nested too deeply"
 
 
-def test_a_number_with_too_many_digits_is_said_in_one_line() -> None:
+def test_a_number_with_too_many_digits_is_reported_in_one_line() -> None:
     assert said(f"[study]\nrepetitions = {'1' * 5000}\n").startswith("s.toml: Exceeds the limit")
 
 
-def test_the_hint_for_an_unknown_key_names_each_key_that_may_be_there_once() -> None:
+def test_the_hint_for_an_unknown_key_names_each_valid_key_once() -> None:
     text = said(PLAIN.replace("repetitions = 10", "repetitions = 10\n[reset]\nfoo = 1"))
-    hint = text.partition("here may be ")[2].split(", ")
+    hint = text.partition("valid here: ")[2].split(", ")
     assert sorted(hint) == ["celsius", "check", "command", "khz", "kind", "settle", "timeout", "unit"]
 
 
-def test_a_study_says_once_how_its_commands_numbers_are_read() -> None:
+def test_a_study_states_once_how_its_commands_numbers_are_read() -> None:
     parsed = parse(PLAIN.replace("repetitions = 10", "repetitions = 10\nread = 'wall'"), "s.toml", "/tmp")
     assert [test.metrics[0].source for test in parsed.tests] == ["wall", "value", "regex"]
     with pytest.raises(UsageError, match=r"s.toml:4: study.read: "):

@@ -1,4 +1,4 @@
-"""A study that is cut short, by whatever: nothing is lost, nothing is doubled, nothing goes on beside it."""
+"""A study that is cut short in any way: nothing is lost, nothing is repeated, nothing keeps running beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOMENTS = 50
 
 
 def forked(path: Path, data: Path) -> int:
-    """A process in a session of its own that begins the study, or goes on with it; its number.
+    """A process in a session of its own that begins or resumes the study; its number.
 
     Without the start of Python, so that the moments fall into the study.
     """
@@ -59,7 +59,7 @@ def planned(data: Path) -> bool:
 
 
 def killed(pid: int, after_s: float, whole_group: bool) -> bool:
-    """Kill -9 after a time, of the process alone or of its group; False where it has ended before, well.
+    """Kill -9 after a time, of the process alone or of its group; False if it had already ended successfully.
 
     A trial is in a session of its own either way.
     """
@@ -76,7 +76,7 @@ def killed(pid: int, after_s: float, whole_group: bool) -> bool:
 
 @pytest.mark.slow
 def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
-    """Each moment is drawn over the time that the whole study takes; who was killed is resumed until it is done."""
+    """Each moment is drawn over the time that the whole study takes; a killed process is resumed until it is done."""
     draw = random.Random(20_231_124)
     path = written(tmp_path, study(DERIVED, "repetitions = 4"))
     begun = time.monotonic()

@@ -49,7 +49,9 @@ def damaged(folder: Path, *statements: str) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("statement", DAMAGE)
-def test_a_damaged_study_is_one_line_that_names_its_file(statement: str, command: str, tmp_path: Path) -> None:
+def test_a_damaged_study_is_reported_in_one_line_that_names_its_file(
+    statement: str, command: str, tmp_path: Path
+) -> None:
     data = damaged(tmp_path, statement)
     with pytest.raises(QuietError, match=rf"^[^\n]*s[.]db: {NAMED}") as caught:
         COMMANDS[command](data)

@@ -21,7 +21,7 @@ DOCUMENT = (CHECKOUT / "docs" / "study-file.md").read_text()
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
-    """What the code asks a file for: the table, by name, and the key."""
+    """The keys that the code reads from a file: the table, by name, and the key."""
     found: set[tuple[str, str]] = set()
     take, has = TomlTable._take, TomlTable.has
 

@@ -58,7 +58,7 @@ def rows_of(path: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_the_file_is_analysed_as_the_store_is(kind: str, data: Path) -> None:
+def test_the_exported_file_is_analyzed_like_the_store(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
     export(ExportOptions(str(data), kind, str(out)))
     store, file = (analyze.analyzed(OrderOptions(str(each))) for each in (data, out))
@@ -82,7 +82,7 @@ def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: 
     assert read == [("x", "0", "1.0", ""), ("y", "0", "0.0", ""), ("x", "1", "", failed), ("y", "1", "", failed)]
 
 
-def test_what_is_not_for_studies_says_so_in_one_line(data: Path) -> None:
+def test_options_that_do_not_apply_to_studies_are_reported_in_one_line(data: Path) -> None:
     wrong = {"pyperf": "the store of a study, whose orders pyperf's files cannot hold; use --format csv or parquet"}
     with pytest.raises(UsageError) as caught:
         export(ExportOptions(str(data), "pyperf", None))

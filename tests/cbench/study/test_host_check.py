@@ -1,4 +1,4 @@
-"""What a study stores of its host."""
+"""The facts that a study stores about its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals, a second runner, a full disk, a study's file that changes: one line, and the study can go on."""
+"""Signals, a second runner, a full disk, a study's file that changes: one line, and the study can be resumed."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def pids(folder: Path, count: int) -> list[int]:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
 )
-def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_a_signal_ends_the_trial_and_the_message_says_how_to_resume(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
     text = study(LONG, "repetitions = 1\nteardown = 'echo down >>steps'")
     process, found = running_trial(tmp_path, text)
     process.send_signal(number)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == code
-    assert "what has ended is kept; resume with: cbench order resume " in said
+    assert "what has finished is kept; resume with: cbench order resume " in said
     assert len(said.splitlines()) == 1
     assert not any(map(alive, found))
     assert (tmp_path / "steps").read_text() == "down\n"
@@ -53,7 +55,7 @@ def test_a_signal_ends_the_trial_and_says_how_to_go_on(number: signal.Signals, c
 
 
 @pytest.mark.slow
-def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_path: Path) -> None:
+def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_resumes(tmp_path: Path) -> None:
     """With all that it has started, in whatever session; what an earlier, stored trial has left running is kept."""
     tests = {"server": "echo $$ >>servers; sleep 300 >/dev/null 2>&1 & echo $! >>servers; echo 1", **LONG}
     process, found = running_trial(tmp_path, study(tests, "repetitions = 1\ntimeout = 3"))
@@ -64,7 +66,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"^cbench: \d+ processes of what was cut short were still there: ended$", done.stderr, re.MULTILINE
+        r"^cbench: \d+ processes of an interrupted trial were still running: ended$", done.stderr, re.MULTILINE
     )
     assert not any(map(alive, pids(tmp_path, 4)))
     assert alive(server)
@@ -92,7 +94,7 @@ def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     assert "resume with: cbench order resume s.db" in status.stdout
 
 
-def test_who_looks_for_a_moment_does_not_keep_a_runner_out(tmp_path: Path) -> None:
+def test_a_brief_reader_does_not_block_a_runner(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch()
     with lock.alone(path):
@@ -125,7 +127,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     assert done.returncode == 2
     assert re.fullmatch(
         r"cbench: error: s\.db: cannot be written to \(disk, quota or file size limit\?\) \[SQLITE_IOERR_WRITE\]; "
-        r"what has ended is kept; resume with: cbench order resume s\.db\n",
+        r"what has finished is kept; resume with: cbench order resume s\.db\n",
         done.stderr,
     )
     kept = rows(tmp_path / "s.db")
@@ -136,7 +138,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     assert every[: len(kept)] == kept
 
 
-def test_a_study_goes_on_as_it_was_begun_when_its_file_is_gone_or_changed(tmp_path: Path) -> None:
+def test_a_study_resumes_unchanged_if_its_file_is_deleted_or_changed(tmp_path: Path) -> None:
     fails_first = "test -e ready || { touch ready; exec kill -9 $PPID; }; echo 5"
     path = written(tmp_path, study({"a": fails_first}, "repetitions = 2"))
     assert order("run", path, folder=tmp_path).returncode == -signal.SIGKILL
@@ -144,12 +146,12 @@ def test_a_study_goes_on_as_it_was_begun_when_its_file_is_gone_or_changed(tmp_pa
     (tmp_path / "ready").unlink()
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    assert f"{path} has changed since: this goes on with the study as it was begun" in done.stderr
+    assert f"{path} has changed since: this resumes the study with its original file" in done.stderr
     path.unlink()
     done = order("resume", "s.db", folder=tmp_path)
     assert (done.returncode, "changed" in done.stderr) == (0, False)
     assert [row[4] for row in rows(tmp_path / "s.db")] == [5.0] * 4
-    assert "4 of 4 trials, 4 of 4 runs\n1 run went on after an interruption\nfinished\n" in (
+    assert "4 of 4 trials, 4 of 4 runs\n1 run resumed after an interruption\nfinished\n" in (
         order("status", "s.db", folder=tmp_path).stdout
     )
 
@@ -159,11 +161,11 @@ def test_a_store_that_was_cut_short_during_its_creation_is_created_again(tmp_pat
     (tmp_path / "s.db").touch()
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 2
-    assert "s.db: there is no study in it; `cbench order run STUDY.toml -o FILE` begins one" in done.stderr
+    assert "s.db: it contains no study; `cbench order run STUDY.toml -o FILE` begins one" in done.stderr
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
     done = order("run", "s.toml", folder=tmp_path)
     assert done.returncode == 2
-    assert "s.db: exists already; `cbench order resume s.db` continues it" in done.stderr
+    assert "s.db: already exists; `cbench order resume s.db` continues it" in done.stderr
 
 
 def test_without_the_studys_folder_nothing_is_recorded_as_failed(tmp_path: Path) -> None:
@@ -176,4 +178,4 @@ def test_without_the_studys_folder_nothing_is_recorded_as_failed(tmp_path: Path)
     folder.rmdir()
     done = order("resume", data, folder=tmp_path)
     assert (done.returncode, rows(data)) == (2, [])
-    assert f"{folder}: the study's folder, in which its commands run, is not there" in done.stderr
+    assert f"{folder}: the study's folder, in which its commands run, does not exist" in done.stderr

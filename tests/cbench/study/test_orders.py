@@ -63,7 +63,7 @@ def test_with_a_fixed_order_there_are_as_many_fixed_runs_as_random_ones_side_by_
         assert design == SHUFFLED or set(pairs) == {(FIXED, RANDOM)}
 
 
-def test_the_coin_of_the_shuffled_design_falls_both_ways() -> None:
+def test_the_shuffled_design_starts_with_either_order() -> None:
     firsts = Counter(run.kind for run in plan(SHUFFLED, 3, 1000, seed=1)[::2])
     assert 400 < firsts[FIXED] < 600
 
@@ -75,7 +75,7 @@ def test_every_permutation_is_equally_likely() -> None:
     assert chi2 < 49.7  # the 0.999 quantile of chi-squared with 23 degrees of freedom
 
 
-def test_a_number_below_a_limit_is_fair_where_the_limit_is_no_power_of_two() -> None:
+def test_a_number_below_a_limit_is_fair_where_the_limit_is_not_a_power_of_two() -> None:
     stream = Stream(3, "fair")
     found = Counter(stream.below(300) for _ in range(300_000))
     assert set(found) == set(range(300))
@@ -84,11 +84,11 @@ def test_a_number_below_a_limit_is_fair_where_the_limit_is_no_power_of_two() -> 
         stream.below(0)
 
 
-def test_the_orders_of_a_seed_are_what_they_have_always_been() -> None:
+def test_the_orders_of_a_seed_never_change() -> None:
     assert [drawn_order(5, number, 42) for number in range(3)] == ORDERS_OF_42
 
 
-def test_what_cannot_be_planned_says_why() -> None:
+def test_an_impossible_plan_of_runs_says_why() -> None:
     with pytest.raises(ValueError, match="no such design: alternating"):
         plan("alternating", 3, 3, 0)
     with pytest.raises(ValueError, match="3 tests need a multiple of 6 repetitions for Williams's design, not 4"):

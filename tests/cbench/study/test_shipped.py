@@ -1,4 +1,4 @@
-"""The studies of docs/studies: their files load, what they name is there, and they find what they say."""
+"""The studies of docs/studies: their files load, the files that they name exist, and they find the stated effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def commands(study: Study) -> list[str]:
     return [each for each in [*around, *(test.command for test in study.tests)] if each]
 
 
-def test_every_study_that_is_promised_is_there_and_in_the_table() -> None:
+def test_every_promised_study_exists_and_is_in_the_table() -> None:
     assert NAMES == SHIPPED
     page = (STUDIES / "README.md").read_text()
     for name in SHIPPED:
@@ -56,7 +56,7 @@ def test_a_study_loads_and_has_its_folders_name(file: Path) -> None:
 
 
 @each_study
-def test_the_programs_that_a_study_names_are_there_and_compile(file: Path, tmp_path: Path) -> None:
+def test_the_programs_that_a_study_names_exist_and_compile(file: Path, tmp_path: Path) -> None:
     study = load(file)
     named = {name for command in commands(study) for name in re.findall(r"\S+\.(?:py|sh)\b", command)}
     assert bool(named) == (study.name != "cbench-workloads" and study.suite is None)
@@ -156,7 +156,7 @@ def test_the_file_system_study_runs_and_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("tool")
 @pytest.mark.parametrize("tool", ["memcached"], indirect=True)
-def test_hits_depend_on_who_has_filled_the_cache_and_no_server_is_left(tmp_path: Path) -> None:
+def test_hits_depend_on_the_test_that_filled_the_cache_and_no_server_is_left(tmp_path: Path) -> None:
     address = own_address()
     file = copied(tmp_path, "memcached-local", 4)
     file.write_text(file.read_text().replace("127.0.0.1:21211", address))
@@ -181,7 +181,7 @@ def program(tmp_path: Path, name: str, *arguments: str, **environment: str) -> s
 
 
 @pytest.mark.slow
-def test_use_computes_less_directly_after_warm_only(tmp_path: Path) -> None:
+def test_use_computes_less_only_directly_after_warm(tmp_path: Path) -> None:
     order = ["use", "warm", "use", "use", "warm", "inert-1", "use", "inert-2", "use"]
     assert program(tmp_path, "planted/lookup.py", "reset").returncode == 0
     done = [(name, program(tmp_path, "planted/lookup.py", name)) for name in order]
@@ -198,7 +198,7 @@ def test_a_folder_that_was_not_made_by_the_study_is_left_alone(tmp_path: Path) -
     assert (tmp_path / "mine").read_text() == "kept"
 
 
-def test_a_port_that_is_taken_is_left_to_its_owner(tmp_path: Path) -> None:
+def test_a_port_in_use_is_left_to_its_owner(tmp_path: Path) -> None:
     (tmp_path / "memcached").symlink_to("/bin/true")
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
@@ -208,7 +208,7 @@ def test_a_port_that_is_taken_is_left_to_its_owner(tmp_path: Path) -> None:
 
 
 def interrupted(file: Path, data: Path, environment: dict[str, str], trials: int) -> str:
-    """What a study says that gets a Ctrl-C after so many trials."""
+    """The message of a study that gets a Ctrl-C after this many trials."""
     command = [*CBENCH, "order", "run", str(file), "-o", str(data)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
     limit = time.monotonic() + 300

@@ -1,4 +1,4 @@
-"""What a trial is given, what is stored of it, and that a workload's number is what `cbench run` measures."""
+"""The environment of a trial, its stored facts, and that a workload's number agrees with `cbench run`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_study_whose_every_trial_failed_is_an_error_with_the_first_reason(tmp_
 def test_a_trial_with_one_unreadable_metric_has_failed(tmp_path: Path) -> None:
     made = one("echo a=1", tmp_path, Metric("a", "regex", "a=([0-9]+)"), Metric("b", "regex", "b=([0-9]+)"))
     assert made.values == {}
-    assert "nothing in its output is like" in str(made.failure)
+    assert "nothing in its output matches" in str(made.failure)
 
 
 def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
 def test_output_that_is_not_kept_whole_is_reported_once_for_each_test(tmp_path: Path) -> None:
     written(tmp_path, study({"wide": f"head -c {MOST_OUTPUT} /dev/zero >&2; echo 9 >&2; echo 1", "not": "echo 2"}))
     done = order("run", "s.toml", folder=tmp_path)
-    assert done.stderr.count("wide: prints much: of each stream the last 1 MiB are kept\n") == 1
+    assert done.stderr.count("wide: prints too much: of each stream only the last 1 MiB are kept\n") == 1
     assert "not: prints" not in done.stderr
 
 
@@ -131,7 +131,7 @@ def test_counts_are_of_the_command_and_all_that_it_starts_and_of_nothing_else() 
     assert execute("sleep 0.2", "/", ENVIRONMENT, 60, [Counting("task-clock")]).readings["task-clock"].value < 0.1e9
 
 
-def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: Path) -> None:
+def test_unavailable_cycles_are_reported_in_one_line_before_anything_runs(tmp_path: Path) -> None:
     try:
         perf_stat.check("cycles")
     except UsageError as error:
@@ -205,7 +205,7 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     assert min(ours) == pytest.approx(min(each.trials[0] for each in theirs), rel=0.5)
 
 
-def test_a_trial_that_cannot_have_the_studys_counter_fails_and_says_so(tmp_path: Path) -> None:
+def test_a_trial_without_the_studys_counter_fails_with_the_reason(tmp_path: Path) -> None:
     try:
         choose("cycles")
     except UsageError:

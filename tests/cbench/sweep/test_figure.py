@@ -1,4 +1,4 @@
-"""The plots are real files with what they should show, or one clear line."""
+"""The plots are real files with the expected content, or one clear line."""
 
 from __future__ import annotations
 
@@ -116,14 +116,12 @@ def test_a_plot_that_cannot_be_written_leaves_nothing_and_says_why(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["plot", "plot.jpg", "plot.svg.gz", ""])
-def test_other_formats_are_refused_before_the_measuring(name: str) -> None:
+def test_other_formats_are_refused_before_the_measurement(name: str) -> None:
     with pytest.raises(UsageError, match=r"an \.svg or a \.png file"):
         figures.check(name)
 
 
-def test_without_matplotlib_there_is_one_line_that_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_matplotlib_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(UsageError, match=r"pip install 'quiet-cbench\[plots\]'"):
         figures.check(str(tmp_path / "plot.svg"))

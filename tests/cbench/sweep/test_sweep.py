@@ -1,4 +1,4 @@
-"""`cbench sweep memory`: sizes, marks, every cell measured once, and what becomes of cells that cannot be."""
+"""`cbench sweep memory`: sizes, marks, every cell measured once, and the handling of impossible cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quiet.host.reader import Reader
 from tests.cbench.running import CBENCH, cbench, error_line
 from tests.trees import plant
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sweep")]  # what was swept once is looked at by many
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sweep")]  # one sweep serves many tests
 
 SMALL_SWEEP = ("sweep", "memory", "--sizes", "4K,64K,1M", "--accesses", "1e3,5000", "--trials", "6")
 
@@ -52,7 +52,7 @@ def test_the_default_sweep_goes_from_1_kib_to_2_gib_by_doubling() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4X", "K", "0", "8K-4K", "4K,,8K", "-4K", "4K-", "\uff14K"])
-def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
+def test_anything_but_a_size_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="--sizes"):
         sweep_sizes.sizes(text)
 
@@ -73,21 +73,21 @@ def test_numbers_of_accesses_are_read_as_they_are_written(text: str, wanted: tup
 
 
 @pytest.mark.parametrize("text", ["", "0", "-3", "1e", "x", "1.5e3"])
-def test_what_is_no_number_of_accesses_is_refused(text: str) -> None:
+def test_anything_but_a_number_of_accesses_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--accesses"):
         sweep_sizes.accesses(text)
 
 
-def test_sizes_beyond_free_memory_are_left_out_with_a_line_that_says_so() -> None:
+def test_sizes_beyond_free_memory_are_skipped_with_a_message() -> None:
     fit, line = sweep_sizes.fitting((1 << 20, 1 << 30, 2 << 30), 512 << 20)
     assert fit == (1 << 20,)
-    assert line == "working sets left out: 1 GiB, 2 GiB: only 512 MiB of memory are free"
+    assert line == "working sets left out: 1 GiB, 2 GiB: only 512 MiB of memory is free"
     assert sweep_sizes.fitting((1 << 20,), 512 << 20) == ((1 << 20,), "")
-    with pytest.raises(UsageError, match="more than the memory that is free"):
+    with pytest.raises(UsageError, match="more than the free memory"):
         sweep_sizes.fitting((1 << 30,), 1 << 20)
 
 
-def test_the_limits_of_the_control_groups_count_as_memory_that_is_not_there(tmp_path: Path) -> None:
+def test_memory_beyond_the_limits_of_control_groups_is_not_counted(tmp_path: Path) -> None:
     files = {
         "proc/self/cgroup": "0::/outer/inner",
         "sys/fs/cgroup/outer/inner/memory.max": "max",
@@ -122,7 +122,7 @@ def test_amd_tlbs_are_decoded() -> None:
     assert found.source == "from CPUID (AuthenticAMD)"
 
 
-def test_intel_descriptors_are_decoded_and_al_is_none_of_them() -> None:
+def test_intel_descriptors_are_decoded_and_al_is_not_one_of_them() -> None:
     """Leaf 2 of a Skylake; AL would be the descriptor of a TLB with 64 entries. ECX is not valid."""
     leaves = {(0, 0): vendor("GenuineIntel"), (2, 0): (0x76036303, 0x00F0B5FF, 0x800000BA, 0x00C30000)}
     assert tlb.decode(answers(leaves)).levels == (
@@ -133,7 +133,7 @@ def test_intel_descriptors_are_decoded_and_al_is_none_of_them() -> None:
     )
 
 
-def test_intel_s_leaf_18_goes_before_its_descriptors() -> None:
+def test_intel_s_leaf_18_takes_precedence_over_its_descriptors() -> None:
     leaves: dict[tuple[int, int], Leaf] = {
         (0, 0): vendor("GenuineIntel"),
         (2, 0): (0x00FEFF01, 0, 0, 0),
@@ -227,14 +227,14 @@ def test_the_table_names_every_size_and_the_marks_between(swept: dict[str, Any])
         (["--trials", "0"], "--trials 0"),
         (["--cpu", "99999"], "CPU"),
         (["--cpu", "0-1"], "--cpu 0-1: name one CPU"),
-        (["--workload", "hash"], "--workload hash: its rounds are no memory accesses; use memory"),
+        (["--workload", "hash"], "--workload hash: its rounds are not memory accesses; use memory"),
         (["--workload", "nonsense"], "unknown workload 'nonsense'"),
         (["--counter", "nonsense", "--sizes", "4K", "--accesses", "10"], "nonsense"),
         (["-o", "plot.pdf"], "an .svg or a .png file"),
         (["-o", "/nowhere/plot.svg"], "no directory /nowhere"),
     ],
 )
-def test_wrong_options_are_one_line_before_anything_is_measured(arguments: list[str], words: str) -> None:
+def test_wrong_options_are_reported_in_one_line_before_anything_is_measured(arguments: list[str], words: str) -> None:
     if arguments == ["--cpu", "0-1"] and not Path("/sys/devices/system/cpu/cpu1").exists():
         arguments, words = ["--cpu", "x"], "x"
     done = cbench("sweep", "memory", *arguments)

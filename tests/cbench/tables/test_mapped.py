@@ -45,7 +45,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("table", CASES.values(), ids=CASES.keys())
-def test_out_of_core_gives_the_result_of_memory(
+def test_out_of_core_gives_the_same_result_as_in_memory(
     tmp_path: Path, table: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table.drop_columns(["position"])
@@ -58,7 +58,7 @@ def test_out_of_core_gives_the_result_of_memory(
 
 
 @pytest.mark.usefixtures("tiny")
-def test_what_is_left_out_is_reported(tmp_path: Path) -> None:
+def test_omitted_analyses_are_reported(tmp_path: Path) -> None:
     result, _ = analyze(*split(study(), tmp_path / "parts", [100]))
     assert any("without the column position" in each for each in result["design"]["warnings"])
     assert all(test["position_p"] is None for test in result["tests"].values())
@@ -75,7 +75,9 @@ def test_an_error_out_of_core_names_its_file_and_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_temporary_folder_without_room_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_folder_without_room_is_reported_in_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
     with pytest.raises(UsageError, match=r"gone: no room for .* set TMPDIR"):
         analyze(*split(study(), tmp_path / "parts", [100]))

@@ -1,4 +1,4 @@
-"""Tables of trials: CSV with pyarrow and without, and Parquet; what is wrong is one line that says where."""
+"""Tables of trials: CSV with pyarrow and without, and Parquet; an error is one line with the place."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WANTED = [("a", "fixed", 0, 0, 1.5), ("b", "fixed", 0, 1, 2.5), ("b", "random", 
     ],
     ids=["plain", "no last newline", "CRLF", "BOM", "BOM quoted", "quoted", "empty lines", "other columns", "from 5"],
 )
-def test_the_ways_to_write_a_csv(path: Path, written: bytes) -> None:
+def test_all_supported_ways_to_write_a_csv_are_read(path: Path, written: bytes) -> None:
     path.write_bytes(written)
     found, warnings = read(path)
     assert as_rows(found) == WANTED
@@ -160,12 +160,12 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order,value\n\n\n", "study.csv: no trials in it"),
         (
             b"test;order;value\na;fixed;1\n",
-            "no column test, order, value; it has test;order;value: separated by ;, write it with commas",
+            "no column test, order, value; it has test;order;value: separated by ;; separate the columns with commas",
         ),
-        (b"test\torder\tvalue\na\tfixed\t1\n", "value: separated by tabs, write it with commas"),
+        (b"test\torder\tvalue\na\tfixed\t1\n", "value: separated by tabs; separate the columns with commas"),
         (b"test,order\na,fixed\n", "no column value; it has test, order"),
-        (b"test,order,value,test\na,fixed,1,b\n", "column test is there twice"),
-        (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run is there twice"),
+        (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
+        (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),
         (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or after it: not text in UTF-8"),
         (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor text in UTF-8"),
         (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
@@ -175,13 +175,13 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         ),
     ],
 )
-def test_a_wrong_file_is_one_line(path: Path, content: bytes, message: str) -> None:
+def test_a_wrong_file_is_reported_in_one_line(path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
     refused(path, message)
 
 
 @pytest.mark.usefixtures("way")
-def test_a_row_that_is_there_twice_is_named_with_both_lines(path: Path) -> None:
+def test_a_duplicate_row_is_named_with_both_lines(path: Path) -> None:
     said = "line 7: column position: run, position, test and metric are as before in line 4"
     refused(write(path, [*ROWS, "", ROWS[2]]), said)
     refused(write(path, [f"{ROWS[2]},{metric}" for metric in "mnm"], f"{HEAD},metric"), "as before in line 2")
@@ -191,20 +191,20 @@ def test_a_row_that_is_there_twice_is_named_with_both_lines(path: Path) -> None:
     assert analyze(write(path, rows, "test,order,value"))[0]["tests"]["b"]["n_random"] == 2
 
 
-def test_a_row_that_is_there_twice_is_found_where_run_and_position_are_sparse(path: Path) -> None:
+def test_a_duplicate_row_is_found_where_run_and_position_are_sparse(path: Path) -> None:
     rows = [f"a,fixed,{run},{run * 1000},1" for run in range(9)]
     assert len(read(write(path, rows))[0].value) == 9
     refused(write(path, [*rows, rows[4]]), "line 11: column position: run, position, test and metric are as before in")
 
 
-def test_a_file_that_is_not_there_and_a_folder(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     refused(tmp_path / "none.csv", "none.csv: no such file")
     refused(tmp_path / "none.parquet", "none.parquet: no such file")
     refused(tmp_path, "is a directory, not a file")
 
 
 @pytest.mark.usefixtures("way")
-def test_where_runs_are_numbered_again_for_each_order_they_are_two(path: Path) -> None:
+def test_runs_with_the_same_number_in_both_orders_are_two_runs(path: Path) -> None:
     rows = [f"a,{order},{run},0,{run}" for order in ("fixed", "random") for run in range(8)]
     made, _ = analyze(write(path, rows))
     assert made["design"]["runs_fixed"] == made["design"]["runs_random"] == 8
@@ -212,17 +212,17 @@ def test_where_runs_are_numbered_again_for_each_order_they_are_two(path: Path) -
 
 
 @pytest.mark.usefixtures("way")
-def test_runs_by_names_are_taken_as_the_rows_are(path: Path) -> None:
+def test_runs_with_names_are_used_in_row_order(path: Path) -> None:
     rows = [f"a,{'random' if run % 2 else 'fixed'},night-{run % 7}-{run},0,{run}" for run in range(16)]
     made, _ = analyze(write(path, rows))
     assert made["design"]["stretches"] == 16
     shuffled = [f"{test},fixed,night {run},{run},1" for test in "ab" for run in (2, 0, 1)]
     made, _ = analyze(write(path, shuffled))
-    assert "which run came before which is not known" in made["design"]["warnings"][0]
+    assert "the order of the runs is not known" in made["design"]["warnings"][0]
 
 
 @pytest.mark.usefixtures("way")
-def test_two_tests_at_one_place_of_a_run_leave_the_predecessor_open(path: Path) -> None:
+def test_two_tests_at_the_same_position_leave_the_predecessor_unknown(path: Path) -> None:
     rows = [f"{test},random,{run},{place},{run}" for run in range(6) for place, test in enumerate("abc")]
     assert "several tests" not in analyze(write(path, rows))[0]["design"]["warnings"][0]
     rows.append("c,random,3,1,5")
@@ -260,7 +260,7 @@ def columns() -> Columns:
 
 
 @pytest.mark.parametrize("change", [change for _, change in TYPES], ids=[name for name, _ in TYPES])
-def test_columns_of_many_types(tmp_path: Path, change: Callable[[Columns], Columns]) -> None:
+def test_columns_of_many_types_are_read(tmp_path: Path, change: Callable[[Columns], Columns]) -> None:
     for size in (100, 2):  # one row group, and two with dictionaries of their own
         pq.write_table(pa.table(change(columns())), tmp_path / "study.pq", row_group_size=size)
         found, warnings = read(tmp_path / "study.pq")
@@ -307,22 +307,22 @@ def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, change: Columns, m
     refused(tmp_path / "a.parquet", message)
 
 
-def test_a_row_that_is_there_twice_in_parquet(tmp_path: Path) -> None:
+def test_a_duplicate_row_in_parquet_is_reported(tmp_path: Path) -> None:
     twice = {name: [*each, each[1]] for name, each in columns().items()}
     pq.write_table(pa.table(twice), tmp_path / "a.parquet")
     refused(tmp_path / "a.parquet", "row 5: column position: run, position, test and metric are as before in row 2")
 
 
-def test_what_is_no_parquet_or_damaged_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_or_foreign_parquet_file_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_text("test,order,value\na,fixed,1\n")
-    refused(path, "a.parquet: no Parquet file, or a damaged one")
+    refused(path, "a.parquet: not a Parquet file, or a damaged one")
     path.write_bytes(b"")
     refused(path, "a.parquet: empty")
     pq.write_table(pa.table(columns()), path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    refused(path, "a.parquet: no Parquet file, or a damaged one")
+    refused(path, "a.parquet: not a Parquet file, or a damaged one")
     path.write_bytes(whole[:20] + b"\xff" * 60 + whole[80:])
     refused(path, "a.parquet: ")
     pq.write_table(pa.table({"test": ["a"], "order": ["fixed"]}), path)

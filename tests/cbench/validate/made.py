@@ -1,4 +1,4 @@
-"""Validations with made-up readings: of a host on which every instrument works, to be spoilt in one place."""
+"""Validations with synthetic readings: of a host on which every instrument works, to be spoiled in one place."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sampled(workload: str, draw: random.Random) -> ValidationSeries:
 
 
 def validation(spoil: Spoil = lambda _: None, seed: int = 1, **changes: Any) -> Any:
-    """What is judged of it."""
+    """The judgment on it."""
     draw = random.Random(seed)
     series = {(name, ""): plain(name, draw) for name in WORK_S}
     series |= {(name, "samples:fp"): sampled(name, draw) for name in WORK_S}

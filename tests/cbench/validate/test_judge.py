@@ -1,4 +1,4 @@
-"""Which instrument is at fault: none where all work, and the spoilt one where one is spoilt."""
+"""Which instrument is at fault: none where all work, and the spoiled one where one is spoiled."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_instruments_that_work_are_not_at_fault(seed: int) -> None:
         ("perfect", "", "cpu-clock", 0.2, range(3, 4), ["cpu-clock"], "does not drop"),
         ("copy", "samples:fp", "samples", 0.1, range(9, 12), ["samples:fp"], "does not drop"),
         ("aliquot", "", "task-clock", 3.0, range(N), ["cpu-clock", "task-clock", "user + sys"], "is not above elapsed"),
-        ("aliquot", "", "user", 0.8, range(N), ["cpu-clock", "user + sys"], "together are cpu-clock"),
-        ("copy", "", "wall", 1.3, range(N), ["perf-elapsed", "wall"], "elapsed times of all instruments are alike"),
-        ("etalon", "", "perf-elapsed", 0.99, range(N), ["perf-elapsed"], "takes the time that it waits for"),
+        ("aliquot", "", "user", 0.8, range(N), ["cpu-clock", "user + sys"], "add up to cpu-clock"),
+        ("copy", "", "wall", 1.3, range(N), ["perf-elapsed", "wall"], "elapsed times of all instruments agree"),
+        ("etalon", "", "perf-elapsed", 0.99, range(N), ["perf-elapsed"], "takes as long as it is set to wait"),
         ("aliquot", "samples:fp", "samples", 0.5, range(N), ["samples:fp"], "samples:fp is 0.497 times cpu-clock"),
-        ("etalon", "", "realtime_s", 1.005, range(N), ["realtime_s"], "in place of 10 s"),
+        ("etalon", "", "realtime_s", 1.005, range(N), ["realtime_s"], "instead of 10 s"),
     ],
 )
-def test_a_spoilt_instrument_is_found_and_named(
+def test_a_spoiled_instrument_is_found_and_named(
     workload: str, kind: str, metric: str, factor: float, runs: range, at_fault: list[str], words: str
 ) -> None:
     made = validation(scaled(workload, metric, factor, runs, kind))
@@ -56,10 +56,10 @@ def test_parallel_work_may_take_more_cpu_time_than_elapsed_time() -> None:
     made = validation()
     found = [each for each in made["findings"] if each["workload"] == "perfect" and "not above" in each["rule"]]
     assert [each["holds"] for each in found] == [True] * 4
-    assert "utilisation 2.0" in found[0]["words"]
+    assert "utilization 2.0" in found[0]["words"]
 
 
-def test_a_first_run_that_is_unlike_the_others_is_reported_and_is_no_fault() -> None:
+def test_an_outlying_first_run_is_reported_and_accepted() -> None:
     """The Technical Note's lone outliers were the first of each series."""
     made = validation(scaled("etalon", "perf-elapsed", 1.001, range(1)))
     assert made["at_fault"] == []
@@ -69,7 +69,7 @@ def test_a_first_run_that_is_unlike_the_others_is_reported_and_is_no_fault() -> 
     assert not etalon["metrics"]["wall"]["first_run"]["flagged"]
 
 
-def test_an_etalon_that_ends_late_since_others_were_running_is_no_clocks_fault() -> None:
+def test_an_etalon_that_ends_late_since_others_were_running_is_not_a_clocks_fault() -> None:
     def spoil(series: Made) -> None:
         for name in ("raw_s", "monotonic_s", "realtime_s", "boottime_s", "wall", "perf-elapsed"):
             for run in range(1, N):
@@ -88,7 +88,7 @@ def competing(series: Made) -> None:
             series["etalon", ""].values[metric][run] /= 3
 
 
-def test_an_etalon_that_had_less_of_the_cpu_is_no_instruments_fault() -> None:
+def test_an_etalon_that_had_less_of_the_cpu_is_not_an_instruments_fault() -> None:
     made = validation(competing)
     assert made["at_fault"] == []
     rules = [each for each in made["findings"] if each["workload"] == "etalon" and "does not drop" in each["rule"]]
@@ -109,7 +109,7 @@ def test_an_instrument_that_alone_drops_on_the_etalon_is_at_fault(metric: str, l
     assert any("does not drop where that of other instruments does not" in line for line in made["verdict"])
 
 
-def test_samples_of_the_etalon_are_held_against_user_and_system_time_of_the_same_trials() -> None:
+def test_samples_of_the_etalon_are_compared_with_user_and_system_time_of_the_same_trials() -> None:
     def both(series: Made, spoilt: tuple[str, ...]) -> None:
         here = series["etalon", "samples:fp"].values
         here["user"], here["sys"] = dict.fromkeys(range(N), 10.0), dict.fromkeys(range(N), 0.0)
@@ -133,15 +133,17 @@ def test_a_clock_that_is_slow_is_at_fault() -> None:
     assert validation(scaled("etalon", "boottime_s", 0.998))["at_fault"] == ["boottime_s"]
 
 
-def test_an_etalon_that_is_steadier_than_work_says_that_it_is_the_work_that_varies() -> None:
+def test_an_etalon_that_is_steadier_than_work_shows_that_the_work_varies() -> None:
     line = next(line for line in validation()["verdict"] if line.startswith("The etalon varies by 0.00"))
-    assert line.endswith("it is the work that varies, and no clock.")
+    assert line.endswith("it is the work that varies, not the clocks.")
     assert "aliquot by " in line
 
 
 def test_clocks_of_one_source_are_not_called_independent() -> None:
     made = validation()
-    assert any("tick by one source (tsc): that they agree says nothing of its rate" in line for line in made["verdict"])
+    assert any(
+        "tick by one source (tsc): their agreement proves nothing about its rate" in line for line in made["verdict"]
+    )
 
 
 def test_lost_and_paused_samples_are_reported() -> None:
@@ -153,7 +155,7 @@ def test_lost_and_paused_samples_are_reported() -> None:
     assert "copy samples:fp: sampling was paused 2 times: the count is too low." in said
 
 
-def test_what_is_missing_has_its_reason_and_no_number() -> None:
+def test_a_missing_instrument_has_a_reason_and_no_number() -> None:
     made = validation()
     assert "cycles is unavailable: no PMU here." in made["verdict"]
     assert not any("cycles" in each["metrics"] for each in made["workloads"])
@@ -166,9 +168,9 @@ def test_trials_that_failed_or_are_still_to_come_are_reported() -> None:
     assert said[-1] == "So far: 100 of 400 trials."
 
 
-def test_without_any_trial_nothing_is_said_of_an_instrument() -> None:
+def test_without_any_trial_no_instrument_is_judged() -> None:
     made = validation(lambda series: series.clear(), done=0)
-    assert made["verdict"][0] == "Nothing can be said of any instrument: no trial has ended well."
+    assert made["verdict"][0] == "No instrument can be judged: no trial has succeeded."
     assert made["at_fault"] == []
 
 

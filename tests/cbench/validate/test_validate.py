@@ -1,4 +1,4 @@
-"""`cbench screen validate` for real: measured, stored at once, gone on with, refused."""
+"""`cbench screen validate` for real: measured, stored at once, resumed, refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trials(store: Path) -> list[tuple[int, int]]:
 
 
 @pytest.mark.slow
-def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_measuring(tmp_path: Path) -> None:
+def test_a_validation_is_measured_stored_and_judged_and_reported_again_without_measuring(tmp_path: Path) -> None:
     done = validate(*FEW, *PLAIN, "--json", folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
     made = json.loads(done.stdout)
@@ -50,7 +50,7 @@ def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_meas
     assert {each["n"] for each in (*copy.values(), *etalon.values())} == {3}
     assert etalon["raw_s"]["median"] == pytest.approx(0.5, abs=0.1)
     assert etalon["perf-elapsed"]["median"] > 0.5
-    assert (tmp_path / "validate.toml").read_text().startswith("# Made by `cbench screen validate`")
+    assert (tmp_path / "validate.toml").read_text().startswith("# Written by `cbench screen validate`")
     before = trials(tmp_path / "validate.db")
     again = validate(folder=tmp_path)
     assert again.returncode == done.returncode
@@ -59,7 +59,7 @@ def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_meas
 
 
 @pytest.mark.slow
-def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
+def test_an_interrupted_validation_resumes_at_the_next_trial(tmp_path: Path) -> None:
     command = [*CBENCH, "screen", "validate", *FEW, *PLAIN]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
         limit = time.monotonic() + 60
@@ -70,7 +70,7 @@ def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
         assert running.stderr is not None
         said = running.stderr.read()
     assert running.returncode == 130
-    assert "interrupted; what has ended is kept; resume with: cbench screen validate -o validate.db\n" in said
+    assert "interrupted; what has finished is kept; resume with: cbench screen validate -o validate.db\n" in said
     before = trials(tmp_path / "validate.db")
     assert 0 < len(before) < 6
     so_far = json.loads(validate("--no-run", "--json", folder=tmp_path).stdout)
@@ -80,14 +80,14 @@ def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
     assert trials(tmp_path / "validate.db")[: len(before)] == before
 
 
-def test_what_an_interruption_says_is_the_command_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_prints_the_command_that_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
     few = ValidateOptions("v.db", samples=2, workloads=("copy",), instruments=("wall",), quick=True)
-    for _ in ("begun", "gone on with"):
+    for _ in ("begun", "resumed"):
         with pytest.raises(QuietError, match=r"; resume with: cbench screen validate -o v\.db$"):
             run.validated(few, lambda _: None)
 
@@ -106,12 +106,14 @@ def counted(store: Path) -> int:
         (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
         (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
         (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
-        (["-o", "text"], "text: exists already and is not a store; choose another name (-o)"),
-        (["-o", "other.db"], "other.toml: exists already and belongs to another study; choose another name (-o)"),
-        (["-o", "order.db"], "order.db: is no validation, but another study; choose another name (-o)"),
+        (["-o", "text"], "text: already exists and is not a store; choose another name (-o)"),
+        (["-o", "other.db"], "other.toml: already exists and belongs to another study; choose another name (-o)"),
+        (["-o", "order.db"], "order.db: is not a validation but another study; choose another name (-o)"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_nothing_is_measured(arguments: list[str], line: str, tmp_path: Path) -> None:
+def test_impossible_requests_are_reported_in_one_line_and_nothing_is_measured(
+    arguments: list[str], line: str, tmp_path: Path
+) -> None:
     (tmp_path / "text").write_text("x")
     (tmp_path / "other.toml").write_text("x")
     if "order.db" in arguments:
@@ -124,7 +126,7 @@ def test_what_cannot_be_is_one_line_and_nothing_is_measured(arguments: list[str]
     assert (tmp_path / "text").read_text() == "x"
 
 
-def test_without_numpy_there_is_one_line_before_anything_is_measured(tmp_path: Path) -> None:
+def test_without_numpy_one_line_is_printed_before_anything_is_measured(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "sys.modules['numpy'] = None\n"
@@ -138,7 +140,7 @@ def test_without_numpy_there_is_one_line_before_anything_is_measured(tmp_path: P
 
 
 @pytest.mark.slow
-def test_other_options_than_it_was_begun_with_are_refused(tmp_path: Path) -> None:
+def test_options_that_differ_from_the_stored_ones_are_refused(tmp_path: Path) -> None:
     few = ["--quick", "--samples", "2", "--workload", "copy", "--instrument", "wall"]
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
     done = validate("--samples", "3", folder=tmp_path)
@@ -175,11 +177,11 @@ def test_a_validations_text_is_a_study_that_loads_with_every_workload_by_every_i
 
 def test_its_duration_is_known_as_far_as_the_etalon_goes() -> None:
     etalon = plan.text(ValidateOptions(workloads=("copy", "etalon"), instruments=("wall",)))
-    assert plan.duration(etalon).startswith("2,000 trials: at least 2:46:40, for the etalon alone; ")
+    assert plan.duration(etalon).startswith("2,000 trials: at least 2:46:40, for the etalon only; ")
     copy = plan.text(ValidateOptions(workloads=("copy",), instruments=("wall",)))
-    assert plan.duration(copy) == "1,000 trials: the time left is shown from the end of the first trial on"
+    assert plan.duration(copy) == "1,000 trials: the remaining time is shown after the first trial"
 
 
-def test_another_studys_text_is_no_validation() -> None:
-    with pytest.raises(UsageError, match="is no validation, but another study"):
+def test_another_studys_text_is_not_a_validation() -> None:
+    with pytest.raises(UsageError, match="is not a validation but another study"):
         plan.about("[study]\n")

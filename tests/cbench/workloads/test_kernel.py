@@ -24,7 +24,7 @@ HEADERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IN_KERNEL)
 @EVERY_COMPILER
-def test_what_runs_in_the_kernel_needs_no_library_and_no_floating_point(
+def test_workloads_for_the_kernel_need_no_library_and_no_floating_point(
     compiler: str, name: str, tmp_path: Path
 ) -> None:
     (tmp_path / "linux").mkdir()

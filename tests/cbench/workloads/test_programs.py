@@ -1,4 +1,4 @@
-"""The Technical Note's five workloads as commands: their results are checked, and a competing load is no child's."""
+"""The Technical Note's five workloads as commands: their results are checked, and a competing load is not a child's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProc
 
 @contextlib.contextmanager
 def load(folder: Path) -> Iterator[str]:
-    """A competing load that can be asked for."""
+    """A competing load that can be requested."""
     path = str(folder / "load")
     subprocess.run([*PYTHON, "cbench.workloads.competing", "begin", path], check=True, timeout=60)
     try:
@@ -78,7 +78,7 @@ def test_a_workload_does_its_work_and_says_how_long_it_took(
     raise AssertionError(clocks)
 
 
-def test_the_etalon_ends_when_its_time_is_over() -> None:
+def test_the_etalon_ends_when_its_time_is_up() -> None:
     others = queued()
     took = program("4", ["ms=120"])["raw_s"]
     assert 0.12 <= took <= 0.17 + (queued() - others)
@@ -99,9 +99,9 @@ def bad(_: object) -> int:
     os._exit(3)
 
 
-def test_a_process_that_ends_badly_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_share", bad)
-    with pytest.raises(WrongResult, match="a process of it did not end well"):
+    with pytest.raises(WrongResult, match="one of its processes failed"):
         program("2", ["exponent=13", "processes=2"])
 
 
@@ -120,7 +120,9 @@ def test_a_process_that_ends_badly_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         ),
     ],
 )
-def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+def test_unknown_arguments_of_a_workload_are_reported_in_one_line(
+    arguments: list[str], line: str, tmp_path: Path
+) -> None:
     done = run(*arguments, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"cbench.workloads.programs: error: {line}")
@@ -128,7 +130,7 @@ def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: s
 
 
 @pytest.mark.slow
-def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(tmp_path: Path) -> None:
+def test_a_competing_load_runs_while_it_is_requested_and_is_counted_for_no_trial(tmp_path: Path) -> None:
     with load(tmp_path) as path:
         command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=60"
         done = execute(command, str(tmp_path), dict(os.environ), 60, [Counting("task-clock")])
@@ -154,7 +156,7 @@ def test_a_trial_that_is_killed_stops_its_load(tmp_path: Path) -> None:
         wait_for(lambda: state(dd) == "T")
 
 
-def test_a_load_that_is_not_there_any_more_is_an_error(tmp_path: Path) -> None:
+def test_a_load_that_has_ended_is_an_error(tmp_path: Path) -> None:
     with load(tmp_path) as path, competing.load(path, min(os.sched_getaffinity(0))) as used_s:
         assert used_s() >= 0
         for pid in loads(path):

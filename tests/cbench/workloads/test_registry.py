@@ -1,4 +1,4 @@
-"""The C registry, what Python knows of it, and what may be asked for."""
+"""The C registry, its description in Python, and valid requests."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_c_exports_the_workloads_that_python_has() -> None:
     assert sorted(exported) == sorted(workload.function for workload in registry.WORKLOADS)
 
 
-def test_a_name_that_c_does_not_know_is_one_line() -> None:
+def test_a_name_that_c_does_not_know_is_reported_in_one_line() -> None:
     assert lib.cb_workload_find(b"hush", ffi.new("const cb_workload **")) < 0
-    with pytest.raises(UsageError, match=r"no workload 'hush' in the C code: build it again"):
+    with pytest.raises(UsageError, match=r"no workload 'hush' in the C code: rebuild it"):
         builtin("hush", {"n": 1})
 
 
@@ -60,7 +60,7 @@ def test_every_workload_refuses_parameters_that_are_not_its_own(workload: Worklo
 
 
 @EVERY
-def test_what_is_called_untimed_before_a_trial_is_no_more_than_the_trial(workload: Workload) -> None:
+def test_the_untimed_call_before_a_trial_does_no_more_work_than_the_trial(workload: Workload) -> None:
     for quick in (False, True):
         n = registry.parameters(workload, {}, quick)["n"]
         assert 0 <= n // workload.rewarm_share <= n
@@ -86,7 +86,7 @@ def test_what_is_called_untimed_before_a_trial_is_no_more_than_the_trial(workloa
         ("hash", "stride=128", "--param stride: unknown; hash: takes n"),
     ],
 )
-def test_a_parameter_that_will_not_do_is_one_clear_line(name: str, setting: str, line: str) -> None:
+def test_an_invalid_parameter_is_one_clear_line(name: str, setting: str, line: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(line)}"):
         measured(name, params=[setting])
 

@@ -1,4 +1,4 @@
-"""The newer workloads in C against computations that share nothing with them."""
+"""The newer workloads in C, compared with independent computations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_chase_too_large_to_be_drawn_again_is_not_checked() -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1])
-def test_the_chase_has_the_pages_that_were_asked_for(pages: int) -> None:
+def test_the_chase_has_the_pages_that_were_requested(pages: int) -> None:
     (result,) = measured("chase", params=[f"pages={pages}"])["results"]
     available = THP.exists() and "[never]" not in THP.read_text()
     assert result["pages"] == ("huge" if pages and available else "small")
@@ -135,7 +135,7 @@ def test_a_trial_of_fault_has_just_its_own_page_faults() -> None:
         assert min(count for _, count in seen) == n == own({"n": n})
 
 
-def test_memory_that_was_locked_faults_all_the_same_from_the_second_trial_on() -> None:
+def test_locked_memory_still_faults_from_the_second_trial_on() -> None:
     with builtin("fault", {"n": 8}) as loaded:
         buffer = ffi.cast("cb_buffer *", loaded.state)
         assert buffer.len == 8 * resource.getpagesize()
@@ -164,13 +164,13 @@ def test_aliquot_by_trial_division_agrees_from_any_start(n: int, start: int) -> 
 @pytest.mark.parametrize(
     "start", [1, 2, 6, 28, 220, 12496, 276, 2**30 * (2**20 - 1) // 2**20, 10**15, 999_999_999_999_989]
 )
-def test_aliquot_ends_goes_round_or_becomes_too_large_alike(start: int) -> None:
+def test_aliquot_and_its_check_agree_on_ends_cycles_and_overflow(start: int) -> None:
     assert agrees("aliquot", n=300, start=start)
 
 
 @given(st.integers(1, 4000))
 @settings(max_examples=60, deadline=None)
-def test_the_sum_of_divisors_is_the_sum_of_divisors(number: int) -> None:
+def test_the_computed_sum_of_divisors_is_correct(number: int) -> None:
     assert screening.proper_divisors(number) == sum(d for d in range(1, number) if number % d == 0)
 
 

@@ -73,7 +73,7 @@ def test_a_c_file_is_compiled_with_a_printed_command_and_measured(source: Path) 
     assert f"{source}:sum" in done.stdout
 
 
-def test_a_library_is_measured_as_it_is(library: Path) -> None:
+def test_a_library_is_measured_unchanged(library: Path) -> None:
     (result,) = measured(f"{library}:sum", params=["n=1000"])["results"]
     assert result["output"] == 999 * 1000 // 2
     assert result["params"] == {"n": 1000}
@@ -89,7 +89,7 @@ def test_the_compilers_own_messages_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_missing_compiler_is_one_line_and_exit_2(source: Path) -> None:
+def test_a_missing_compiler_is_reported_in_one_line_with_exit_2(source: Path) -> None:
     done = cbench("run", f"{source}:sum", env={"CC": "no-such-compiler -m64"})
     assert done.returncode == 2
     assert error_line(done) == "compiler no-such-compiler: No such file or directory; install one or set CC"
@@ -97,18 +97,18 @@ def test_a_missing_compiler_is_one_line_and_exit_2(source: Path) -> None:
 
 @pytest.mark.parametrize("name", ["absent", "hidden"])
 def test_a_missing_function_is_named(library: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=f"no function '{name}' in it"):
+    with pytest.raises(UsageError, match=f"it has no function '{name}'"):
         measured(f"{library}:{name}")
 
 
-def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("not an ELF file")
     with pytest.raises(UsageError, match="cannot load it"):
         measured(f"{tmp_path}/text.so:run")
 
 
 @pytest.mark.slow
-def test_a_crash_in_user_code_is_one_line_and_exit_2(library: Path) -> None:
+def test_a_crash_in_user_code_is_reported_in_one_line_with_exit_2(library: Path) -> None:
     done = cbench("run", f"{library}:null", "--trials", "5")
     assert done.returncode == 2
     assert "crashed with SIGSEGV" in error_line(done)
@@ -154,13 +154,13 @@ def test_processes_that_user_code_left_behind_are_ended_with_it(library: Path) -
 
 
 @pytest.mark.slow
-def test_what_user_code_prints_stays_out_of_the_results(library: Path) -> None:
+def test_output_of_user_code_stays_out_of_the_results(library: Path) -> None:
     done = cbench("run", f"{library}:talks", "--trials", "2", "--warmup", "0", "--json")
     assert json.loads(done.stdout)["results"][0]["output"] == 0
     assert "said by user code" in done.stderr
 
 
-def test_user_code_may_return_what_it_likes(library: Path) -> None:
+def test_user_code_may_return_any_value(library: Path) -> None:
     (result,) = measured(f"{library}:flips")["results"]
     assert (result["output"], result["outputs"]) == (None, 5)
 

@@ -1,4 +1,4 @@
-"""The C workloads against computations that share nothing with them."""
+"""The C workloads, compared with independent computations."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_the_first_memory_reads_are_those_worked_by_hand() -> None:
     assert run("memory", {"n": 2, "size": 4}) == (12345 * 1103515245 + 12345) % 2**32
 
 
-def test_memory_refuses_a_buffer_without_a_word() -> None:
-    with pytest.raises(UsageError, match=r"cannot make what it runs on \(n=1 size=3\): Invalid argument"):
+def test_memory_refuses_a_buffer_smaller_than_a_word() -> None:
+    with pytest.raises(UsageError, match=r"cannot create its state \(n=1 size=3\): Invalid argument"):
         builtin("memory", {"n": 1, "size": 3})
 
 

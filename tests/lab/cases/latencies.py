@@ -11,7 +11,7 @@ Bins = list[tuple[int, int]]
 """(microseconds, wake-ups), in order."""
 
 QUANTILES = {0.25: 1.5, 0.5: 1.5, 0.75: 2.0, 0.99: 4.0}
-"""By which factor two programs may differ at each: an emulator that shares its CPU has tails of its own."""
+"""The factor by which two programs may differ at each: an emulator that shares its CPU has its own tails."""
 
 
 def of_quiet(text: str, cpu: int) -> Bins:
@@ -39,7 +39,7 @@ def quantile(bins: Bins, q: float) -> int:
 
 
 def typical(turns: Iterable[Bins]) -> dict[float, int]:
-    """By quantile: the middle one of the turns."""
+    """The median over the turns for each quantile."""
     every = list(turns)
     return {q: sorted(quantile(bins, q) for bins in every)[len(every) // 2] for q in QUANTILES}
 

@@ -1,4 +1,4 @@
-"""What the arm64 machines are made of, without booting one."""
+"""The parts of the arm64 machines, without booting one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_same_files_make_the_same_archive_at_any_time(tmp_path: Path) -> Non
     assert packed(tmp_path) == first
 
 
-def test_only_what_the_project_needs_to_run_is_fetched_for_arm64() -> None:
+def test_only_runtime_dependencies_are_fetched_for_arm64() -> None:
     entries_of_lock = wheels.wanted(
         (CHECKOUT / "pyproject.toml").read_text(), (CHECKOUT / "requirements.lock").read_text()
     )
@@ -86,7 +86,7 @@ def test_only_what_the_project_needs_to_run_is_fetched_for_arm64() -> None:
         ("usr/lib/aarch64-linux-gnu/gconv", False),
     ],
 )
-def test_the_root_is_without_documentation_and_what_only_a_compiler_needs(name: str, kept: bool) -> None:
+def test_the_root_contains_no_documentation_and_no_compiler_files(name: str, kept: bool) -> None:
     assert arm_root.kept(name) is kept
 
 
@@ -100,7 +100,7 @@ def test_modules_are_loaded_after_what_they_need_and_built_in_ones_not_at_all(tm
     assert loaded == [("9pnet.ko", b"9pnet"), ("9pnet_virtio.ko", b"9pnet_virtio"), ("9p.ko", b"9p")]
 
 
-def test_what_was_built_for_this_machine_is_not_taken_along(tmp_path: Path) -> None:
+def test_files_built_for_this_machine_are_not_included(tmp_path: Path) -> None:
     for name in ("a.py", "a.so", "module.ko", "_cbench.c", "c/counters.c", "__pycache__/a.pyc"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -128,7 +128,7 @@ def test_a_build_that_fails_leaves_nothing_and_is_tried_again(tmp_path: Path) ->
     assert cache.make(final, lambda made: (made / "whole").touch()).joinpath("whole").exists()
 
 
-def test_the_latest_stay_and_what_may_still_be_in_use(tmp_path: Path) -> None:
+def test_the_latest_entries_and_those_in_use_are_kept(tmp_path: Path) -> None:
     def made(name: str, keep: int) -> None:
         cache.make(tmp_path / name, lambda made: None, keep)
 

@@ -1,4 +1,4 @@
-"""What `quiet` does across reboots, on a machine that GRUB boots from a partitioned disk and that systemd runs.
+"""`quiet` across reboots, on a machine that GRUB boots from a partitioned disk and that systemd runs.
 
 Five boots: as found; with the profile's command line and its service; as found again; by kexec, once; as found again.
 """
@@ -14,7 +14,7 @@ from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indirect=True)]
-# Beside what is compared there is nothing new.
+# Nothing else changed besides the compared files.
 SCRIPT = "export PYTHONDONTWRITEBYTECODE=1; python3 -P -m tests.lab.guest.boot"
 TIMEOUT_S = 1500
 BOOTS = 5
@@ -28,7 +28,7 @@ def booted(machine: Machine) -> Result:
 
 
 def seen(machine: Machine, number: int) -> dict[str, Any]:
-    """What a boot has left, by its number from 1."""
+    """The results of a boot, by its number from 1."""
     found: dict[str, Any] = json.loads(booted(machine).files.get(f"boot-{number}.json", "{}"))
     assert found, booted(machine).output + booted(machine).console_tail
     assert "broke" not in found, found["broke"]
@@ -56,7 +56,7 @@ def test_the_boot_loaders_own_program_has_written_its_menu(machine: Machine) -> 
 
 
 @PROFILES
-def test_with_systemd_apply_does_what_the_plan_said(machine: Machine, profile: str) -> None:
+def test_with_systemd_apply_does_what_the_plan_shows(machine: Machine, profile: str) -> None:
     found = seen(machine, BOOTS)[profile]
     assert len(found["plan"]["json"]["changes"]) > 10
     assert found["apply"]["code"] == 0, said(found["apply"])
@@ -105,7 +105,7 @@ def test_after_a_reboot_the_unit_has_applied_the_profile(machine: Machine) -> No
     assert status["service"] == {"unit": "quiet.service", "profile": "bench", "cpus": None, "at_boot": True}
 
 
-def test_with_both_verify_is_content(machine: Machine) -> None:
+def test_with_both_verify_succeeds(machine: Machine) -> None:
     found = seen(machine, 2)
     assert found["verify"]["code"] == 0, said(found["verify"])
     assert found["verify"]["json"]["drift"] == []
@@ -113,7 +113,7 @@ def test_with_both_verify_is_content(machine: Machine) -> None:
     assert set(found["short"]["json"]["noise"]["cpus"]) == {"2", "3"}
 
 
-def test_stopping_the_unit_restores_what_it_had_found(machine: Machine) -> None:
+def test_stopping_the_unit_restores_the_original_values(machine: Machine) -> None:
     found = seen(machine, 2)
     assert found["stop"]["code"] == 0, said(found["stop"])
     assert found["status_stopped"]["json"]["applied"] is None
@@ -129,7 +129,7 @@ def test_removal_stops_the_unit_first(machine: Machine) -> None:
     assert found["status_removed"]["json"]["service"] is None
 
 
-def test_of_the_removed_service_systemd_knows_nothing(machine: Machine) -> None:
+def test_systemd_does_not_know_the_removed_service(machine: Machine) -> None:
     found = seen(machine, 2)
     assert found["remove"]["code"] == 0, said(found["remove"])
     assert found["remove"]["json"]["ran"]
@@ -152,6 +152,6 @@ def test_once_starts_one_boot_with_the_parameters_and_changes_no_file(machine: M
     assert seen(machine, 4)["changed"] == []
 
 
-def test_the_boot_after_once_is_as_ever(machine: Machine) -> None:
+def test_the_boot_after_once_is_unaffected(machine: Machine) -> None:
     assert words(machine, 5) == words(machine, 1)
     assert seen(machine, 5)["changed"] == []

@@ -1,7 +1,8 @@
 """Cycles by calibration beside the PMU's cycles, both in one run, where every instruction takes one cycle.
 
-QEMU's counted instructions are no core's: each instruction of a chain takes a cycle, those of its loop too. So there is
-no headline there, and an addition of the chain stands for 18/16 cycles: the loop's two instructions are shared by 16.
+QEMU's counted instructions are not a core's: each instruction of a chain takes a cycle, those of its loop too. So there
+is no headline there, and an addition of the chain stands for 18/16 cycles: the loop's two instructions are shared by
+16.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.lab.harness.boot import Machine, boot
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 EXACT = pytest.mark.parametrize("machine", ["exact"], indirect=True)
-TIMEOUT_S = 600  # ten times what an idle machine takes
+TIMEOUT_S = 600  # ten times the duration on an idle machine
 PER_ADDITION = 18 / 16
 RUN = "cbench run hash --cpu 0 --no-trace --json --param n=10000"
 VISIT = f"""
@@ -28,7 +29,7 @@ cbench list --json >$LAB_OUT/list
 
 
 @EXACT
-def test_both_counters_of_one_run_agree_and_an_emulator_is_not_taken_for_a_core(machine: Machine) -> None:
+def test_both_counters_of_one_run_agree_and_an_emulator_is_not_mistaken_for_a_core(machine: Machine) -> None:
     done = boot(machine, VISIT, timeout=TIMEOUT_S)
     assert done.code == 0, done.output
     made: dict[str, Any] = {name: json.loads(done.files[name]) for name in ("both", "auto", "list")}

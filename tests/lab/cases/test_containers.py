@@ -14,7 +14,7 @@ from tests.lab.harness.debian import PackageError
 from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["host-6.1"], indirect=True)]
-TIMEOUT_S = 1800  # ten times what an idle machine takes
+TIMEOUT_S = 1800  # ten times the duration on an idle machine
 PACKAGES = [
     *("podman", "crun", "conmon", "uidmap", "golang-github-containers-common", "golang-github-containers-image"),
     *("libgpgme11", "libassuan0", "libgpg-error0", "libseccomp2", "libyajl2", "libsubid4", "libdevmapper1.02.1"),

@@ -1,4 +1,4 @@
-"""Killed at any moment, without a chance to clean up: `quiet restore` then still puts everything back."""
+"""Killed at any moment, without a chance to clean up: `quiet restore` then still restores everything."""
 
 from __future__ import annotations
 

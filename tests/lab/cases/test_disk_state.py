@@ -1,4 +1,4 @@
-"""The comparison of a disk's files sees what it is there to see."""
+"""The comparison of a disk's files detects changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_change_is_seen(disk: Path, change: Callable[[Path], object]) -> N
     assert len(disk_state.compare(before, disk_state.take(str(disk)))) == 1
 
 
-def test_a_time_is_no_change(disk: Path) -> None:
+def test_a_time_is_not_a_change(disk: Path) -> None:
     before = disk_state.take(str(disk))
     os.utime(disk / "etc/file", (1, 1))
     assert disk_state.compare(before, disk_state.take(str(disk))) == []

@@ -1,4 +1,4 @@
-"""What `make effects` makes of reports, without booting anything."""
+"""The processing of reports by `make effects`, without booting anything."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def seen(knob: str) -> analyze.Effect:
     return found
 
 
-def test_what_a_knob_removes_is_found() -> None:
+def test_a_cause_removed_by_a_knob_is_found() -> None:
     (removed,) = seen("irq").removed
     assert removed.cause == "IRQ 30 virtio"
     assert removed.removed_per_s == pytest.approx(50)
 
 
-def test_a_cause_that_goes_up_and_down_by_itself_is_no_effect() -> None:
+def test_a_cause_that_fluctuates_is_not_an_effect() -> None:
     assert seen("ksm").removed == () == seen("ksm").added
 
 
@@ -58,7 +58,7 @@ def test_each_knob_has_one_entry_in_the_shipped_data() -> None:
     assert set(KNOBS) <= set(BY_NAME)
 
 
-def test_the_page_keeps_what_people_wrote_around_the_tables() -> None:
+def test_the_page_keeps_the_manual_text_around_the_tables() -> None:
     page = table.replaced(f"a\n{table.BEGIN}\nold\n{table.END}\nz\n", reports(), analyze.effects(reports()))
     assert page.startswith("a\n")
     assert page.endswith("\nz\n")

@@ -1,4 +1,4 @@
-"""The exact machine is an oracle: what nothing interrupts takes the same number of cycles, to the cycle."""
+"""The exact machine is an oracle: uninterrupted work takes the same number of cycles, to the cycle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A72 = pytest.mark.parametrize("machine", ["a72"], indirect=True)
 TRIALS = 10_000
 BOOTS = 10
 SIZES = {"hash": (1000, 3000), "sieve": (1000, 2000)}
-# By how many cycles user space takes longer than the kernel. After the call it loads which counter to read, compares
+# How many cycles user space takes longer than the kernel. After the call it loads which counter to read, compares
 # and branches: three instructions. Kernel 6.1 has three others: the return address is signed and checked, which shifts
 # the loop and takes one instruction to align it again (docs/exact-machine.md).
 AGREEMENT = 0
@@ -108,7 +108,7 @@ def test_cycles_are_counted_and_read_in_user_space(machine: Machine) -> None:
 
 
 @EXACT
-def test_whatever_is_not_interrupted_takes_the_same_number_of_cycles(machine: Machine) -> None:
+def test_every_uninterrupted_trial_takes_the_same_number_of_cycles(machine: Machine) -> None:
     run = measured(machine, "many", "hash")
     assert len(run["trials"]) == TRIALS
     assert len(Counter(clean(run))) == 1, Counter(clean(run)).most_common(5)
@@ -142,7 +142,7 @@ def test_user_space_and_the_kernel_differ_by_one_constant(machine: Machine, work
 
 
 @EXACT
-def test_a_progress_bar_is_not_seen_in_the_trials(machine: Machine) -> None:
+def test_a_progress_bar_does_not_affect_the_trials(machine: Machine) -> None:
     assert "\x1b[" in visit(machine).files["drawn"]
     assert "hash" in visit(machine).files["drawn"]
     without, with_bar = (measured(machine, f"{which}-3000", "hash") for which in ("user", "bar"))
@@ -179,7 +179,7 @@ def test_no_interrupt_comes_to_an_isolated_cpu_during_a_thousand_trials(machine:
 
 
 @A72
-def test_verify_sees_no_interrupt_on_the_isolated_cpu(machine: Machine) -> None:
+def test_verify_reports_no_interrupt_on_the_isolated_cpu(machine: Machine) -> None:
     found = json.loads(isolated(machine).files["verify"])
     assert found["drift"] == []
     assert list(found["noise"]["cpus"]) == [str(ISOLATED_CPU)]

@@ -163,9 +163,7 @@ def test_every_node_is_finished_fetched_and_released(machine: Machine, folder: P
         assert (node["trials_done"], node["trials_failed"]) == (4, 0)
 
 
-def test_each_run_has_a_boot_of_its_own_with_the_parameters_and_every_trial_once(
-    machine: Machine, folder: Path
-) -> None:
+def test_each_run_has_its_own_boot_with_the_parameters_and_every_trial_once(machine: Machine, folder: Path) -> None:
     for store in ran(machine, folder)[1].stores.values():
         places: list[tuple[int, int]] = []
         boots: dict[int, set[str]] = {}
@@ -195,7 +193,7 @@ def test_a_detached_study_is_a_unit_and_after_each_reboot_the_unit_that_resumes_
         assert {"3", "4"} <= {boot for boot, name in units if name.startswith("cbench-study-")}
 
 
-def test_the_parameters_are_there_from_the_second_boot_to_the_last_but_one(machine: Machine, folder: Path) -> None:
+def test_the_parameters_are_set_from_the_second_boot_to_the_last_but_one(machine: Machine, folder: Path) -> None:
     for result in ran(machine, folder)[0].values():
         lines = [set(line.split()) for line in result.files["command-lines"].splitlines()]
         assert [line >= WANTED for line in lines] == [False, True, True, True, False]

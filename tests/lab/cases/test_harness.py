@@ -1,4 +1,4 @@
-"""The lab does what it promises: exact results, machines that are what they say, nothing left behind."""
+"""The lab does what it promises: exact results, machines that match their description, nothing left behind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def left_by(pid: int) -> set[str]:
 
 @pytest.mark.visit
 @pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
-def test_a_machine_is_what_it_says(machine: Machine) -> None:
+def test_a_machine_matches_its_description(machine: Machine) -> None:
     result, lines = visits.visit(machine)
     assert result.code == 0, result.output
     assert result.output.splitlines() == lines
@@ -134,7 +134,9 @@ def test_a_cached_kernel_is_used_without_asking_apt(lab: None, monkeypatch: pyte
     ]
 
 
-def test_a_missing_kernel_is_one_clear_line(lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_kernel_is_reported_in_one_clear_line(
+    lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(debian, "run", lambda *_, **__: "linux-image-6.1.0-9-rt-amd64\n")
     with pytest.raises(kernels.KernelError, match=r"^apt knows no kernel package of series 6\.1 .*$"):

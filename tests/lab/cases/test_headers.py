@@ -10,13 +10,15 @@ from tests.lab.harness import debian, headers
 
 
 def test_only_a_kernel_of_that_architecture_has_a_tree() -> None:
-    with pytest.raises(debian.PackageError, match=r"^6\.1\.0-9-amd64 is no kernel of Debian's for arm64$"):
+    with pytest.raises(debian.PackageError, match=r"^6\.1\.0-9-amd64 is not a kernel of Debian's for arm64$"):
         headers.tree("6.1.0-9-amd64", "arm64")
     with pytest.raises(debian.PackageError, match="unknown architecture 'vax'"):
         headers.tree("6.1.0-9-amd64", "vax")
 
 
-def test_a_version_that_left_the_archive_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_version_that_left_the_archive_is_reported_in_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def apt(command: list[str], cwd: Path | None = None) -> str:
         raise debian.PackageError(f"{command[0]} ended with 100: E: Unable to locate package")
 

@@ -48,12 +48,12 @@ def test_a_killed_holder_is_named_and_set_again(machine: Machine) -> None:
 
 
 @EACH
-def test_nothing_of_it_is_left(machine: Machine) -> None:
+def test_nothing_is_left_behind(machine: Machine) -> None:
     assert visits.report(machine)["left_by_held"] == []
 
 
 @pytest.mark.parametrize("machine", ["cpufreq"], indirect=True)
-def test_an_idle_state_of_its_own_is_enough_for_the_bundled_profile(machine: Machine) -> None:
+def test_one_additional_idle_state_is_enough_for_the_bundled_profile(machine: Machine) -> None:
     changes = visits.report(machine)["bench"]["plan"]["json"]["changes"]
     limited = [change for change in changes if change["knob"] == "idle.cpus"]
     assert {change["wanted"] for change in limited} == {"2"}

@@ -31,7 +31,7 @@ def stored(machine: Machine, study: str, table: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_each_run_is_in_a_boot_of_its_own_and_the_study_finishes_by_itself(machine: Machine) -> None:
+def test_each_run_has_its_own_boot_and_the_study_finishes_by_itself(machine: Machine) -> None:
     assert json.loads(files(machine)["status.json"])["finished"], booted(machine).output
     assert int(files(machine)["boots"]) == 3  # the first one, and one for each of two runs
     runs = stored(machine, "the study.db", "run")
@@ -55,7 +55,7 @@ def test_a_run_begins_when_the_boot_is_over(machine: Machine) -> None:
     assert came_up == ["running", "running"]
 
 
-def test_the_unit_that_goes_on_is_gone_when_the_study_has_finished(machine: Machine) -> None:
+def test_the_resuming_unit_is_removed_when_the_study_has_finished(machine: Machine) -> None:
     assert "lab.service" in files(machine)["units"]
     assert "cbench-study" not in files(machine)["units"]
 
@@ -85,7 +85,7 @@ def test_after_a_restart_nothing_of_the_run_before_is_in_the_cache(machine: Mach
     assert all(value > 80 for value in fixed)
 
 
-def test_a_service_that_is_not_there_leaves_the_runs_out_with_the_reason(machine: Machine) -> None:
+def test_runs_with_a_missing_service_are_skipped_with_the_reason(machine: Machine) -> None:
     runs = stored(machine, "none.db", "run")
     assert all("nobody-has.service" in run["failure"] and run["failure"].startswith("not reset") for run in runs)
     assert stored(machine, "none.db", "trial") == []

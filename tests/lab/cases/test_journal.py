@@ -35,7 +35,7 @@ def text(step: dict[str, Any]) -> str:
     return f"exit status {step['code']}\n{step['out']}{step.get('err', '')}"
 
 
-def test_whatever_is_damaged_restore_names_it_and_keeps_the_journal(machine: Machine) -> None:
+def test_restore_names_any_damage_and_keeps_the_journal(machine: Machine) -> None:
     for each in damaged(machine)["rounds"]:
         words = text(each["restore"])
         assert "Traceback" not in words, each["name"]

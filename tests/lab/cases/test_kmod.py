@@ -1,4 +1,4 @@
-"""The kernel module in real kernels: what it measures is right, what it refuses leaves no trace, and it goes away."""
+"""The kernel module in real kernels: its measurements are right, refused requests leave no trace, and it unloads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def report(machine: Machine) -> dict[str, Any]:
 
 @on_both_kernels
 @pytest.mark.parametrize(("name", "stopped"), SERIES)
-def test_workloads_give_in_the_kernel_what_they_must_give(machine: Machine, name: str, stopped: bool) -> None:
+def test_workloads_return_the_correct_results_in_the_kernel(machine: Machine, name: str, stopped: bool) -> None:
     series = report(machine)["measured"][f"{name} {stopped}"]
     assert series["outputs"] == [series["expected"]]
     assert len(series["values"]) == TRIALS
@@ -66,7 +66,7 @@ def test_workloads_give_in_the_kernel_what_they_must_give(machine: Machine, name
 
 
 @on_both_kernels
-def test_without_a_pmu_the_clock_is_read_and_the_answer_says_so(machine: Machine) -> None:
+def test_without_a_pmu_the_clock_is_read_and_the_answer_states_it(machine: Machine) -> None:
     series = report(machine)["measured"]["hash False"]
     assert series["counter"] == "tsc"
     assert series["why"].startswith("cycles unavailable in the kernel: no such hardware counter here")
@@ -75,7 +75,7 @@ def test_without_a_pmu_the_clock_is_read_and_the_answer_says_so(machine: Machine
 @on_both_kernels
 def test_a_request_that_would_take_too_long_is_refused_soon_with_a_smaller_one(machine: Machine) -> None:
     found = report(machine)["too_long"]
-    assert re.search(r"^Refused: hash n=.* at most 100 ms are allowed; try --param n=\d+$", found["said"])
+    assert re.search(r"^Refused: hash n=.* at most 100 ms is allowed; try --param n=\d+$", found["said"])
     assert found["took_s"] < 120  # of 2**40 rounds it would take years
     assert found["fitting"] == 1
     assert "interrupts would be off for" in found["rewarm"]
@@ -94,7 +94,7 @@ def test_after_all_bad_requests_a_good_one_is_served(machine: Machine) -> None:
 
 
 @on_both_kernels
-def test_only_root_may_and_only_bound_to_the_cpu(machine: Machine) -> None:
+def test_only_root_may_measure_and_only_bound_to_the_cpu(machine: Machine) -> None:
     found = report(machine)["refused"]
     assert found["not root"] == ["EPERM", 0, 0]
     assert found["not root, open"].startswith("Refused: --in-kernel needs root")
@@ -110,12 +110,12 @@ def test_one_process_measures_at_a_time_and_the_module_stays_loaded(machine: Mac
 
 
 @on_both_kernels
-def test_who_measures_can_be_killed(machine: Machine) -> None:
+def test_a_measuring_process_can_be_killed(machine: Machine) -> None:
     assert report(machine)["disturbed"]["killed_s"] < 60  # all its trials would take far longer
 
 
 @on_both_kernels
-def test_a_cpu_that_goes_offline_ends_it_with_the_trials_until_then(machine: Machine) -> None:
+def test_a_cpu_that_goes_offline_ends_the_request_with_the_trials_so_far(machine: Machine) -> None:
     found = report(machine)["disturbed"]
     done, why = found["offline"]
     assert 0 < done < 200_000
@@ -132,7 +132,7 @@ def test_random_requests_do_no_harm(machine: Machine) -> None:
 
 
 @on_both_kernels
-def test_the_module_goes_and_the_kernel_has_nothing_to_complain_of(machine: Machine) -> None:
+def test_the_module_unloads_and_the_kernel_logs_no_warning(machine: Machine) -> None:
     found = report(machine)
     assert found["rmmod"] == 0
     assert not found["device left"]
@@ -176,7 +176,7 @@ def test_with_interrupts_off_every_trial_takes_the_same_cycles(
 
 
 @on_exact_machines
-def test_user_space_and_the_kernel_agree_but_for_a_constant(machine: Machine) -> None:
+def test_user_space_and_the_kernel_agree_except_for_a_constant(machine: Machine) -> None:
     kernel, user = results(machine, "off"), results(machine, "user")
     differences = {user[name]["floor"] - kernel[name]["floor"] for name in ("hash", "sieve")}
     assert len(differences) == 1, differences
@@ -184,7 +184,7 @@ def test_user_space_and_the_kernel_agree_but_for_a_constant(machine: Machine) ->
 
 
 @on_exact_machines
-def test_the_arm64_kernels_have_nothing_to_complain_of(machine: Machine) -> None:
+def test_the_arm64_kernels_log_no_warning(machine: Machine) -> None:
     log = exact(machine)["dmesg"]
     assert "cbench: loading out-of-tree module" in log
     assert [line for line in log.splitlines() if ALARMS.search(line)] == []

@@ -1,4 +1,4 @@
-"""The job that all of this is for: while every CPU is busy, trials on an isolated one go undisturbed."""
+"""The purpose of the whole project: while every CPU is busy, trials on an isolated one go undisturbed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.lab.harness.once import once
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["busy"], indirect=True)]
 
 TRIALS = 10
-TIMEOUT_S = 1200  # ten times what an idle machine takes
+TIMEOUT_S = 1200  # ten times the duration on an idle machine
 # Each loop has its own CPU, for the scheduler would leave CPU 0 to the measuring alone if it could. Those of CPUs 2
 # and 3 are moved by quiet. A trial takes a few hundred milliseconds: some turns of the scheduler.
 SCRIPT = f"""

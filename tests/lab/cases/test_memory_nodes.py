@@ -55,7 +55,7 @@ def test_memory_comes_from_the_node_that_was_chosen(machine: Machine, mems: str,
     assert booted(machine).files[mems] == f"{node}\n", booted(machine).files[f"{mems}.err"]
 
 
-def test_a_node_that_is_not_there_is_refused_before_anything_is_changed(machine: Machine) -> None:
+def test_a_missing_node_is_refused_before_anything_is_changed(machine: Machine) -> None:
     assert "--mems: no memory on node 5" in booted(machine).files["wrong"]
     assert booted(machine).files["wrong"].endswith("\n2\n")
 

@@ -1,4 +1,4 @@
-"""`quiet watch --cpus` on a real kernel: what interrupts isolated CPUs is in its history, and it adds nothing."""
+"""`quiet watch --cpus` on a real kernel: interruptions of isolated CPUs are in its history, and it adds none."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def test_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
 
 
 def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
-    """What comes without it comes with it too, and no more than that. It looks each second: a look that interrupts one
-    of them would add at least SECONDS to each round, and chance adds a few to some.
+    """A check each second: the same interruptions occur with and without it, and no more.
+
+    A check that interrupts one of these CPUs would add at least SECONDS to each round; chance adds a few to some.
     """
     rounds = report(machine)["rounds"]
     without, with_monitor = ([total(each[name]) for each in rounds] for name in ("without", "with"))
@@ -64,7 +65,7 @@ def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
     assert min(with_monitor) < max(without) + SECONDS / 2, rounds
 
 
-def test_it_watches_to_the_end(machine: Machine) -> None:
+def test_the_watch_runs_to_the_end(machine: Machine) -> None:
     for ended in (report(machine)["ended"], *(each["ended"] for each in report(machine)["rounds"])):
         assert ended["code"] == 0
         assert ended["lines"][-1]["event"] == "ended"

@@ -49,7 +49,7 @@ def said(step: dict[str, Any]) -> str:
     return f"exit status {step['code']}\n{step['out']}{step['err']}"
 
 
-def test_without_quiet_the_device_reaches_every_cpu(machine: Machine) -> None:
+def test_without_quiet_the_device_interrupts_every_cpu(machine: Machine) -> None:
     without = report(machine)["without"]
     assert all(without["interrupts"][cpu] for cpu in (*ISOLATED, *HOUSEKEEPING)), without
     assert any(without["handed"][cpu] for cpu in ISOLATED), without
@@ -64,25 +64,25 @@ def test_with_it_no_interrupt_and_no_packet_reaches_an_isolated_cpu(machine: Mac
     assert any(apart["handed"][cpu] for cpu in HOUSEKEEPING), apart
 
 
-def test_looking_planning_and_traffic_change_nothing(machine: Machine) -> None:
+def test_status_plan_and_traffic_change_nothing(machine: Machine) -> None:
     assert report(machine)["left_by_traffic"] == []
     assert report(machine)["left_by_plan"] == []
 
 
-def test_who_is_not_root_gets_the_same_plan(machine: Machine) -> None:
+def test_an_ordinary_user_gets_the_same_plan(machine: Machine) -> None:
     mine, theirs = report(machine)["plan_root"], report(machine)["plan_unprivileged"]
     assert [change for change in mine if "/channels" in change]
     assert theirs == mine
 
 
-def test_applied_the_plan_is_empty_and_verify_is_content(machine: Machine) -> None:
+def test_after_apply_the_plan_is_empty_and_verify_succeeds(machine: Machine) -> None:
     assert report(machine)["plan_again"]["json"]["changes"] == []
     assert report(machine)["verify"]["code"] == 0, said(report(machine)["verify"])
     assert "net:" in report(machine)["plan"]["out"]
     assert len(report(machine)["changed"]) > 10
 
 
-def test_restore_brings_back_every_queue_that_had_gone(machine: Machine) -> None:
+def test_restore_recreates_every_removed_queue(machine: Machine) -> None:
     assert report(machine)["restore"]["code"] == 0, said(report(machine)["restore"])
     assert report(machine)["left"] == []
 
@@ -101,7 +101,7 @@ def test_queues_that_a_manual_table_needs_stay_with_the_reason(machine: Machine)
     assert report(machine)["left_by_refused"] == []
 
 
-def test_a_device_that_goes_and_comes_again_is_another_one_and_nothing_fails(machine: Machine) -> None:
+def test_a_replugged_device_is_treated_as_a_new_one_and_nothing_fails(machine: Machine) -> None:
     assert report(machine)["replug_plan"]["code"] in (0, 1), said(report(machine)["replug_plan"])
     restored = report(machine)["replug_restore"]
     assert restored["code"] == 0, said(restored)

@@ -1,4 +1,4 @@
-"""Who disturbs a CPU is named: what is planted there in a known number is found, under its own name.
+"""Disturbances of a CPU are named: those planted in a known number are found under their own names.
 
 On a CPU that is isolated from the boot on. In each of two rounds it is measured twice: by the detector as users have
 it, and by one that is a thread of the disturbing process, for what reaches a process through its memory.
@@ -129,12 +129,12 @@ def test_memory_barriers_are_found_where_the_kernel_names_functions(machine: Mac
         assert planted <= count(each["shared"], name) <= planted + (0 if machine.series != "6.1" else 10)
 
 
-def test_a_stopped_host_is_found_as_the_host(machine: Machine) -> None:
+def test_a_stopped_host_is_attributed_to_the_host(machine: Machine) -> None:
     for each in rounds(machine):
         longest = sorted(each["shared"]["gaps"], key=lambda gap: -gap[1])[: STOPS + 1]
         assert [kind for _, _, kind in longest[:STOPS]] == ["host"] * STOPS, longest
         assert all(length >= 0.95e9 * STOP_S for _, length, _ in longest[:STOPS]), longest
-        assert "no setting in here" in remedies(each["shared"], "host took the CPU")
+        assert "no setting in the guest" in remedies(each["shared"], "host took the CPU")
 
 
 def test_gaps_above_a_microsecond_have_a_cause(machine: Machine) -> None:
@@ -153,7 +153,7 @@ def test_the_trace_and_the_kernels_own_counts_agree_exactly(machine: Machine) ->
             assert "LOC" in lines
 
 
-def test_what_the_tracing_itself_costs_is_measured(machine: Machine) -> None:
+def test_the_cost_of_tracing_itself_is_measured(machine: Machine) -> None:
     costs = [cpu(each["apart"])["tracing"] for each in rounds(machine)]
     assert all(each["events"] > 100 for each in costs)
     assert any(each["event_ns"] > 0 and each["cost_pct"] > 0 for each in costs)  # an emulator's page faults vary

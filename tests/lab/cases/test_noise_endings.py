@@ -1,4 +1,5 @@
-"""However the measuring ends, nothing of it is left behind; what it cannot have, it says, and goes on without."""
+"""However the measuring ends, nothing is left behind; missing facilities are reported, and it continues without
+them."""
 
 from __future__ import annotations
 
@@ -61,12 +62,12 @@ def test_a_signal_ends_it_with_one_line_and_nothing_is_left(machine: Machine, si
     assert f"exit {code}\ninstances\n" in said
 
 
-def test_what_a_kill_has_left_the_next_start_removes(machine: Machine) -> None:
+def test_the_next_start_removes_leftovers_of_a_kill(machine: Machine) -> None:
     assert "exit 137\ninstances quiet-noise." in steps(machine)["KILL"]
     assert "exit 0\ninstances\n" in steps(machine)["next"]
 
 
-def test_a_full_trace_is_said_and_what_came_after_has_no_cause(machine: Machine) -> None:
+def test_a_full_trace_is_reported_and_later_gaps_have_no_cause(machine: Machine) -> None:
     said = steps(machine)["full"]
     assert re.search(r"CPU 0: the trace was full after [\d.]+ s, [\d,]+ events lost", said)
     assert "unattributed: after the trace's end" in said
@@ -75,7 +76,7 @@ def test_a_full_trace_is_said_and_what_came_after_has_no_cause(machine: Machine)
 
 def test_cpus_that_cannot_be_measured_are_refused_in_one_line(machine: Machine) -> None:
     said = steps(machine)
-    assert said["offline"] == "quiet: error: --cpus 2: offline; online are 0-1,3\nexit 2\ninstances\n"
+    assert said["offline"] == "quiet: error: --cpus 2: offline; online CPUs: 0-1,3\nexit 2\ninstances\n"
     assert said["absent"] == "quiet: error: --cpus 7: no such CPU; this host has 0-3\nexit 2\ninstances\n"
 
 

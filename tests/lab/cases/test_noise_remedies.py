@@ -1,4 +1,4 @@
-"""The remedies remove what they are named for: a disturbed CPU before quiet is applied, and after."""
+"""The remedies remove their causes: a disturbed CPU before quiet is applied, and after."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def count(report: dict[str, Any], begin: str) -> int:
     return sum(each["count"] for each in causes(report) if each["cause"].startswith(begin))
 
 
-def test_before_the_disturbances_are_named_with_a_knob_each(machine: Machine) -> None:
+def test_before_apply_each_disturbance_is_named_with_a_knob(machine: Machine) -> None:
     before, _, line = reports(machine)
     knobs = {each["cause"].partition(" (")[0]: each["knob"] for each in causes(before)}
     assert count(before, f"IRQ {line} ") >= 3
@@ -59,7 +59,7 @@ def test_before_the_disturbances_are_named_with_a_knob_each(machine: Machine) ->
     assert before["quiet"] is False
 
 
-def test_after_they_are_gone_and_no_knob_is_left_to_try(machine: Machine) -> None:
+def test_after_apply_they_are_gone_and_no_knob_is_recommended(machine: Machine) -> None:
     _, after, line = reports(machine)
     assert after["drift"] == []
     assert count(after, f"IRQ {line} ") == 0
@@ -67,7 +67,7 @@ def test_after_they_are_gone_and_no_knob_is_left_to_try(machine: Machine) -> Non
     assert [each for each in causes(after) if each["knob"]] == []
 
 
-def test_every_interruption_that_is_left_has_a_cause_and_a_word_on_it(machine: Machine) -> None:
+def test_every_remaining_interruption_has_a_cause_and_an_explanation(machine: Machine) -> None:
     _, after, _ = reports(machine)
     for cpu in after["noise"]["cpus"].values():
         assert cpu["unattributed"] == 0

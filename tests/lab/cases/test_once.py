@@ -1,4 +1,4 @@
-"""What a boot has said is asked for once, by whatever number of tests."""
+"""A boot is requested once, regardless of how many tests need its results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.lab.harness.once import once
 
 
-def test_a_boot_that_failed_is_not_made_again() -> None:
+def test_a_failed_boot_is_not_repeated() -> None:
     boots = []
 
     @once

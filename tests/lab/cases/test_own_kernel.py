@@ -1,7 +1,8 @@
-"""The lab's own kernel, built of kernel-configs/ by `make kernel`: it has what they ask for, and the osnoise tracer.
+"""The lab's own kernel, built of kernel-configs/ by `make kernel`: it has the options that they set, and the osnoise
+tracer.
 
 Skipped where nobody has built it: a build takes minutes of all cores, which no test does. Beside `quiet noise` runs the
-kernel's own analyser, `rtla osnoise`, in the same guest and with the same disturbance planted for each.
+kernel's own analyzer, `rtla osnoise`, in the same guest and with the same disturbance planted for each.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ export PATH=$PATH:$RTLA LD_LIBRARY_PATH=$RTLA_LIBRARIES
 python -m tests.benchmarks.inside.compare turn
 """
 ROW = re.compile(r"^(nmi|irq|softirq|thread|hw) +(\d+) +(\d+)$", re.MULTILINE)
-# What is planted at least, by class (tests/benchmarks/inside/planted.py): three non-maskable interrupts, the calls and
-# the device's interrupts, the wake-ups of a task and the works of a kworker.
+# The smallest planted number, by class (tests/benchmarks/inside/planted.py): three non-maskable interrupts, the calls
+# and the device's interrupts, the wake-ups of a task and the works of a kworker.
 PLANTED = {"nmi": 3, "irq": 90, "thread": 140}
 
 
@@ -50,13 +51,13 @@ def booted(machine: Machine) -> Result:
 
 
 def counts(machine: Machine) -> dict[str, tuple[int, int]]:
-    """By class: what rtla counted, and what quiet did."""
+    """The counts of rtla and of quiet for each class."""
     found = {name: (int(theirs), int(ours)) for name, theirs, ours in ROW.findall(booted(machine).output)}
     assert found, booted(machine).output
     return found
 
 
-def test_it_has_every_option_but_those_that_the_lab_leaves_out(machine: Machine) -> None:
+def test_the_kernel_has_every_option_except_those_that_the_lab_leaves_out(machine: Machine) -> None:
     check: dict[str, Any] = json.loads(booted(machine).files["check.json"])
     off = {option.name for option in fragments.load([fragments.LAB]) if option.wanted == "n"}
     assert check["source"] == "/proc/config.gz"
@@ -66,13 +67,13 @@ def test_it_has_every_option_but_those_that_the_lab_leaves_out(machine: Machine)
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_rtla_and_quiet_both_count_what_was_planted(machine: Machine, name: str) -> None:
+def test_rtla_and_quiet_both_count_the_planted_disturbances(machine: Machine, name: str) -> None:
     theirs, ours = counts(machine)[name]
     assert theirs >= PLANTED[name], booted(machine).output
     assert ours >= PLANTED[name], booted(machine).output
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_one_counts_the_other_counts_too(machine: Machine, name: str) -> None:
+def test_rtla_and_quiet_count_the_same_interruptions(machine: Machine, name: str) -> None:
     theirs, ours = counts(machine)[name]
     assert 0.5 <= ours / theirs <= 2, booted(machine).output

@@ -64,7 +64,7 @@ def test_three_shells_complete_commands(machine: Machine) -> None:
     assert [line.split("\t")[0] for line in done(machine, "fish").splitlines()] == ["install-service"]
 
 
-def test_the_schemas_are_there(machine: Machine) -> None:
+def test_the_schemas_are_installed(machine: Machine) -> None:
     assert {"study.json", "screen.json", "gate.json", "profile.json"} <= {*done(machine, "schemas").split()}
 
 

@@ -17,7 +17,7 @@ pytestmark = [
 
 CPU, TRIALS = 3, 8
 # "planted" wakes ten times a second and stays in the shell, so that it has one name and one number. Each read of a file
-# that the host serves makes an interrupt of the device behind it. The first instance's owner is long gone.
+# that the host serves causes an interrupt from the device behind it. The first instance's owner is long gone.
 SCRIPT = f"""
 mkfifo /tmp/never
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
@@ -63,7 +63,7 @@ def test_the_causes_come_from_the_kernels_trace(machine: Machine) -> None:
     assert result(machine)["causes_from"]["from_counters"] == 0
 
 
-def test_a_task_that_came_between_is_named_with_its_number(machine: Machine) -> None:
+def test_an_interrupting_task_is_named_with_its_number(machine: Machine) -> None:
     number = files(machine)["planted"].strip()
     assert trials_with(machine, f"task planted ({number})") >= TRIALS / 2, result(machine)["causes"]
 

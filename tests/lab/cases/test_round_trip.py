@@ -1,6 +1,6 @@
 """On every machine: quieting it carries out the plan, and restoring brings back the original state byte for byte.
 
-The state that it is found in is a user's own, nowhere the default (see disturb.py).
+Before that, every setting differs from its default (see disturb.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def said(step: dict[str, Any]) -> str:
 
 
 @EVERYWHERE
-def test_the_machine_starts_from_a_state_of_its_own(machine: Machine) -> None:
+def test_the_machine_starts_from_a_distinct_state(machine: Machine) -> None:
     done = visits.report(machine)["disturbed"]
     assert len(done) > 10
     assert [path for path, text in done.items() if text.startswith("refused")] == []
@@ -34,7 +34,7 @@ def test_the_machine_starts_from_a_state_of_its_own(machine: Machine) -> None:
 
 
 @EVERYWHERE
-def test_looking_changes_nothing(machine: Machine) -> None:
+def test_status_changes_nothing(machine: Machine) -> None:
     assert visits.report(machine)["left_by_snapshot"] == []
 
 
@@ -48,7 +48,7 @@ def test_planning_changes_nothing(machine: Machine, profile: str) -> None:
 
 @EVERYWHERE
 @PROFILES
-def test_apply_does_what_the_plan_said(machine: Machine, profile: str) -> None:
+def test_apply_does_what_the_plan_shows(machine: Machine, profile: str) -> None:
     trip = visits.report(machine)[profile]
     assert len(trip["plan"]["json"]["changes"]) > 10
     assert trip["apply"]["code"] == 0, said(trip["apply"])
@@ -76,7 +76,7 @@ def test_no_other_user_task_runs_on_the_isolated_cpus(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("machine", ["plain-6.1", "plain-6.12"], indirect=True)
-def test_without_quiet_other_user_tasks_do_run_there(machine: Machine) -> None:
+def test_without_quiet_other_user_tasks_run_on_the_isolated_cpus(machine: Machine) -> None:
     run = visits.report(machine)["run_without"]
     assert run["code"] == 0
     assert run["foreign"] != {}

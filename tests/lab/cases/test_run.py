@@ -1,4 +1,5 @@
-"""`quiet run` by users: as its caller, one at a time, whatever dies; and what a hostile user gets out of the helper."""
+"""`quiet run` by users: as its caller, one at a time, whichever process dies; and attacks of a hostile user on the
+helper."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_a_user_without_a_rule_is_refused_with_the_reason(machine: Machine) -> N
     assert "nothing was changed" in step["err"]
 
 
-def test_under_sudo_it_is_the_user_who_called_it(machine: Machine) -> None:
+def test_under_sudo_the_command_runs_as_the_calling_user(machine: Machine) -> None:
     assert basics(machine)["under_sudo"]["out"].split() == ["1000", "/home/u"]
     assert basics(machine)["as_root"]["out"].split() == ["0"]
 
@@ -110,13 +111,13 @@ def test_twenty_at_once_all_succeed_and_never_two_of_them_at_once(machine: Machi
 
 
 @pytest.mark.long
-def test_twenty_at_once_run_in_the_order_in_which_they_came(machine: Machine) -> None:
+def test_twenty_at_once_run_in_the_order_of_arrival(machine: Machine) -> None:
     times = report(machine)["twenty"]
     assert sorted(times, key=lambda each: each["from"]) == sorted(times, key=lambda each: each["arrived"])
 
 
 @pytest.mark.long
-def test_whoever_is_killed_the_host_is_restored_and_the_next_one_runs(machine: Machine) -> None:
+def test_whichever_process_is_killed_the_host_is_restored_and_the_next_run_starts(machine: Machine) -> None:
     rounds = report(machine)["kills"]
     assert {(each["what"], each["signal"]) for each in rounds} >= {("front", 9), ("helper", 9), ("command", 9)}
     assert [each for each in rounds if each["left"] or each["alive"] or each["next"] != 0] == []
@@ -132,6 +133,6 @@ def test_a_hostile_user_gains_nothing(machine: Machine) -> None:
 
 
 def test_a_short_run_costs_little_while_the_profile_lingers(machine: Machine) -> None:
-    print(basics(machine)["seconds"])  # the figures are for those who read them: this is an emulator
+    print(basics(machine)["seconds"])  # the figures are only printed: in an emulator they have no limits to meet
     assert basics(machine)["lingers"]["applied_again"] == 0
     assert basics(machine)["left_by_linger"] == []

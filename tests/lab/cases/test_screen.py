@@ -1,4 +1,5 @@
-"""Levels that change the host, where there is one to change: governor, knob, profile. Killed or not, it is restored."""
+"""Levels that change the host, in a guest that may be changed: governor, knob, profile. Killed or not, it is
+restored."""
 
 from __future__ import annotations
 
@@ -31,19 +32,21 @@ def test_a_governor_that_is_not_offered_is_refused_before_anything_runs(machine:
     assert made["left"] == []
 
 
-def test_kill_9_leaves_its_level_and_a_resume_puts_it_back_first_and_goes_on(machine: Machine) -> None:
+def test_kill_9_leaves_its_level_and_a_resume_restores_it_first_and_continues(machine: Machine) -> None:
     made = report(machine)
     assert made["killed"]["code"] == -9
     assert made["killed"]["left"] != []  # so there was something to restore
     assert made["resumed"]["code"] == 0, made["resumed"]["said"]
-    assert "restored the levels of an earlier, killed process: what quiet had applied" in made["resumed"]["said"]
+    assert (
+        "restored the levels of an earlier, killed process: settings that quiet had applied" in made["resumed"]["said"]
+    )
     assert made["resumed"]["left"] == []
     trials = made["knobs"]["trials"]
     assert [(run, position) for run, position, *_ in trials] == [(run, place) for run in (0, 1) for place in range(4)]
     assert all(failure is None for _, _, _, failure, _, _ in trials)
 
 
-def test_each_trial_has_its_levels_and_what_was_read_back_is_stored_with_it(machine: Machine) -> None:
+def test_each_trial_has_its_levels_and_the_read_back_values_are_stored_with_it(machine: Machine) -> None:
     intervals: dict[str, set[str]] = {"found": set(), "quiet": set()}
     for _, _, name, _, output, facts in report(machine)["knobs"]["trials"]:
         levels = dict(each.split("=") for each in name.split())
@@ -71,7 +74,7 @@ def test_a_profile_is_a_level_of_batches_and_its_trials_sit_on_the_isolated_cpus
         assert bool(int(personality, 16) & FIXED) is (level == "bench")
 
 
-def test_what_confirms_a_batchs_level_is_stored_with_its_first_iteration(machine: Machine) -> None:
+def test_the_confirmation_of_a_batchs_level_is_stored_with_its_first_iteration(machine: Machine) -> None:
     made = report(machine)["profiled"]
     for kind, facts in made["runs"]:
         level = made["batches"][int(kind.split()[1])]["host"]

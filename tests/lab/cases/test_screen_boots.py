@@ -28,7 +28,7 @@ def store(machine: Machine) -> dict[str, Any]:
     return found
 
 
-def test_it_finishes_by_itself_in_one_boot_for_each_batch(machine: Machine) -> None:
+def test_the_experiment_finishes_by_itself_in_one_boot_for_each_batch(machine: Machine) -> None:
     assert [run[3] for run in store(machine)["runs"]] == [None] * 4
     files = booted(machine).files
     assert json.loads(files["status.json"])["finished"], booted(machine).output
@@ -54,7 +54,7 @@ def test_each_batch_has_its_level_and_its_own_boot(machine: Machine) -> None:
     assert len(made["trials"]) == 8
 
 
-def test_what_was_read_back_is_stored_and_only_the_first_iteration_of_a_batch_is_reset(machine: Machine) -> None:
+def test_read_back_values_are_stored_and_only_the_first_iteration_of_a_batch_is_reset(machine: Machine) -> None:
     runs = store(machine)["runs"]
     assert [run[2]["levels"]["confirmed"] for run in runs[::2]] == [{"tick": WORD}, {"tick": "none of the words"}]
     assert [bool(run[1]) for run in runs] == [True, False, True, False]

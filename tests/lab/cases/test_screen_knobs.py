@@ -62,7 +62,7 @@ def test_the_eight_causes_are_named_and_at_most_one_other_knob(machine: Machine)
     assert len(matter - planted(machine)) <= 1
 
 
-def test_it_takes_at_most_the_applications_that_it_may(machine: Machine) -> None:
+def test_the_screening_takes_at_most_the_permitted_applications(machine: Machine) -> None:
     assert screening(machine)["applications"] <= APPLICATIONS
 
 

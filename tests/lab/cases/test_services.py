@@ -31,7 +31,7 @@ def report(machine: Machine) -> dict[str, Any]:
     return found
 
 
-def test_sockets_and_the_bus_start_what_nobody_holds_off(machine: Machine) -> None:
+def test_sockets_and_the_bus_start_services_that_are_not_masked(machine: Machine) -> None:
     started = report(machine)["triggered_before"]
     assert set(started.values()) == {"ActiveState=active LoadState=loaded"}
 
@@ -47,7 +47,7 @@ def test_a_unit_with_a_file_in_etc_is_masked_in_front_of_it(machine: Machine) ->
     assert report(machine)["enabled"]["atd.service"] == "masked-runtime"
 
 
-def test_what_another_unit_needs_runs_on_and_is_said_to(machine: Machine) -> None:
+def test_a_unit_that_another_one_needs_keeps_running_and_is_reported(machine: Machine) -> None:
     found = report(machine)
     assert found["applied"]["ksmtuned.service"] == found["applied"]["needy.service"]
     assert "ActiveState=active" in found["applied"]["needy.service"]
@@ -56,13 +56,13 @@ def test_what_another_unit_needs_runs_on_and_is_said_to(machine: Machine) -> Non
     assert found["apply"]["code"] == 0
 
 
-def test_a_second_name_of_a_unit_is_not_a_unit_of_its_own(machine: Machine) -> None:
+def test_a_second_name_of_a_unit_is_not_a_separate_unit(machine: Machine) -> None:
     targets = [change["target"] for change in report(machine)["plan"]["json"]["changes"]]
     assert "unit:smartmontools.service" in targets
     assert "unit:smartd.service" not in targets
 
 
-def test_tuned_is_held_and_let_go_as_the_same_process(machine: Machine) -> None:
+def test_tuned_is_held_and_released_as_the_same_process(machine: Machine) -> None:
     (held, state), (after, state_after) = report(machine)["tuned"], report(machine)["tuned_restored"]
     assert held == after
     assert (state, state_after) == ("T", "S")
@@ -72,14 +72,14 @@ def test_a_second_plan_is_empty(machine: Machine) -> None:
     assert report(machine)["plan_again"]["json"]["changes"] == []
 
 
-def test_a_restore_brings_back_every_unit_as_it_was(machine: Machine) -> None:
+def test_a_restore_returns_every_unit_to_its_original_state(machine: Machine) -> None:
     found = report(machine)
     assert found["left_by_state"] == found["left_by_plan"] == []
     assert found["restore"]["code"] == 0, found["restore"]
     assert found["left"] == []
 
 
-def test_told_of_it_systemd_leaves_the_partition_alone(machine: Machine) -> None:
+def test_when_informed_systemd_leaves_the_partition_alone(machine: Machine) -> None:
     found = report(machine)
     applied, after = found["partition_with"][1:]
     assert applied["partition"] == "isolated"
@@ -97,7 +97,7 @@ def test_the_partitions_own_slice_is_enough_for_systemd_to_leave_it(machine: Mac
     assert "cpuset" in after["controllers"].split()
 
 
-def test_the_cpus_that_a_slice_had_are_kept_within_and_come_back(machine: Machine) -> None:
+def test_a_slices_cpus_are_narrowed_and_restored(machine: Machine) -> None:
     found = report(machine)
     assert found["own_before"]["user.slice"] == "1-2"
     assert found["own_applied"]["user.slice"] == "1"
@@ -108,7 +108,7 @@ def test_the_cpus_that_a_slice_had_are_kept_within_and_come_back(machine: Machin
     assert found["own_left"] == emptied
 
 
-def test_killed_at_any_moment_a_restore_still_brings_everything_back(machine: Machine) -> None:
+def test_a_restore_killed_at_any_moment_still_restores_everything(machine: Machine) -> None:
     rounds = report(machine)["killed"]
     assert len(rounds) == 4
     assert any(each["cut"] for each in rounds)

@@ -1,4 +1,4 @@
-"""The snapshot sees what a quieting tool leaves changed, and not what the kernel moves by itself. Boots nothing."""
+"""The snapshot detects changes left by a quieting tool, and ignores those of the kernel itself. Boots nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def taken(root: Path, name: str, flags: int, allowed: str) -> snapshot.Snapshot:
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) and value.startswith("a ") else "",
 )
-def test_a_changed_mask_counts_unless_the_kernel_set_it(
+def test_a_changed_mask_counts_as_a_conflict_unless_the_kernel_set_it(
     tmp_path: Path, what: str, name: str, flags: int, before: str, after: str, differs: bool
 ) -> None:
     first = taken(tmp_path, name, flags, before)

@@ -31,7 +31,7 @@ def test_ctrl_c_ends_it_and_leaves_nothing_changed(machine: Machine) -> None:
     assert made["left"] == []
 
 
-def test_a_resume_goes_on_in_the_profile_and_leaves_nothing_changed(machine: Machine) -> None:
+def test_a_resume_continues_in_the_profile_and_leaves_nothing_changed(machine: Machine) -> None:
     made = report(machine)
     assert made["resumed"]["code"] == 0, made["resumed"]["said"]
     assert made["resumed"]["left"] == []
@@ -41,7 +41,7 @@ def test_a_resume_goes_on_in_the_profile_and_leaves_nothing_changed(machine: Mac
     assert made["steps"]["text"] == "down\ndown\n"
 
 
-def test_trials_sit_on_the_isolated_cpus(machine: Machine) -> None:
+def test_trials_run_on_the_isolated_cpus(machine: Machine) -> None:
     found = {test: (output, facts) for test, _, output, facts in report(machine)["store"]["trials"]}
     assert found[WHERE][0].split() == ["Cpus_allowed_list:", "2-3", "1"]
     assert found[HASH][1]["cpu"] in (2, 3)

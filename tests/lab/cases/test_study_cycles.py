@@ -78,8 +78,8 @@ def test_user_mode_is_a_part_of_the_whole(machine: Machine) -> None:
     assert 0.3 * min(values[ONCE]) < min(values[USER]) < min(values[ONCE])
 
 
-def test_a_workload_takes_what_it_takes_in_cbench_run(machine: Machine) -> None:
-    """10 cycles a round and what calls it; an interrupt adds thousands, and is in some."""
+def test_a_workload_takes_the_same_time_as_in_cbench_run(machine: Machine) -> None:
+    """10 cycles per round and what calls it; an interrupt adds thousands, and is in some."""
     values, host, alone = found(machine)
     assert host["counter"]["name"] == "cycles"
     assert min(values[HASH]) == pytest.approx(min(alone), rel=0.2)

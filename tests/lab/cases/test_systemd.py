@@ -29,7 +29,7 @@ def said(step: dict[str, Any]) -> str:
 
 
 @PROFILES
-def test_apply_does_what_the_plan_said(machine: Machine, profile: str) -> None:
+def test_apply_does_what_the_plan_shows(machine: Machine, profile: str) -> None:
     trip = report(machine)[profile]
     assert len(trip["plan"]["json"]["changes"]) > 10
     assert trip["apply"]["code"] == 0, said(trip["apply"])

@@ -1,4 +1,4 @@
-"""What `make thesis` makes of reports, without booting anything."""
+"""The processing of reports by `make thesis`, without booting anything."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_settling_is_shown_as_differences_from_the_mode() -> None:
     assert table.settling(found) == "quiet system: 1: +30  2: +1  3: +0"
 
 
-def test_every_row_has_a_name_of_its_own_in_its_machine_and_the_claim_where_it_is_about_it() -> None:
+def test_every_row_has_a_unique_name_in_its_machine_and_the_claim_in_the_relevant_row() -> None:
     rows = [row for boot in BOOTS for row in boot.rows]
     assert len({row.key for row in rows}) == len(rows)
     text = table.table("one", [table.line(MODULE, report([100] * 10, {}))])

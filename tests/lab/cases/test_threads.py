@@ -1,4 +1,4 @@
-"""Programs with threads of every make use all isolated CPUs of a balanced partition, and nobody else does."""
+"""Programs with every kind of threads use all isolated CPUs of a balanced partition, and no other task does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.lab.harness.once import once
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
 CPUS = "2-3"
-TIMEOUT_S = 1200  # ten times what an idle machine takes
+TIMEOUT_S = 1200  # ten times the duration on an idle machine
 SOURCES = CHECKOUT / "tests/lab/guest/programs"
 PROFILE = """\
 [knobs]
@@ -108,7 +108,7 @@ def booted(machine: Machine) -> Result:
 
 @once
 def short(machine: Machine) -> Result:
-    """Only the program with four threads: of C, so that nothing has to be fetched."""
+    """Only the program with four threads, written in C, so that nothing has to be downloaded."""
     key = cache.digest([(SOURCES / "openmp.c").read_bytes()])
     made = cache.make(cache.cache_dir() / "threads-c" / key, _openmp)
     return _boot(machine, ["threads"], made.iterdir())
@@ -156,18 +156,18 @@ def test_every_kind_of_program_uses_all_isolated_cpus(machine: Machine, name: st
 
 
 @pytest.mark.long
-def test_a_command_that_nothing_pins_gets_all_isolated_cpus_by_itself(machine: Machine) -> None:
+def test_an_unpinned_command_automatically_gets_all_isolated_cpus(machine: Machine) -> None:
     assert samples(machine, "bench")
     assert f"threads may use all of CPUs {CPUS}" in booted(machine).files["perf.bench"]
 
 
 @pytest.mark.long
-def test_a_runtime_that_asks_sees_as_many_processors_as_are_isolated(machine: Machine) -> None:
+def test_a_runtime_sees_as_many_processors_as_are_isolated(machine: Machine) -> None:
     assert booted(machine).files["openmp.txt"] == "2\n"
 
 
 def samples(machine: Machine, where: str) -> int:
-    """How many samples perf says that it took."""
+    """The number of samples that perf reports."""
     if "perf.outside" not in booted(machine).files:
         pytest.skip("not here: perf")
     found = re.search(r"\((\d+) samples\)", booted(machine).files[f"perf.{where}"])
@@ -177,7 +177,7 @@ def samples(machine: Machine, where: str) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("profile", ["bench", "strict"])
-def test_perf_samples_as_often_inside_of_a_profile_as_outside(machine: Machine, profile: str) -> None:
+def test_perf_samples_as_often_inside_a_profile_as_outside(machine: Machine, profile: str) -> None:
     assert samples(machine, profile) > 0.9 * samples(machine, "outside") > 0
 
 
@@ -185,12 +185,12 @@ def test_perf_samples_as_often_inside_of_a_profile_as_outside(machine: Machine, 
 @pytest.mark.parametrize("profile", ["bench", "strict"])
 def test_perf_at_999_hz_takes_900_samples_in_a_second_of_cpu_time(machine: Machine, profile: str) -> None:
     if (outside := samples(machine, "outside")) < 900:
-        pytest.skip(f"the emulator delivers {outside} samples outside of a profile, too")
+        pytest.skip(f"the emulator delivers {outside} samples outside a profile, too")
     assert samples(machine, profile) >= 900
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("profile", ["bench", "strict"])
-def test_nothing_keeps_cbench_from_sampling_under_a_bundled_profile(machine: Machine, profile: str) -> None:
+def test_cbench_can_sample_under_a_bundled_profile(machine: Machine, profile: str) -> None:
     assert samples(machine, profile)
     assert booted(machine).files[f"samples.{profile}"] == "''\n"

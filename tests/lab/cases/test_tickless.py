@@ -29,7 +29,7 @@ def report(machine: Machine) -> dict[str, Any]:
 
 
 @PROFILES
-def test_a_profile_is_applied_whole_and_taken_back_byte_for_byte(machine: Machine, profile: str) -> None:
+def test_a_profile_is_applied_completely_and_restored_byte_for_byte(machine: Machine, profile: str) -> None:
     trip = report(machine)[profile]
     assert trip["apply"]["code"] == 0, trip["apply"]
     assert trip["plan_again"]["json"]["changes"] == []
@@ -63,7 +63,7 @@ def test_the_fair_server_of_the_isolated_cpus_alone_is_switched_off_or_the_refus
         assert runtimes["applied"] == [*runtimes["found"][:2], "0", "0"], found["apply"]["out"]
 
 
-def test_each_size_of_huge_pages_follows_and_comes_back(machine: Machine) -> None:
+def test_each_size_of_huge_pages_is_set_and_restored(machine: Machine) -> None:
     found = report(machine)
     assert "[madvise]" in found["applied"][f"{MM}/hugepages-64kB/enabled"]
     assert "[never]" in found["applied"][f"{MM}/shmem_enabled"]

@@ -62,7 +62,7 @@ def test_an_isolated_partition_keeps_them_away_from_linux_6_19_on_only(machine: 
     assert bool(pulled(after)) == ("tmigr_cpu_available" not in events), after["causes"]
 
 
-def test_gaps_with_interrupts_off_are_looked_for_where_the_kernel_has_the_tracer(machine: Machine) -> None:
+def test_gaps_with_interrupts_off_are_detected_if_the_kernel_has_the_tracer(machine: Machine) -> None:
     result = visit(machine)
     proof = json.loads(result.files["prove.json"])["proof"]
     if "hwlat" in result.files["tracers"].split():

@@ -20,7 +20,7 @@ from tests.lab.harness import process
 
 
 @pytest.mark.slow
-def test_a_guest_that_needs_all_cores_is_alone_and_is_not_overtaken_for_ever(tmp_path: Path) -> None:
+def test_a_guest_that_needs_all_cores_runs_alone_and_is_not_starved(tmp_path: Path) -> None:
     inside: list[bool] = []  # those that run now: does it need all cores?
     seen: list[tuple[bool, ...]] = []
     guard = threading.Lock()
@@ -48,7 +48,7 @@ def test_a_guest_that_needs_all_cores_is_alone_and_is_not_overtaken_for_ever(tmp
     assert max(len(each) for each in seen) <= process.slots()
 
 
-def test_tests_that_look_at_one_boot_are_run_by_one_process(request: pytest.FixtureRequest) -> None:
+def test_tests_that_share_a_boot_are_run_by_one_process(request: pytest.FixtureRequest) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:  # the mark alone does nothing when pytest-xdist sees it too late
         visits = [item.nodeid for item in request.session.items if item.get_closest_marker("visit")]
         assert [name for name in visits if "@visit-" not in name] == []

@@ -65,7 +65,7 @@ def ours(result: Result, name: str) -> dict[str, Any]:
 
 
 def figures(result: Result) -> dict[str, dict[float, int]]:
-    """By program: quantiles of the latency in microseconds."""
+    """Quantiles of each program's latency in microseconds."""
     files = result.files
     return {
         "quiet": latencies.typical(latencies.of_quiet(files[f"quiet.{turn}"], 3) for turn in TURNS),

@@ -41,13 +41,13 @@ def report(machine: Machine) -> dict[str, Any]:
     return found
 
 
-def test_while_nothing_happens_it_takes_next_to_nothing_of_a_cpu(machine: Machine) -> None:
+def test_an_idle_watch_takes_almost_no_cpu_time(machine: Machine) -> None:
     idle = report(machine)["idle"]
     assert idle["lines"] == []
     assert 0 <= idle["cpu_s"] <= MOST_CPU * idle["seconds"] * idle["slowed"], idle
 
 
-def test_it_runs_on_the_housekeeping_cpus_only(machine: Machine) -> None:
+def test_the_watch_runs_only_on_the_housekeeping_cpus(machine: Machine) -> None:
     assert report(machine)["affinity"] == [0, 1]
 
 
@@ -56,13 +56,13 @@ def test_a_disturbance_is_reported_soon(machine: Machine, done: str) -> None:
     line = report(machine)["reported"][done]
     assert "missed" not in line, line
     assert line["knob"] == KNOBS[done]
-    assert line["by"] != "a look at everything", line
+    assert line["by"] != "a full check", line
     # A look takes as long as the emulator's machine lets it: it is compared with the first one, which is at everything.
     assert line["after"] - line["awake"] <= REST_S, line
     assert line["cost"] <= max(SOON_S, report(machine)["first_look"] / 2), line
 
 
-def test_drift_that_was_only_reported_makes_the_code_1(machine: Machine) -> None:
+def test_unrepaired_drift_ends_with_exit_code_1(machine: Machine) -> None:
     ended = report(machine)["ended"]
     assert ended["code"] == 1
     assert ended["lines"][-1]["event"] == "ended"
@@ -70,7 +70,7 @@ def test_drift_that_was_only_reported_makes_the_code_1(machine: Machine) -> None
 
 
 @pytest.mark.parametrize("done", REPAIRED)
-def test_with_repair_it_is_undone(machine: Machine, done: str) -> None:
+def test_with_repair_drift_is_undone(machine: Machine, done: str) -> None:
     assert report(machine)["repaired"][done], report(machine)["repair_ended"]["lines"]
 
 

@@ -1,4 +1,4 @@
-"""Who disturbs a command is named while `quiet why` runs it, and what `quiet run` leaves is what was predicted.
+"""Disturbances of a command are named while `quiet why` runs it, and `quiet run` leaves those that were predicted.
 
 The CPU has its tick, so pauses of the whole machine are seen too. What reaches a process through its memory, the
 command does to itself.
@@ -89,7 +89,7 @@ def test_counts_name_tasks_lines_and_softirqs_too(machine: Machine) -> None:
 
 
 @pytest.mark.long
-def test_what_a_command_does_to_its_own_threads_is_named(machine: Machine) -> None:
+def test_interruptions_that_a_command_causes_itself_are_named(machine: Machine) -> None:
     seen = report(machine)["shared"]
     barrier = "IPI: membarrier.*" if machine.series != "6.1" else "IPI: function call.*"
     assert 50 <= count(seen, "IPI: TLB shootdown.*") <= 100
@@ -104,7 +104,7 @@ def test_a_stopped_machine_is_found_by_the_tick_that_is_late(machine: Machine) -
 
 
 @pytest.mark.long
-def test_on_a_busy_host_tasks_go_and_ticks_stay_as_predicted(machine: Machine) -> None:
+def test_on_a_busy_host_tasks_disappear_and_ticks_stay_as_predicted(machine: Machine) -> None:
     before, after = (report(machine)["predicted"][when] for when in ("before", "after"))
     expected = before["remaining"]
     assert expected["count"] + expected["gone"] == before["interrupted"]["count"]
@@ -118,7 +118,7 @@ def test_on_a_busy_host_tasks_go_and_ticks_stay_as_predicted(machine: Machine) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_predicted_to_stay_is_what_a_real_run_then_sees(machine: Machine, name: str) -> None:
+def test_a_real_run_sees_the_interruptions_that_were_predicted_to_stay(machine: Machine, name: str) -> None:
     before, after = (report(machine)["foreseen"][when] for when in ("why", "run"))
     least, found, most = bounds(name, before["planted"], before["report"])
     assert least <= found <= most

@@ -1,4 +1,4 @@
-"""One boot of each machine for all tests that look at it: booting costs more than what is then done there."""
+"""One boot of each machine for all tests that use it: booting costs more than what is then done there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT_S = 1800  # far more than a busy machine takes
 
 @once
 def visit(machine: Machine) -> tuple[Result, list[str]]:
-    """Boot, say what the machine is, quiet it and put it back; the lines are those that came while it ran."""
+    """Boot, describe the machine, quiet it and restore it; the lines are its output while it ran."""
     lines: list[str] = []
     steps = "round-trip isolation" if machine.name in WATCHED else "round-trip"
     script = f"bash tests/lab/guest/look.sh && python -m tests.lab.guest.drive {steps}"

@@ -23,7 +23,7 @@ from tests.lab.harness.boot import GuestError, boot
 from tests.lab.harness.debian import PackageError
 from tests.lab.harness.machines import MACHINES
 
-# The CPU that is to be quiet on each machine, and what it is there for.
+# The CPU to quiet on each machine, and the purpose of the machine.
 WHERE = {
     "plain-6.1": (3, "nothing on the kernel command line"),
     "plain-6.12": (3, "nothing on the kernel command line"),
@@ -41,7 +41,7 @@ def _tell(text: str) -> None:
 
 
 def measured(name: str, seconds: float) -> dict[str, Any]:
-    """What a machine's guest measured. GuestError or PackageError when that cannot be."""
+    """The measurements of a machine's guest. GuestError or PackageError when that cannot be."""
     cpu, _ = WHERE[name]
     result = boot(
         MACHINES[name], f"python -m tests.lab.guest.effects {cpu} {seconds:g}", timeout=TIMEOUT_S, on_line=_tell

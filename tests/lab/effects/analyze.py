@@ -1,4 +1,4 @@
-"""From counts with and without a knob to the effects that are there. Plain values in, plain values out."""
+"""Find effects in counts with and without a knob. Plain values in, plain values out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cbench.stats.distributions import beta_cdf
 
 ALPHA = 0.01  # over all causes of all knobs of a machine
 LEAST_PER_S = 0.5
-REPETITIONS = 20  # whose range is what is usual
+REPETITIONS = 20  # whose range is the usual one
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A cause that a knob removes, in events a second without and with it."""
+    """A cause that a knob removes, in events per second without and with it."""
 
     cause: str
     without_per_s: float
@@ -43,7 +43,7 @@ class Usual(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What was seen of a knob on a machine. `removed` and `added`: the largest first; none: no effect was seen."""
+    """The effects of a knob on a machine. `removed` and `added`: the largest first; none: no effect was seen."""
 
     knob: str
     machine: str
@@ -122,6 +122,6 @@ def effects(reports: Mapping[str, Mapping[str, Any]]) -> list[Effect]:
 
 
 def left(report: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """What still came with all knobs, in events a second, the most frequent first."""
+    """The remaining interruptions with all knobs, in events per second, the most frequent first."""
     rates = {cause: count / report["all"]["seconds"] for cause, count in report["all"]["causes"].items()}
     return sorted(rates.items(), key=lambda item: -item[1])

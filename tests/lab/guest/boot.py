@@ -1,4 +1,4 @@
-"""Runs in a guest that boots by GRUB, once a boot: what `quiet` does across reboots, for the tests to judge outside.
+"""Runs in a guest that GRUB boots, once per boot: what `quiet` does across reboots, for the tests to judge outside.
 
 Each boot leaves its steps in $LAB_OUT/boot-N.json. What has to be on the disk for that is put there in the first boot,
 before the disk's first state is taken: `quiet` itself, and a unit that looks at the machine ahead of quiet's own.
@@ -116,7 +116,8 @@ def four(report: Report) -> None:
 
 
 def five(report: Report) -> None:
-    """The boot after it. Last, the round trip at run time, from a state that is nowhere the default."""
+    """The boot after it. Last, the round trip at run time, from a state in which every setting differs from its
+    default."""
     changed(report, "changed")
     # irqbalance looks after ten seconds, which may be before the last comparison: an hour is after it.
     drop_in = Path("/run/systemd/system/irqbalance.service.d/interval.conf")

@@ -1,6 +1,6 @@
 """Runs in the guest: eight causes that interrupt a CPU, each removed by one knob, and knobs that remove nothing.
 
-Each cause is a small process that goes on until the end, with the setting that lets it reach the CPU. Where systemd is
+Each cause is a small process that runs until the end, with the setting that lets it reach the CPU. Where systemd is
 the init, the daemons are services, as their knobs have them.
 """
 
@@ -135,7 +135,7 @@ INERT: Mapping[str, str | int] = {
     "idle.governor": "teo",
     "aslr": "sysctl",
 }
-"""Knobs that keep nothing from the CPU here. It is nohz_full and outside of every scheduling domain since the boot."""
+"""Knobs that keep nothing from the CPU here. It is nohz_full and outside every scheduling domain since the boot."""
 MOST_INERT = 40
 
 
@@ -157,7 +157,7 @@ def profile(knobs: Iterable[str]) -> str:
 
 
 def start(loads: Loads, causes: Mapping[str, Callable[[Loads], None]]) -> None:
-    """Start the causes. What cannot be had here is an error."""
+    """Start the causes. An impossible cause is an error."""
     for name, load in causes.items():
         loads.start(name, load)
     assert not loads.left_out, loads.left_out

@@ -24,7 +24,7 @@ from tests.lab.guest.observe import busy_loops
 NOISE = "quiet noise --cpus 2 --duration 3 --threshold 100us --no-trace"
 MEASURE = "cbench run hash --trials 50 --cpu 2 --no-trace"
 MOST_LINES = 5
-LEFT_OUT = ("gaps:", "frequency ", "-> ")  # what the emulator does not have, and remedies: causes have the room
+LEFT_OUT = ("gaps:", "frequency ", "-> ")  # facilities that the emulator lacks, and remedies: the room is for causes
 PARTS: dict[str, float] = {}
 NEXT = """\
 On your own machine:
@@ -126,7 +126,7 @@ def forked(words: list[str], output: int) -> int:
         code = 0
     except SystemExit as done:
         code = int(done.code or 0)
-    except BaseException:  # what no command lets out
+    except BaseException:  # data that no command prints
         traceback.print_exc()
     finally:
         sys.stdout.flush()

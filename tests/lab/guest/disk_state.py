@@ -1,4 +1,4 @@
-"""Every file of the disk that a guest has booted from: `take()` before and after, `compare` says what differs.
+"""Every file of the disk that a guest has booted from: `take()` before and after, `compare` reports differences.
 
 Mode, owner and content (of a link where it points to, of a folder that it is there), and the sectors ahead of the
 partition, where the boot loader lies. Left out is what a running system writes by itself. Times are not compared: the

@@ -143,7 +143,7 @@ def forked_main(main: Callable[[], object], *words: str, out: int | None = None,
         main()
     except SystemExit as done:
         code = int(done.code or 0)
-    except BaseException:  # what no command lets out
+    except BaseException:  # data that no command prints
         traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
@@ -176,7 +176,7 @@ def cut_short(command: str, after: int | None, delay: float = 0.0, profile: str 
 
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
-    """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
+    """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must restore everything."""
     disturb.disturb()
     before = snapshot.take()
     every, report["left_by_warm_up"] = {}, []
@@ -205,7 +205,7 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
         )
         sys.stdout.flush()
         if left:
-            break  # what follows would start from a wrong state
+            break  # the next steps would start from a wrong state
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Runs in the guest: what each knob removes. `python -m tests.lab.guest.effects CPU SECONDS`.
+"""Runs in the guest: the interruptions that each knob removes. `python -m tests.lab.guest.effects CPU SECONDS`.
 
 While everything is provoked (provoke.py), the CPU is measured without any knob and with one, in turn for each knob,
 and at last with all of them. Writes $LAB_OUT/effects.json.
@@ -30,7 +30,7 @@ from tests.lab.guest.provoke import provoked
 THRESHOLD_NS = 1_000
 LEFT = (
     *("modules", "rivals", "services"),  # a suggestion; daemons that only a machine with systemd has
-    *("power.", "cpufreq.", "idle.", "smt", "resctrl", "aslr"),  # what an emulated machine has nothing of
+    *("power.", "cpufreq.", "idle.", "smt", "resctrl", "aslr"),  # facilities that an emulated machine lacks
 )
 Counts = dict[str, int]
 

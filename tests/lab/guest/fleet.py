@@ -1,4 +1,4 @@
-"""Runs in each guest of a fleet, once a boot: a host that ssh reaches, until the file END says that all is over.
+"""Runs in each guest of a fleet, once per boot: a host that ssh reaches, until the file END says that all is over.
 
 The first boot installs the programs, has the boot loader write its own menu, and takes the state of the disk before
 anybody logs in. The last one compares. The programs are on the disk, because the unit that resumes a study starts
@@ -54,7 +54,7 @@ def install() -> None:
 
 
 def serve() -> None:
-    """Start sshd as a service of its own."""
+    """Start sshd as a separate service."""
     for command in NETWORK:
         run(*command.split())
     KEYS.mkdir()

@@ -24,7 +24,7 @@ tasks = "quiet"
 
 
 def limit() -> int:
-    """What the kernel makes of all that is asked for, in microseconds."""
+    """The kernel's result of all requests, in microseconds."""
     with open(DEVICE, "rb", buffering=0) as device:
         (found,) = struct.unpack("i", device.read(4))
         return int(found)

@@ -1,4 +1,4 @@
-"""A user with the sudo rule of docs/security.md tries to get more out of quiet's helper than a run of their own.
+"""A user with the sudo rule of docs/security.md tries to gain more from quiet's helper than a run of their own.
 
 Each case is what is sent to the helper, or how it is started, and the canaries that tell whether it gained something:
 files of root, processes of others, programs that ran as root, settings that differ afterwards.
@@ -204,7 +204,7 @@ class Helper:
             self.socket.sendall(data)
 
     def answers(self) -> list[dict[str, Any]]:
-        """What it says until it closes; the user's end says nothing more."""
+        """Its messages until it closes; the user's end sends nothing more."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
         text = b""
@@ -214,7 +214,7 @@ class Helper:
         return [json.loads(line) for line in text.splitlines()]
 
     def ready(self) -> bool:
-        """Whether it says that a profile is applied."""
+        """Whether it reports that a profile is applied."""
         text = b""
         with contextlib.suppress(OSError):
             while b"RunReady" not in text and (part := self.socket.recv(1 << 16)):

@@ -46,7 +46,7 @@ def without(line: int) -> Damage:
 
 
 def lost_lines(good: bytes, data: bytes) -> int:
-    """How many original values the damaged journal no longer has: from outside of quiet, by the text alone."""
+    """How many original values the damaged journal no longer has: from outside quiet, by the text alone."""
     whole = set(data.split(b"\n")[:-1])
     return sum(line not in whole for line in good.splitlines() if line.startswith(b'{"op":"before"'))
 
@@ -136,8 +136,9 @@ def filled() -> None:
 
 
 def as_nobody() -> str | None:
-    """The profile that a user without rights sees as applied, in a fork of this process: nobody may read our Python."""
-    applied_state(Reader("/"))  # loads what it needs
+    """The profile that a user without rights sees as applied, in a fork of this process: no other user may read our
+    Python."""
+    applied_state(Reader("/"))  # loads its dependencies
     out = Path(os.environ["LAB_OUT"], "nobody")
     with open(out, "w") as file:
         pid = os.fork()

@@ -62,14 +62,14 @@ WIDE_EVERY = 10
 
 
 class Applied:
-    """The host with the profile applied, as often as it is wanted."""
+    """The host with the profile applied, as often as requested."""
 
     def __init__(self) -> None:
         profile = Path("/tmp/files.toml")
         profile.write_text(PROFILE)
         disturb.disturb()
         self.wide = snapshot.take()
-        called("apply", "--profile", str(profile))  # what the kernel does at the first writes only
+        called("apply", "--profile", str(profile))  # effects of the kernel only at the first writes
         called("restore")
         self.warm_up = differences(self.wide)
         self.wide = snapshot.take()
@@ -115,7 +115,7 @@ def cases(journal: bytes, lines: bool, cuts: int, flips: int, draw: random.Rando
 
 
 def judged(applied: Applied, data: bytes, wide: bool) -> tuple[str, list[str]]:
-    """What restore has made of a damaged journal, and which promises it broke."""
+    """The result of restoring a damaged journal, and the broken promises."""
     JOURNAL.write_bytes(data)
     done = command("restore")
     differing = [name for name, text in applied.now().items() if text != applied.before[name]]
@@ -140,7 +140,7 @@ def judged(applied: Applied, data: bytes, wide: bool) -> tuple[str, list[str]]:
 
 
 def target(path: str) -> str:
-    """What a message may call a file: "irq:45" for /proc/irq/45/smp_affinity_list, else the path."""
+    """The possible name of a file in a message: "irq:45" for /proc/irq/45/smp_affinity_list, else the path."""
     match path.split("/"):
         case ["", "proc", "irq", number, _]:
             return f"irq:{number}"

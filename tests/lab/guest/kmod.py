@@ -1,4 +1,4 @@
-"""Runs in a guest where the kernel module is loaded: uses it, misuses it, unloads it, and reports what it said."""
+"""Runs in a guest where the kernel module is loaded: uses it, misuses it, unloads it, and reports its answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def measured(report: Report) -> None:
 
 
 def following(advice: str) -> int:
-    """Trials with the n that the refusal names. The emulator's speed changes: what is refused again names another n."""
+    """Trials with the n that the refusal names. The emulator's speed changes: a second refusal names another n."""
     for _ in range(5):
         try:
             return len(client.measure("hash", {"n": int(advice.rpartition("n=")[2])}, CPU, 1, 0, False).values)
@@ -152,7 +152,7 @@ def fuzzed(device: int, rounds: int, seed: int) -> Report:
 
 
 def child(trials: int) -> tuple[int, int]:
-    """A process that measures for long; (process id, where it writes what came of it)."""
+    """A process that measures for long; (process id, where it writes the result)."""
     out, into = os.pipe()
     pid = os.fork()
     if not pid:

@@ -1,4 +1,5 @@
-"""Runs in a guest: the CPU under test goes offline in the middle of a series, and what was measured is still there."""
+"""Runs in a guest: the CPU under test goes offline in the middle of a series, and the trials measured so far are
+kept."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Report = dict[str, Any]
 
 
 class Watch:
-    """A `quiet watch` of its own process."""
+    """A `quiet watch` in a separate process."""
 
     def __init__(self, *options: str) -> None:
         OUT.write_text("")
@@ -143,7 +143,7 @@ def rounds(report: Report, number: int, seconds: float) -> None:
 
 
 def calm(report: Report, seconds: float) -> None:
-    """As users watch: the default interval. An isolated CPU is woken 5 times a minute."""
+    """As users watch: the default interval. An isolated CPU is woken 5 times per minute."""
     sleeper = Sleeper()
     report["without"] = passed(seconds / 10)
     with watching(report) as watch:

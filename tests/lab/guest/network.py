@@ -98,7 +98,7 @@ def differences(before: dict[str, str]) -> list[str]:
 
 
 def disturb(name: str) -> None:
-    """A state that is nowhere the default, and that any of the knobs would change."""
+    """A state in which every setting differs from its default, and which any of the knobs would change."""
     subprocess.run(f"ip link set {name} up; ip address add {GUEST}/24 dev {name}", shell=True, check=True)
     queues = CLASS / name / "queues"
     settings = {CORE / "rps_sock_flow_entries": "1024", CORE / "busy_poll": "50", CORE / "busy_read": "50"}
@@ -242,7 +242,7 @@ def killed(report: Report, rounds: int) -> None:
 
 
 def table_by_hand(report: Report, name: str) -> None:
-    """A table that needs the queues that are to go: they stay, and it is said why."""
+    """A table that needs the queues that are to go: they stay, with the reason."""
     report["table"] = ethtool("-X", name, "weight", "1", "2", "3", "4") + ethtool("-x", name)
     before = snapshot()
     report["refused"] = quiet("apply", *WITH)

@@ -27,7 +27,7 @@ THRESHOLD_NS = 1_000  # an emulated processor has many shorter gaps of its own
 LONGEST_S = 600
 TIMERS = 100
 STOP_ME = "stop me now"
-STOPS, STOP_S = 3, 0.5  # how often and how long the host then stops the machine, and rests as long in between
+STOPS, STOP_S = 3, 0.5  # how often and for how long the host then stops the machine; the pauses between are as long
 CALM_S = 1.5
 Report = dict[str, Any]
 

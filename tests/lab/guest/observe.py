@@ -1,4 +1,4 @@
-"""Runs in the guest: who else runs on the given CPUs? Asks the scheduler's own trace, for a few seconds."""
+"""Runs in the guest: who else runs on the given CPUs? Uses the scheduler's own trace, for a few seconds."""
 
 from __future__ import annotations
 

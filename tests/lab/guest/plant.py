@@ -50,11 +50,11 @@ def on_cpu(cpu: int) -> Iterator[None]:
 
 
 def timer(cpu: int, count: int, interval_ms: int) -> tuple[int, int]:
-    """A timer of the kernel's on the CPU, that of a profiler's clock, until it has brought so many samples.
+    """The kernel timer of a profiler's clock, on the CPU, until it has taken this many samples.
 
-    How often it fired: at least, by the profiler's samples (not each firing brings one); at most, by the time. Time
-    alone would not do: a host that takes the CPU away merges firings into one. Nor would a task's own timer: on a
-    nohz_full CPU the kernel starts it elsewhere.
+    The profiler's samples give the least number of firings (not every firing takes one), the time gives the greatest.
+    The time alone would not be enough: a host that takes the CPU away merges firings into one. Nor would a task's own
+    timer: on a nohz_full CPU the kernel starts it elsewhere.
     """
     attr = _Attr(PERF_TYPE_SOFTWARE, ctypes.sizeof(_Attr), PERF_COUNT_SW_CPU_CLOCK, interval_ms * 1_000_000)
     began = time.monotonic()

@@ -1,6 +1,6 @@
-"""Runs in the guest: what knobs are for, all of it at once and aimed at one CPU, until the context ends.
+"""Runs in the guest: all disturbances that knobs remove, at once and aimed at one CPU, until the context ends.
 
-Each load is a small process on CPU 0 that goes on for ever, with the settings that let it reach the CPU. A load that
+Each load is a small process on CPU 0 that runs forever, with the settings that let it reach the CPU. A load that
 this kernel cannot have is left out, with the reason.
 """
 
@@ -92,7 +92,7 @@ def kernel_thread(name: str) -> int:
 
 
 class Loads:
-    """The processes that were started, and what was left out."""
+    """The processes that were started, and the omitted loads."""
 
     def __init__(self, cpu: int) -> None:
         self.cpu, self.mask = cpu, f"{1 << cpu:x}"

@@ -1,4 +1,4 @@
-"""Runs in the guest after users.sh: what a short `quiet run` costs, in seconds, beside `sudo true` and pyperf.
+"""Runs in the guest after users.sh: the cost of a short `quiet run`, in seconds, beside `sudo true` and pyperf.
 
 Every round times each command once, in turn: the ratios are within a round.
 """
@@ -63,7 +63,7 @@ def lingering() -> Times:
     times: Times = {name: [] for name in commands}
     for _ in range(2):
         for command in commands.values():
-            seconds(command, user=USER)  # applies; what is read once is in memory
+            seconds(command, user=USER)  # applies; files read once are cached
     for _ in range(ROUNDS):
         for name, command in commands.items():
             times[name].append(seconds(command, user=USER))

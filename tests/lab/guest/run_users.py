@@ -61,7 +61,7 @@ def processes(mark: str) -> list[int]:
 
 
 def settled(before: snapshot.Snapshot) -> list[str]:
-    """What differs once nothing of quiet is left; the wait has a limit."""
+    """The differences once nothing of quiet is left; the wait has a limit."""
     for _ in range(300):
         if not Path("/run/quiet/journal.jsonl").exists() and not processes("run-helper"):
             break
@@ -240,7 +240,7 @@ def main() -> int:
 
 
 def timed(title: str) -> None:
-    """For who waits."""
+    """For waiting processes."""
     print(f"{time.monotonic():.0f} s: {title}", file=sys.stderr, flush=True)
 
 

@@ -107,7 +107,7 @@ def stored(path: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what started this may have it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have it ignored
     os.chdir(tempfile.mkdtemp())
     Path("k.toml").write_text(KNOBS)
     Path("p.toml").write_text(PROFILE)

@@ -1,4 +1,4 @@
-# Runs in a guest that boots by GRUB, once a boot: an experiment whose hard factor is a word of the kernel's command line.
+# Runs in a guest that GRUB boots, once per boot: an experiment whose hard factor is a word of the kernel's command line.
 site=/usr/lib/python3/dist-packages
 screen() { python3 -P -m cbench screen "$@"; }
 

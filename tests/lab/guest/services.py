@@ -109,7 +109,7 @@ def furnish() -> None:
 
 
 def units() -> dict[str, str]:
-    """What systemd says of every unit, and the files that say so."""
+    """The state of every unit according to systemd, and the files behind it."""
     shown = systemctl("show", "--property=Id,LoadState,ActiveState,UnitFileState,NeedDaemonReload", *NAMES)
     found = dict(zip(NAMES, shown.strip().split("\n\n"), strict=True))
     for folder in ("/etc/systemd/system", "/run/systemd/system", "/run/systemd/system.control"):
@@ -152,7 +152,7 @@ def partition() -> dict[str, str]:
 
 
 def provoke() -> None:
-    """What makes systemd look at its cgroups again."""
+    """An action that makes systemd check its cgroups again."""
     systemctl("daemon-reload")
     subprocess.run(["systemd-run", "--wait", "-q", "-p", "AllowedCPUs=0", "/bin/true"], check=False)
     subprocess.run(["systemd-run", "--wait", "-q", "-p", "CPUWeight=50", "/bin/true"], check=False)

@@ -54,7 +54,7 @@ FILES = (
     "/sys/class/scsi_host/host*/link_power_management_policy",
     "/sys/class/devfreq/*/governor",
     "/sys/class/devfreq/*/m*_freq",
-    "/dev/cpu_dma_latency",  # what all who hold it open ask for together
+    "/dev/cpu_dma_latency",  # the combined requests of all processes that hold it open
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
     "/sys/kernel/mm/transparent_hugepage/hugepages-*/*enabled",
@@ -184,7 +184,7 @@ class Folders:
 
 
 def compare(before: Snapshot, after: Snapshot, *, informational: bool = False) -> list[str]:
-    """What differs, without tasks that came or went by themselves.
+    """The differences, without tasks that started or ended by themselves.
 
     A clock source that the kernel itself has withdrawn, as other work on the emulator's host delayed it, is left out.
     """
@@ -223,7 +223,7 @@ NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 def _read(path: str) -> str | None:
-    """What is in it; None where it is no file."""
+    """Its content; None if it is not a file."""
     try:
         return _bytes(path).decode(errors="replace")
     except OSError as error:  # a file that refuses to be read is a state, too
@@ -266,7 +266,7 @@ def _tasks(folders: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
             status = _bytes(f"{here}/status").decode()
             group = _bytes(f"{here}/cgroup").decode()
         except OSError:
-            continue  # it ended while we looked
+            continue  # it ended during the check
         name = stat[stat.index("(") + 1 : stat.rindex(")")]
         fields = stat[stat.rindex(")") + 2 :].split()
         state, flags, start = fields[0], int(fields[6]), fields[19]
@@ -278,7 +278,7 @@ def _tasks(folders: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
         worker = kernel_thread and name.startswith("kworker/")
         moved_by_kernel = kernel_thread and name.startswith(("kworker/", "irq/"))
         # A workqueue's rescuer is on the CPUs of the pool that it last helped (kernel/workqueue.c,
-        # worker_attach_to_pool) until a cpuset next changes, then on all, and nobody can set it. Left without some
+        # worker_attach_to_pool) until a cpuset next changes, then on all, and no user can set it. Left without some
         # CPUs would be another thing, and so would a thread of one CPU ("name/3") that has left it.
         rescuer = kernel_thread and flags & PF_NO_SETAFFINITY and "/" not in name
         if rescuer and (allowed == possible or allowed.isdigit() or cpulist.parse(allowed) in pools):

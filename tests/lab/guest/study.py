@@ -1,4 +1,4 @@
-"""Runs in a guest: `python -m tests.lab.guest.study`, a study in a profile that is interrupted, and goes on.
+"""Runs in a guest: `python -m tests.lab.guest.study`, a study in a profile that is interrupted and resumed.
 
 Leaves report.json: how both commands ended, what the store has, and what is left changed on the host after each.
 """
@@ -62,7 +62,7 @@ def stored() -> dict[str, Any]:
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what started this may have it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may have it ignored
     os.chdir(tempfile.mkdtemp())
     Path("s.toml").write_text(STUDY)
     before = snapshot.take()

@@ -1,4 +1,4 @@
-"""The detector as a thread of this process and not as a process of its own: what is done to its memory reaches it."""
+"""The detector as a thread of this process and not as a separate process: changes to its memory reach it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SWITCH = re.compile(r"\[(\d+)\] \S+ +(\d+\.\d+): sched_switch: .* prev_pid=(\d+)
 
 
 def judge(trace: str, root: int, program: str, cpus: list[int]) -> dict[str, object]:
-    """Seconds of the command's tasks on each of these CPUs, and of all others that are no kernel threads.
+    """Seconds of the command's tasks on each of these CPUs, and of all others that are not kernel threads.
 
     Counted from the program's exec to its exit: before and after, the CPUs are not isolated.
     """

@@ -1,4 +1,4 @@
-"""Runs in a guest that was booted as the profiles ask for it: the partition, and the knobs that need a new kernel.
+"""Runs in a guest that was booted as the profiles require: the partition, and the knobs that need a new kernel.
 
 `python -m tests.lab.guest.tickless` writes $LAB_OUT/report.json for the tests outside to judge.
 """
@@ -36,7 +36,7 @@ SHOWN = (
 
 
 def shown() -> dict[str, str]:
-    """The files that are looked at, as far as they are there."""
+    """The checked files, if they exist."""
     return {path: Path(path).read_text().strip() for path in SHOWN if Path(path).exists()}
 
 

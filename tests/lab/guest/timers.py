@@ -1,4 +1,4 @@
-"""Timers of CPU 1 that expire while it is idle: connections over loopback with keepalive, twenty more a second."""
+"""Timers of CPU 1 that expire while it is idle: connections over loopback with keepalive, twenty more per second."""
 
 from __future__ import annotations
 

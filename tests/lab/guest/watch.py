@@ -1,6 +1,6 @@
-"""Runs in the guest: `quiet watch` hears of what is done to a quiet machine, and with --repair undoes it.
+"""Runs in the guest: `quiet watch` detects changes to a quiet machine, and with --repair undoes them.
 
-`python -m tests.lab.guest.watch SECONDS` writes $LAB_OUT/report.json; so long it watches while nothing happens.
+`python -m tests.lab.guest.watch SECONDS` writes $LAB_OUT/report.json; the time that it watches while nothing happens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Report = dict[str, Any]
 
 
 class Watch:
-    """A `quiet watch` of its own process, and what it says."""
+    """A `quiet watch` in a separate process, and its output."""
 
     def __init__(self, *options: str) -> None:
         OUT.write_text("")
@@ -65,7 +65,7 @@ class Watch:
         return [int(word) for word in Path(f"/proc/{self.pid}/schedstat").read_text().split()]
 
     def calm(self) -> None:
-        """Wait until it has nothing to do any more: in the emulator a look at everything takes seconds."""
+        """Wait until it has nothing to do any more: in the emulator a full check takes seconds."""
         limit, cost, since = time.monotonic() + CALM_S, self.cost(), time.monotonic()
         while time.monotonic() < min(limit, since + SETTLE_S):
             time.sleep(0.2)

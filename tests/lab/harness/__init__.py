@@ -1,1 +1,1 @@
-"""What builds and boots machines. It imports neither the programs for the guests nor the tests."""
+"""Builds and boots machines. It imports neither the programs for the guests nor the tests."""

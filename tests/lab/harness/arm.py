@@ -41,7 +41,7 @@ def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path
 
 
 def emulator(machine: Machine, image: Path, root: Path, share: Path) -> list[str]:
-    """The command that starts it; nothing is looked at."""
+    """The command that starts it; nothing is checked."""
     line = ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "cortex-a72", "-m", machine.memory]
     line += ["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]
     line += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]

@@ -1,7 +1,7 @@
 """The project's two C extensions for arm64, compiled on this machine.
 
 CFFI writes the same C for every architecture; which sources belong to it and with what options they are compiled
-is taken from the project's own build files, so that both architectures run the same.
+is taken from the project's own build files, so that both architectures run the same code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIMEOUT_S = 300
 def ensure(include: Path) -> Path:
     """A folder with both extensions at their places in the checkout; `include` has Python's headers for arm64."""
     sources = sorted(path for top in ("cbench", "quiet") for path in (CHECKOUT / top).rglob("*.[ch]"))
-    # What CFFI writes beside the build files in a build by hand is no source.
+    # What CFFI writes beside the build files in a build by hand is not a source.
     sources = [path for path in sources if path.parent.name not in ("cbench", "noise")]
     builders = [CHECKOUT / (name.replace(".", "/") + ".py") for name in BUILDERS]
     version = _run([COMPILER, "--version"]).splitlines()[0]
@@ -39,7 +39,7 @@ def ensure(include: Path) -> Path:
 def _build(made: Path, include: Path) -> None:
     for name in BUILDERS:
         with tempfile.TemporaryDirectory() as temporary:
-            with contextlib.redirect_stdout(sys.stderr):  # it says what it writes
+            with contextlib.redirect_stdout(sys.stderr):  # it reports the files that it writes
                 extension = import_module(name).ffibuilder.distutils_extension(temporary, verbose=False)
             final = made / (extension.name.replace(".", "/") + ".abi3.so")
             final.parent.mkdir(parents=True, exist_ok=True)

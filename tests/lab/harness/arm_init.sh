@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of an arm64 guest: mount what a system has mounted, load what the shared directory needs, and do
+# The first process of an arm64 guest: mount what a system has mounted, load needed by the shared directory, and do
 # what is asked for there. tracefs is left unmounted, as on a host where nobody traces.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 busybox mkdir -p /proc /sys /dev /run /tmp

@@ -22,7 +22,7 @@ NO_PART = ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "hosts"
 # Made by a build on this machine, for this machine.
 BUILT = (".so", ".o", ".ko", ".pyc", "_cbench.c", "_noise.c")
 INIT = Path(__file__).with_name("arm_init.sh")
-MODULES = ("virtio_pci", "9pnet_virtio", "9p")  # what the shared directory needs
+MODULES = ("virtio_pci", "9pnet_virtio", "9p")  # needed by the shared directory
 KEPT = 5
 
 

@@ -26,7 +26,7 @@ PACKAGES = (
     *("libc-bin", "libstdc++6", "mawk", "mount", "procps", "python3", "sed", "tar", "util-linux"),
 )
 HEADERS = "libpython3.11-dev"
-# What these need only when they are installed (not just unpacked), or not at all here.
+# Dependencies of these only when they are installed (not just unpacked), or not at all here.
 UNWANTED = ("*perl*", "debconf_*", "dpkg_*", "libdb5.3_*", "usrmerge_*", "init-system-helpers_*", "media-types_*")
 # Folders and files that no test needs; a Python without its tests and its own C library for embedding.
 PRUNED = (

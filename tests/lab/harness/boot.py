@@ -63,7 +63,7 @@ PANIC = "Kernel panic"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a guest is given to do; the guest is ended when `cancelled` is set."""
+    """The work of a guest; the guest is ended when `cancelled` is set."""
 
     script: str
     env: Mapping[str, str]
@@ -77,12 +77,12 @@ ARCHITECTURES |= {release: CleanDisk(release) for release in ("bookworm", "trixi
 
 
 def missing(kind: str = "x86_64") -> list[str]:
-    """What has to be installed before a machine of this kind can boot: names of packages."""
+    """The packages to install before a machine of this kind can boot: names of packages."""
     return ARCHITECTURES[kind].missing()
 
 
 def prepare(machine: Machine) -> tuple[kernels.Kernel, tuple[Path, ...]]:
-    """Make or fetch what the machine boots from and what is then kept; PackageError when that fails."""
+    """Make or fetch the files that the machine boots from, which are then kept; PackageError when that fails."""
     kernel = kernels.ensure(machine.series)
     return kernel, ARCHITECTURES[machine.kind].prepare(kernel)
 
@@ -132,7 +132,7 @@ def boot_together(
     def booted() -> tuple[dict[str, Result], T]:
         for machine in guests.values():
             _check(machine)
-        # All cores at once: two tests that each wait for a second core would wait for ever.
+        # All cores at once: two tests that each wait for a second core would wait forever.
         with ending_on_signals(), room_for_a_guest(cache_dir(), whole=True), ThreadPoolExecutor(len(guests)) as pool:
             cancelled = threading.Event()
             running = {name: pool.submit(run, name, cancelled) for name in guests}

@@ -1,4 +1,4 @@
-"""What the lab makes once and keeps, outside the checkout: never there by half, never made twice at once."""
+"""The lab's cache, outside the checkout: entries are never partial, and never created twice at once."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class PackageError(Exception):
-    """One line: what could not be fetched or unpacked, and why."""
+    """One line: the package that could not be fetched or unpacked, and the reason."""
 
 
 def search_path() -> str:
@@ -36,7 +36,7 @@ def search_path() -> str:
 
 
 def run(command: list[str], cwd: Path | None = None) -> str:
-    """What the command prints. PackageError with its last line when it fails."""
+    """The output of the command. PackageError with its last line when it fails."""
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -104,7 +104,7 @@ def _state(arch: str, suite: str) -> Path:
 
 
 def _options(arch: str, suite: str = "") -> list[str]:
-    """What makes apt one for this architecture; its package lists are fetched when there are none."""
+    """The options that make apt use this architecture; its package lists are fetched when there are none."""
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if not shutil.which(tool):
             raise PackageError(f"Debian's packages are needed, and there is no {tool} to fetch them with")

@@ -19,7 +19,7 @@ from tests.lab.harness.model import SHARED, Machine, commands
 
 MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "9pnet_virtio", "9p", "virtio_net")
 # No "-no-reboot", and a panic does not reboot: a guest that has panicked is not done in time.
-# QEMU 7.2 gets AVX2 wrong: there NumPy's argsort of 64-bit integers is no order at all in one of four cases.
+# QEMU 7.2 gets AVX2 wrong: there NumPy's argsort of 64-bit integers is not an order at all in one of four cases.
 CPU = "max,avx2=off"
 APPEND = "console=ttyS0 quiet panic=0 systemd.show_status=0 rw"
 INIT = Path(__file__).with_name("disk_init.sh")

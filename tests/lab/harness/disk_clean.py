@@ -1,4 +1,4 @@
-"""The disk of a guest that knows nothing of this project: a Debian release with systemd, dpkg, apt, man and shells.
+"""The disk of a guest without this project: a Debian release with systemd, dpkg, apt, man and shells.
 
 Made as disk_root.py makes its own, of unpacked packages; dpkg's database is written out, so that packages can be
 installed and removed in the guest, which needs no network for it.

@@ -30,7 +30,7 @@ PRUNED = (
     *("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n", "usr/share/zoneinfo"),
     *("usr/lib/python3.11/lib2to3", "usr/lib/python3.11/pydoc_data"),
 )
-PYTHON_MORE = ("numpy",)  # what the shipped studies need
+PYTHON_MORE = ("numpy",)  # needed by the shipped studies
 LINKS = {
     "bin/sh": "dash",
     "usr/bin/awk": "mawk",
@@ -90,7 +90,7 @@ def _requirements() -> tuple[str, str]:
 
 
 def parts(*more: str) -> list[str | bytes]:
-    """What a disk is made from, for `cache.digest`: these files of the lab, and Python's packages."""
+    """The sources of a disk, for `cache.digest`: these files of the lab, and Python's packages."""
     folder = Path(__file__).parent
     wanted = wheels.wanted(*_requirements(), PYTHON_MORE)
     files = [(folder / name).read_bytes() for name in ("disk_root.py", "wheels.py", *more)]
@@ -129,7 +129,7 @@ def unpacked(folder: Path, names: Iterable[str], unwanted: Iterable[str], python
 
 
 def furnish(root: Path, files: Mapping[str, str], links: Mapping[str, str]) -> None:
-    """Add what the packages' installation would have made, and mask what no guest needs."""
+    """Add the files that an installation of the packages would have created, and mask units that no guest needs."""
     for name in FOLDERS:
         (root / name).mkdir(parents=True, exist_ok=True)
     masked = {f"etc/systemd/system/{unit}": "/dev/null" for unit in MASKED}

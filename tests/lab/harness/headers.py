@@ -1,4 +1,4 @@
-"""Kernel build trees of Debian's kernels, unpacked into the lab's cache: what a module outside the tree builds against.
+"""Kernel build trees of Debian's kernels, unpacked into the lab's cache: what an out-of-tree module is built against.
 
     tree("6.1.0-56-amd64", "x86_64")        # for `make -C TREE M=...`
     make_command("6.1.0-56-arm64", "arm64") # the same with what a cross-build needs
@@ -32,7 +32,7 @@ def tree(kernel_version: str, arch: str) -> Path:
     if arch not in ARCHITECTURES:
         raise PackageError(f"unknown architecture {arch!r}; known: {', '.join(ARCHITECTURES)}")
     if not kernel_version.endswith(f"-{ARCHITECTURES[arch]}"):
-        raise PackageError(f"{kernel_version} is no kernel of Debian's for {arch}")
+        raise PackageError(f"{kernel_version} is not a kernel of Debian's for {arch}")
     final = cache.cache_dir() / "headers" / kernel_version
     cache.make(final, lambda folder: _build(kernel_version, ARCHITECTURES[arch], folder, final))
     return final / f"usr/src/linux-headers-{kernel_version}"

@@ -52,7 +52,7 @@ class Kernel:
 
 
 def own_tag() -> str:
-    """What the own kernel's version ends with: another one when a line that is no comment differs."""
+    """The suffix of the own kernel's version: different if a line that is not a comment differs."""
     settings = "".join(f"{option.name}={option.wanted}\n" for option in fragments.load(OWN_FRAGMENTS))
     return f"own-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
 
@@ -128,7 +128,7 @@ def _packages(series: str, arch: str) -> tuple[str, list[str]]:
             match = re.fullmatch(pattern, name)
             assert match is not None
             version = match[1]
-            # Ubuntu's, and newer ones of Debian's: the image and the modules are packages of their own.
+            # Ubuntu's, and newer ones of Debian's: the image and the modules are separate packages.
             parts = [part for part in ("linux-binary-", "linux-modules-") if f"{part}{version}" in known]
             return version, [name, *(f"{part}{version}" for part in parts)]
     raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")

@@ -1,4 +1,4 @@
-"""The words of the lab: what a machine is, what comes back from it, and what can go wrong."""
+"""The types of the lab: machines, their results, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
 
 @dataclass(frozen=True)
 class Machine:
-    """What is emulated. `prelude` prepares the guest (as root, sh -e) before every script.
+    """The emulated machine. `prelude` prepares the guest (as root, sh -e) before every script.
 
     `series` names the kernel, and with it the architecture; `vng_options` and `cpufreq` are for x86-64 only.
     """
@@ -89,7 +89,7 @@ class Architecture(Protocol):
     """How the guests of one architecture are started: a module of this shape for each."""
 
     def missing(self) -> list[str]:
-        """What has to be installed before anything can boot, by the names of packages."""
+        """The packages to install before anything can boot, by the names of packages."""
 
     def prepare(self, kernel: kernels.Kernel) -> tuple[Path, ...]:
         """Make what else is needed and is then kept. PackageError when it cannot be fetched."""

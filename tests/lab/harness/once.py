@@ -1,4 +1,4 @@
-"""What a boot has said is kept for all tests that ask for it, also when it has failed."""
+"""The results of a boot are kept for all tests that request them, even if it failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def once(function: Callable[P, T]) -> Callable[P, T]:
-    """Like functools.cache, but what is raised is kept too: no boot that failed is made again by the next test."""
+    """Like functools.cache, but errors are kept too: no boot that failed is made again by the next test."""
     made: dict[Hashable, tuple[T | None, BaseException | None]] = {}
 
     @functools.wraps(function)

@@ -4,7 +4,7 @@
 
 By hand only: no test builds it, because it takes some minutes of all cores and 3 GB of disk. Afterwards
 `python -m tests.lab own 'COMMAND'` boots it. Its name has a hash of what the fragments set, so that it is built again
-when that changes, and only then. A build that was interrupted goes on where it was when it is started again.
+when that changes, and only then. An interrupted build continues where it was when it is started again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.lab.harness.kernels import Kernel, KernelError
 from tests.lab.harness.process import ending_on_signals
 
 SOURCE = "linux-source-6.12"
-# What a build needs: a tool or a header, and Debian's package that has it.
+# The requirements of a build: a tool or a header, and Debian's package that has it.
 TOOLS = {
     "apt-get": "apt",
     "bc": "bc",
@@ -68,7 +68,7 @@ def _step(what: str) -> Iterator[None]:
 
 
 def build() -> Kernel:
-    """The kernel: cached, or built now. KernelError when that fails; what is done until then is kept."""
+    """The kernel: cached, or built now. KernelError when that fails; completed work is kept."""
     if kernel := kernels.cached(kernels.OWN):
         return kernel
     if lacking := missing():
@@ -134,7 +134,7 @@ def _configure(source: Path, make: list[str], work: Path) -> None:
 
 
 def _check_config(got: dict[str, str]) -> None:
-    """What was asked for has to have become so: the configuration drops silently what depends on something else."""
+    """The requested options must be in effect: the configuration drops silently what depends on something else."""
     options = fragments.load(kernels.OWN_FRAGMENTS)
     asked = {option.name: option.wanted for option in options if option.only in ("", "x86")}
     if wrong := [f"{name}={value}" for name, value in asked.items() if got.get(name, "n") != value]:
@@ -179,7 +179,7 @@ def main() -> int:
     try:
         kernel = build()
     except KeyboardInterrupt:
-        print("interrupted; started again it goes on from here", file=sys.stderr)
+        print("interrupted; when started again, it continues from here", file=sys.stderr)
         return 130
     except (KernelError, subprocess.TimeoutExpired, OSError) as error:
         print(f"no own kernel: {error}", file=sys.stderr)

@@ -63,7 +63,7 @@ def room_for_a_guest(folder: Path, *, whole: bool) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         locks = [stack.enter_context(open(folder / f"lock-{number}", "w")) for number in range(slots())]
-        with open(folder / "lock", "w") as turn:  # one after another: whoever needs all is not overtaken for ever
+        with open(folder / "lock", "w") as turn:  # one after another: a process that needs all slots is not starved
             _lock(turn)
             if whole:
                 for lock in locks:

@@ -1,6 +1,6 @@
-"""`make lab-setup`: put into the cache what the machines boot from. `python -m tests.lab.harness.setup x86_64|arm64`.
+"""`make lab-setup`: cache the files that the machines boot from. `python -m tests.lab.harness.setup x86_64|arm64`.
 
-Prints only what takes long, and what fails.
+Prints only slow steps and failures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from tests.lab.harness import arm_root, disk_grub, disk_root, kernels
 from tests.lab.harness.debian import PackageError
 
 KERNELS = {"x86_64": ("6.12", "6.1"), "arm64": ("6.1-arm64", "6.12-arm64")}
-Part = tuple[str, Callable[[], Path], Callable[[], Path]]  # what it is, its place in the cache, what makes it
+Part = tuple[
+    str, Callable[[], Path], Callable[[], Path]
+]  # its description, its place in the cache, the function that creates it
 PARTS: dict[str, tuple[Part, ...]] = {
     "x86_64": (
         ("disk with systemd", disk_root.final, disk_root.ensure),

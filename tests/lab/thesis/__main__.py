@@ -25,7 +25,7 @@ from tests.lab.thesis.rows import BOOTS, Boot
 from tests.lab.thesis.table import Line
 
 STEPPED = MACHINES["cpufreq"]
-TIMEOUT_S = 900  # ten times what an idle machine takes
+TIMEOUT_S = 900  # ten times the duration on an idle machine
 
 
 def measured(each: Boot) -> list[Line]:

@@ -46,7 +46,7 @@ class Row:
         return CPU[ONE if self.machine == "exact" else MANY]
 
     def script(self) -> str:
-        """What measures it, and puts the report into $LAB_OUT/KEY; cbench's 1 is a result too."""
+        """The command that measures it, and writes the report to $LAB_OUT/KEY; cbench's 1 is a result too."""
         command = f"{HASH} --cpu {self.cpu} --trials {self.trials} {self.options} --json >$LAB_OUT/{self.key}"
         if self.quiet:
             command = f"quiet run --profile bench -- bash -c '{command}'"

@@ -1,4 +1,4 @@
-"""What the rows' reports say, and the table of them; plain values in, plain text out."""
+"""The results in the rows' reports, and their table; plain values in, plain text out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apply and remove where the loader's commands run: generated files, failures, kills, and what others change."""
+"""Apply and remove where the loader's commands run: generated files, failures, kills, and changes by others."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def bench() -> Profile:
 @pytest.fixture
 def debian(tmp_path: Path) -> Path:
     root = grow("debian", tmp_path)
-    Alive(root).run("update-grub")  # its first state is what its own files make
+    Alive(root).run("update-grub")  # its original state is generated from its own files
     return root
 
 
-def test_grub_cfg_is_regenerated_and_comes_back_with_its_time(debian: Path, bench: Profile) -> None:
+def test_grub_cfg_is_regenerated_and_restored_with_its_time(debian: Path, bench: Profile) -> None:
     found = states(debian)
     host = Alive(debian)
     apply(host, bench, None)
@@ -45,7 +45,7 @@ def test_grub_cfg_is_regenerated_and_comes_back_with_its_time(debian: Path, benc
     assert states(debian) == found
 
 
-def test_words_that_contradict_are_taken_out_of_both_variables_by_the_shell(debian: Path, bench: Profile) -> None:
+def test_contradicting_words_are_removed_from_both_variables_by_the_shell(debian: Path, bench: Profile) -> None:
     path = debian / "etc/default/grub"
     path.write_text(
         'GRUB_CMDLINE_LINUX="nohz=off console=ttyS0 skew_tick=0"\n'
@@ -60,7 +60,7 @@ def test_words_that_contradict_are_taken_out_of_both_variables_by_the_shell(debi
 
 
 @pytest.mark.parametrize("word", ["a.b=c|d", "x=a&b", "y=[z]", "p=a*b", "q=1.5"])
-def test_letters_that_sed_reads_otherwise_are_only_letters(debian: Path, word: str) -> None:
+def test_characters_special_to_sed_are_literal(debian: Path, word: str) -> None:
     from quiet.boot.loaders.grub import _block
 
     script = _block((word,), ("new=1",)) + 'printf "%s\\n" "$GRUB_CMDLINE_LINUX|$GRUB_CMDLINE_LINUX_DEFAULT"'
@@ -70,7 +70,7 @@ def test_letters_that_sed_reads_otherwise_are_only_letters(debian: Path, word: s
     assert done.stdout == f"one two|{word}x new=1\n"
 
 
-def test_a_first_grub_cfg_that_its_inputs_would_not_make_is_restored_too(debian: Path, bench: Profile) -> None:
+def test_an_original_grub_cfg_that_differs_from_its_inputs_is_restored_too(debian: Path, bench: Profile) -> None:
     (debian / CONFIG).write_text("menuentry 'by hand' { }\n")
     found = states(debian)
     apply(Alive(debian), bench, None)
@@ -89,21 +89,23 @@ def test_a_kernel_installed_since_stays_in_grub_cfg(debian: Path, bench: Profile
     assert load_record(Alive(debian)) is None
 
 
-def test_a_command_that_fails_leaves_everything_as_it_was(debian: Path, bench: Profile) -> None:
+def test_a_failing_command_leaves_everything_unchanged(debian: Path, bench: Profile) -> None:
     found = states(debian)
     with pytest.raises(Refused, match="update-grub: it is broken; every file was restored"):
         apply(Alive(debian, broken=("update-grub",)), bench, None)
     assert states(debian) == found
 
 
-def test_a_remove_whose_command_fails_still_restores_what_nobody_else_changed(debian: Path, bench: Profile) -> None:
+def test_a_remove_whose_command_fails_still_restores_files_that_no_other_program_changed(
+    debian: Path, bench: Profile
+) -> None:
     found = states(debian)
     apply(Alive(debian), bench, None)
     remove(Alive(debian, broken=("update-grub",)))
     assert states(debian) == found
 
 
-def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: Profile) -> None:
+def test_if_it_cannot_restore_the_record_is_kept_for_the_next_attempt(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
     with pytest.raises(Incomplete, match="fix it, run `quiet boot remove`"):
@@ -113,7 +115,7 @@ def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: 
     assert "isolcpus" not in (debian / CONFIG).read_text()
 
 
-def test_what_another_program_wrote_into_our_file_stays(debian: Path, bench: Profile) -> None:
+def test_text_that_another_program_added_to_our_file_stays(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     with (debian / DROP_IN).open("a") as file:
         file.write('GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n')
@@ -122,7 +124,7 @@ def test_what_another_program_wrote_into_our_file_stays(debian: Path, bench: Pro
     assert (debian / DROP_IN).read_text() == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n'
 
 
-def test_what_another_program_wrote_beside_our_block_stays(tmp_path: Path, bench: Profile) -> None:
+def test_text_that_another_program_added_beside_our_block_stays(tmp_path: Path, bench: Profile) -> None:
     root = grow("opensuse", tmp_path)
     path = root / "etc/default/grub"
     before = path.read_text()
@@ -133,7 +135,7 @@ def test_what_another_program_wrote_beside_our_block_stays(tmp_path: Path, bench
     assert path.read_text() == before.replace("mitigations=auto", "mitigations=auto,nosmt")
 
 
-def test_of_a_line_that_another_program_changed_only_our_words_go_and_the_old_ones_return(
+def test_a_line_changed_by_another_program_loses_only_our_words_and_regains_the_replaced_ones(
     tmp_path: Path, bench: Profile
 ) -> None:
     root = grow("raspberry", tmp_path)
@@ -145,7 +147,7 @@ def test_of_a_line_that_another_program_changed_only_our_words_go_and_the_old_on
     assert path.read_text() == before.replace("console=tty1", "console=tty2")
 
 
-def test_a_changed_file_is_the_first_state_of_a_second_apply(tmp_path: Path, bench: Profile) -> None:
+def test_a_changed_file_is_the_original_state_of_a_second_apply(tmp_path: Path, bench: Profile) -> None:
     root = grow("ubuntu-s390x", tmp_path)
     path = root / "etc/zipl.conf"
     apply(Alive(root), bench, None)
@@ -158,7 +160,7 @@ def test_a_changed_file_is_the_first_state_of_a_second_apply(tmp_path: Path, ben
     assert 'parameters = "root=UUID=0b0b crashkernel=1G"\n' in path.read_text()
 
 
-def test_our_file_deleted_by_another_program_is_no_reason_to_stop(debian: Path, bench: Profile) -> None:
+def test_our_file_deleted_by_another_program_is_not_a_reason_to_stop(debian: Path, bench: Profile) -> None:
     found = states(debian)
     apply(Alive(debian), bench, None)
     (debian / DROP_IN).unlink()
@@ -166,7 +168,7 @@ def test_our_file_deleted_by_another_program_is_no_reason_to_stop(debian: Path, 
     assert states(debian) == found
 
 
-def test_grubby_takes_out_what_it_put_in_and_the_entries_come_back(tmp_path: Path, bench: Profile) -> None:
+def test_grubby_removes_its_additions_and_the_entries_are_restored(tmp_path: Path, bench: Profile) -> None:
     root = grow("fedora", tmp_path)
     found = states(root)
     host = Alive(root)
@@ -209,7 +211,7 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["debian", *(pytest.param(n, marks=SLOW) for n in ("opensuse", "arch", "fedora"))])
-def test_an_apply_killed_at_any_step_is_taken_back(tmp_path: Path, bench: Profile, name: str) -> None:
+def test_an_apply_killed_at_any_step_is_reverted(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):
         root = grow(name, tmp_path / str(step))
         found = states(root)
@@ -226,7 +228,7 @@ def test_an_apply_killed_at_any_step_is_taken_back(tmp_path: Path, bench: Profil
 
 @SLOW
 @pytest.mark.parametrize("name", ["debian", "arch"])
-def test_an_apply_killed_and_done_again_still_knows_the_first_state(tmp_path: Path, bench: Profile, name: str) -> None:
+def test_an_apply_killed_and_repeated_still_knows_the_original_state(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):
         root = grow(name, tmp_path / str(step))
         Alive(root).run("update-grub") if name == "debian" else None
@@ -242,7 +244,7 @@ def test_an_apply_killed_and_done_again_still_knows_the_first_state(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["arch", pytest.param("debian", marks=SLOW)])
-def test_a_remove_killed_at_any_step_is_ended_by_the_next(tmp_path: Path, bench: Profile, name: str) -> None:
+def test_a_remove_killed_at_any_step_is_completed_by_the_next(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):
         root = grow(name, tmp_path / str(step))
         found = states(root)
@@ -258,7 +260,7 @@ def test_a_remove_killed_at_any_step_is_ended_by_the_next(tmp_path: Path, bench:
 
 
 @SLOW
-def test_another_choice_killed_at_any_step_is_taken_back_whole(tmp_path: Path, bench: Profile) -> None:
+def test_another_choice_killed_at_any_step_is_completely_reverted(tmp_path: Path, bench: Profile) -> None:
     for step in itertools.count(1):
         root = grow("arch", tmp_path / str(step))
         found = states(root)
@@ -278,7 +280,9 @@ def test_the_record_reveals_no_secret_that_the_files_did_not(debian: Path, bench
 
 
 @pytest.mark.parametrize("name", ["debian", "opensuse", "debian-uboot"])
-def test_without_its_record_what_stands_between_the_marks_still_goes(tmp_path: Path, bench: Profile, name: str) -> None:
+def test_without_its_record_the_text_between_the_markers_is_still_removed(
+    tmp_path: Path, bench: Profile, name: str
+) -> None:
     root = grow(name, tmp_path)
     found = {path: data for path, (data, _, _) in states(root).items() if not path.endswith(("grub.cfg", "boot.json"))}
     apply(Alive(root), bench, None)

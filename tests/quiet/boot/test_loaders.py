@@ -1,4 +1,4 @@
-"""Each boot loader, on machines made of its files: recognised, planned, applied and restored byte for byte."""
+"""Each boot loader, on machines made of its files: recognized, planned, applied and restored byte for byte."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_plan_says_loader_files_and_commands_and_writes_nothing(quiet: Quiet
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_applied_is_restored_with_bytes_modes_and_times(quiet: Quiet, tmp_path: Path, name: str) -> None:
+def test_applied_files_are_restored_with_bytes_modes_and_times(quiet: Quiet, tmp_path: Path, name: str) -> None:
     root = grow(name, tmp_path)
     found = states(root)
     done = quiet("boot", "apply", "--root", root, "--json").json
@@ -102,7 +102,7 @@ def test_a_file_keeps_its_mode_while_it_is_changed(quiet: Quiet, tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-uboot", "raspberry"])
-def test_whatever_another_choice_wanted_only_the_last_one_is_there(quiet: Quiet, tmp_path: Path, name: str) -> None:
+def test_only_the_last_choice_is_in_effect(quiet: Quiet, tmp_path: Path, name: str) -> None:
     one, two = grow(name, tmp_path / "one"), grow(name, tmp_path / "two")
     quiet("boot", "apply", "--root", one, "--cpus", "1-3")
     quiet("boot", "apply", "--root", one, "--cpus", "3")
@@ -136,7 +136,7 @@ def test_without_grubby_the_entries_themselves_get_the_words(quiet: Quiet, tmp_p
     assert (done.code, done.err.count("install grubby")) == (3, 1)
 
 
-def test_init_keeps_its_words_and_each_label_gets_what_it_lacks(quiet: Quiet, tmp_path: Path) -> None:
+def test_init_keeps_its_words_and_each_label_gets_its_missing_words(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("extlinux", tmp_path)
     quiet("boot", "apply", "--root", root)
     lines = [line for line in (root / "boot/extlinux/extlinux.conf").read_text().splitlines() if "APPEND" in line]
@@ -168,7 +168,7 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({}, "no boot loader that is known here"),
+        ({}, "no supported boot loader"),
         ({".dockerenv": ""}, "this is a container"),
         ({"proc/version": "Linux version 5.15 (Microsoft@Microsoft.com)"}, "WSL has no boot loader here"),
     ],

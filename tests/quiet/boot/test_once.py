@@ -99,7 +99,7 @@ def test_an_image_of_another_release_is_not_the_running_one(quiet: Quiet, tmp_pa
     assert quiet("boot", "once", "--root", tree, "--json").json["kernel"] == "/boot/vmlinuz-linux"
 
 
-def test_neither_is_one_that_a_link_leads_to_or_that_was_not_started(quiet: Quiet, tmp_path: Path) -> None:
+def test_a_linked_or_unstarted_image_is_not_the_running_one(quiet: Quiet, tmp_path: Path) -> None:
     tree = grow("debian", tmp_path)
     (tree / "boot/vmlinuz-6.1.0-21-amd64").rename(tree / "boot/vmlinuz-6.1.0-22-amd64")
     (tree / "boot/vmlinuz").symlink_to("vmlinuz-6.1.0-22-amd64")
@@ -114,29 +114,29 @@ def test_an_image_given_by_hand_does_not_get_the_running_kernels_initrd(quiet: Q
     files = {"boot/vmlinuz-6.9": "", "proc/cmdline": "root=/dev/sda1 ro"}
     tree = plant(grow("debian", tmp_path), files)
     done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9")
-    assert (done.code, "the initrd of /boot/vmlinuz-6.9 is not clear" in done.err) == (3, True)
+    assert (done.code, "the initrd of /boot/vmlinuz-6.9 is ambiguous" in done.err) == (3, True)
     done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9", "--initrd", "", "--json")
     assert done.json["initrd"] is None
 
 
-def test_with_tool_and_systemd_the_shutdown_is_a_clean_one(quiet: Quiet, tmp_path: Path) -> None:
+def test_with_kexec_tools_and_systemd_the_shutdown_is_clean(quiet: Quiet, tmp_path: Path) -> None:
     made = quiet("boot", "once", "--root", grow("debian", tmp_path), "--json").json
     kernel, initrd = IMAGES["debian"]
     assert made["load"].startswith(f"/usr/sbin/kexec -a -l {kernel} --initrd={initrd} '--command-line=BOOT_IMAGE=")
     assert made["start"] == "systemctl kexec"
 
 
-def test_without_the_tool_the_system_calls_do_it(quiet: Quiet, tmp_path: Path) -> None:
+def test_without_kexec_tools_the_system_calls_are_used(quiet: Quiet, tmp_path: Path) -> None:
     made = quiet("boot", "once", "--root", grow("opensuse", tmp_path), "--json").json
     assert (made["load"], made["start"]) == ("kexec_file_load", "reboot")
 
 
-def test_without_systemd_the_tool_starts_it(quiet: Quiet, tmp_path: Path) -> None:
+def test_without_systemd_kexec_tools_start_the_kernel(quiet: Quiet, tmp_path: Path) -> None:
     made = quiet("boot", "once", "--root", grow("fedora", tmp_path), "--json").json
     assert made["start"] == "/usr/bin/kexec -e"
 
 
-def test_what_boot_apply_had_added_does_not_add_up(quiet: Quiet, tmp_path: Path) -> None:
+def test_words_added_by_boot_apply_are_not_added_again(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("debian", tmp_path)
     quiet("boot", "apply", "--root", root)
     line = (root / "proc/cmdline").read_text().strip()
@@ -147,11 +147,11 @@ def test_what_boot_apply_had_added_does_not_add_up(quiet: Quiet, tmp_path: Path)
     assert quiet("boot", "once", "--root", root, "--json").json["settled"] is False
 
 
-def test_a_kernel_that_has_it_all_is_not_started_again(quiet: Quiet, tmp_path: Path) -> None:
+def test_a_kernel_that_already_has_all_words_is_not_started_again(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("debian", tmp_path)
     line = (root / "proc/cmdline").read_text().strip()
     (root / "proc/cmdline").write_text(f"{line} {ALL}\n")
-    assert "the running kernel has it all" in quiet("boot", "once", "--root", root).out
+    assert "the running kernel already has it" in quiet("boot", "once", "--root", root).out
 
 
 @pytest.mark.parametrize(
@@ -164,16 +164,16 @@ def test_a_kernel_that_has_it_all_is_not_started_again(quiet: Quiet, tmp_path: P
         ({"boot/initrd.img-6.1.0-21-amd64": None}, "root=UUID=0b0b needs one; give it with --initrd FILE"),
         (
             {"proc/sys/kernel/osrelease": None},
-            "the name of the running kernel is not known here; give its image with",
+            "the name of the running kernel is unknown here; give its image with",
         ),
         (
             {"boot/initrd.img-6.1.0-21-amd64": None, "proc/cmdline": "initrd=/ram.img root=/dev/vda"},
-            "and the running kernel was given initrd=/ram.img; give --initrd FILE, or '' for none",
+            "and the running kernel was booted with initrd=/ram.img; give --initrd FILE, or '' for none",
         ),
         ({"proc/cmdline": "root=/dev/vda " + "x" * 2000}, "longer than the 2047 bytes"),
     ],
 )
-def test_where_it_cannot_be_done_one_line_says_why(
+def test_if_kexec_is_impossible_one_line_says_why(
     quiet: Quiet, tmp_path: Path, files: dict[str, str | None], said: str
 ) -> None:
     root = grow("debian", tmp_path)
@@ -194,6 +194,6 @@ def test_lockdown_lets_a_kernel_that_checks_signatures_try(quiet: Quiet, tmp_pat
     assert done.json["load"].startswith("/usr/sbin/kexec -a -l")
 
 
-def test_a_file_that_is_named_and_not_there_is_wrong_usage(quiet: Quiet, tmp_path: Path) -> None:
+def test_a_named_but_missing_file_is_wrong_usage(quiet: Quiet, tmp_path: Path) -> None:
     done = quiet("boot", "once", "--root", grow("debian", tmp_path), "--kernel", "/boot/none")
     assert (done.code, done.err) == (2, "quiet: error: --kernel /boot/none: no such file\n")

@@ -79,7 +79,7 @@ def test_two_dashes_in_the_line_that_grub_puts_first_are_refused(tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["fedora", "coreos"])
-def test_tools_that_only_append_are_not_asked_where_init_has_words(tmp_path: Path, bench: Profile, name: str) -> None:
+def test_tools_that_only_append_are_not_used_if_init_has_words(tmp_path: Path, bench: Profile, name: str) -> None:
     root = grow(name, tmp_path)
     for path in (root / "proc/cmdline", *(root / "boot").glob("loader/entries/*.conf")):
         path.write_text(path.read_text().rstrip().replace("rhgb quiet", "rhgb") + " -- single\n")
@@ -91,7 +91,7 @@ def test_tools_that_only_append_are_not_asked_where_init_has_words(tmp_path: Pat
 
 
 @pytest.mark.parametrize("word", ['dyndbg="module foo +p"', "foo=$bar", "a=`id`", "b=c\\d"])
-def test_u_boot_menu_gets_a_line_that_the_shell_reads_as_it_is(tmp_path: Path, bench: Profile, word: str) -> None:
+def test_u_boot_menu_gets_a_line_that_the_shell_reads_unchanged(tmp_path: Path, bench: Profile, word: str) -> None:
     root = grow("debian-uboot", tmp_path)
     path = root / "etc/default/u-boot"
     path.write_text(f"U_BOOT_PARAMETERS='ro {word}'\n")
@@ -125,7 +125,7 @@ def test_an_entry_that_had_the_words_before_apply_keeps_them(tmp_path: Path, ben
     assert own.read_text() == text + "# mine\n"
 
 
-def test_of_several_lines_each_gets_back_only_what_it_had(tmp_path: Path, bench: Profile) -> None:
+def test_of_several_lines_each_regains_only_its_own_words(tmp_path: Path, bench: Profile) -> None:
     root = grow("arch", tmp_path)
     first, other = (root / "boot/loader/entries" / name for name in ("arch.conf", "b.conf"))
     first.write_text("linux /a\noptions root=x skew_tick=0\n")
@@ -138,7 +138,7 @@ def test_of_several_lines_each_gets_back_only_what_it_had(tmp_path: Path, bench:
     assert other.read_text() == "title new\nlinux /b\noptions root=y\n"
 
 
-def test_a_folder_that_only_root_can_read_is_not_taken_for_an_empty_one(
+def test_a_folder_that_only_root_can_read_is_not_treated_as_empty(
     tmp_path: Path, bench: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
@@ -256,7 +256,7 @@ def test_labels_for_repairs_keep_their_line(quiet: Quiet, tmp_path: Path, label:
         ("unified", "etc/kernel/cmdline", "root=x", "contains a sealed command line"),
     ],
 )
-def test_what_another_tool_regenerates_is_refused_with_its_own_way(
+def test_files_that_another_tool_regenerates_are_refused_with_that_tools_procedure(
     quiet: Quiet, tmp_path: Path, name: str, path: str, text: str, said: str
 ) -> None:
     root = plant(grow(name, tmp_path), {path: text})
@@ -277,7 +277,7 @@ def test_images_of_mkinitcpio_are_regenerated_by_it(quiet: Quiet, tmp_path: Path
     assert "quiet does not compare those" in quiet("boot", "remove", "--root", root).out
 
 
-def test_a_grub_cfg_on_the_efi_partition_without_a_menu_is_none(quiet: Quiet, tmp_path: Path) -> None:
+def test_a_grub_cfg_on_the_efi_partition_without_a_menu_is_ignored(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("opensuse", tmp_path)
     (root / "boot/grub2/grub.cfg").unlink()
     plant(root, {"boot/efi/EFI/opensuse/grub.cfg": "bli\nblscfg"})
@@ -314,13 +314,13 @@ def test_shell_that_is_not_understood_is_refused(quiet: Quiet, tmp_path: Path, t
         "GRUB_DISTRIBUTOR=`x`; # y\nGRUB_CMDLINE_LINUX=a\\ b\nexport GRUB_CMDLINE_LINUX",
     ],
 )
-def test_plain_shell_is_read(quiet: Quiet, tmp_path: Path, text: str) -> None:
+def test_simple_shell_assignments_are_read(quiet: Quiet, tmp_path: Path, text: str) -> None:
     root = grow("debian", tmp_path)
     (root / "etc/default/grub").write_text(text + "\n")
     assert quiet("boot", "plan", "--root", root).code == 0
 
 
-def test_lines_that_became_equal_get_back_what_each_had(tmp_path: Path, bench: Profile) -> None:
+def test_lines_that_became_equal_regain_their_own_words(tmp_path: Path, bench: Profile) -> None:
     root = grow("extlinux", tmp_path)
     path = root / "boot/extlinux/extlinux.conf"
     text = f"label a\n append root=x skew_tick=0\nlabel b\n append root=x\nlabel c\n append root=x {WANTED}\n"
@@ -331,7 +331,7 @@ def test_lines_that_became_equal_get_back_what_each_had(tmp_path: Path, bench: P
     assert path.read_text() == "TIMEOUT 5\n" + text
 
 
-def test_a_new_entry_gets_back_what_the_kernels_file_had_and_no_others_words(tmp_path: Path, bench: Profile) -> None:
+def test_a_new_entry_gets_the_words_of_the_kernels_file_and_no_others(tmp_path: Path, bench: Profile) -> None:
     root = grow("arch", tmp_path)
     (root / "boot/loader/entries/arch.conf").write_text("linux /a\noptions root=x skew_tick=0\n")
     plant(root, {"etc/kernel/cmdline": "root=x"})

@@ -46,7 +46,7 @@ def is_error(done: Done, code: int, said: str) -> None:
     assert done.out == ""
 
 
-def test_a_whole_life_by_exit_codes(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_the_exit_codes_from_plan_to_restore(quiet: Quiet, root: Path, mine: Path) -> None:
     found = contents(root)
     profile = ("--root", root, "--profile", mine)
     assert quiet("plan", *profile).code == 0
@@ -115,17 +115,17 @@ def test_with_json_an_error_leaves_stdout_empty(quiet: Quiet, root: Path) -> Non
         (("run",), "CMD"),
     ],
 )
-def test_wrong_usage_is_one_line_that_names_it(quiet: Quiet, args: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_is_reported_in_one_line_that_names_it(quiet: Quiet, args: tuple[str, ...], said: str) -> None:
     is_error(quiet(*args), 2, said)
 
 
 @pytest.mark.parametrize("command", ["plan", "status", "verify", "restore", "apply"])
-def test_a_root_that_is_not_there_is_one_line(quiet: Quiet, command: str) -> None:
+def test_a_missing_root_is_reported_in_one_line(quiet: Quiet, command: str) -> None:
     is_error(quiet(command, "--root", "/none/such"), 2, "--root /none/such: no such directory")
 
 
 @pytest.mark.parametrize("wish", ["a", "3-1"])
-def test_a_wish_that_is_no_list_names_its_option(quiet: Quiet, root: Path, wish: str) -> None:
+def test_a_cpu_request_that_is_not_a_list_names_its_option(quiet: Quiet, root: Path, wish: str) -> None:
     is_error(quiet("plan", "--root", root, "--cpus", wish), 2, f"--cpus: '{wish}' is not a CPU list")
 
 
@@ -148,13 +148,13 @@ def test_a_host_with_one_core_is_refused_with_3(quiet: Quiet, tmp_path: Path) ->
     is_error(quiet("plan", "--root", plant(tmp_path, machine(cpus=1))), 3, "nothing can be isolated")
 
 
-def test_a_second_profile_is_refused_with_3_and_the_way_out(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_a_second_profile_is_refused_with_3_and_the_remedy(quiet: Quiet, root: Path, mine: Path) -> None:
     quiet("apply", "--root", root, "--profile", mine)
     mine.with_name("two.toml").write_text(PROFILE)
     is_error(quiet("apply", "--root", root, "-p", mine.with_name("two.toml")), 3, "run `quiet restore` first")
 
 
-def test_a_conflict_is_named_with_both_ways_out(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_a_conflict_is_named_with_both_remedies(quiet: Quiet, root: Path, mine: Path) -> None:
     quiet("apply", "--root", root, "--profile", mine)
     (root / "proc/sys/vm/stat_interval").write_text("5\n")
     done = quiet("restore", "--root", root)
@@ -192,12 +192,12 @@ def test_profiles_lists_the_bundled_ones(quiet: Quiet) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_is_made_once(quiet: Quiet, root: Path, tmp_path: Path) -> None:
+def test_a_recording_is_not_overwritten(quiet: Quiet, root: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.tar.gz"
     done = quiet("record", file, "--root", root, "--json")
     assert done.json["file"] == str(file)
     assert done.json["files"] > 20
-    is_error(quiet("record", file, "--root", root), 2, "exists already")
+    is_error(quiet("record", file, "--root", root), 2, "already exists")
 
 
 def test_as_a_program_it_prints_its_version_and_ends_with_0() -> None:
@@ -212,7 +212,7 @@ def test_as_a_program_its_exit_code_is_the_refusal(root: Path) -> None:
     assert done.stderr.startswith("quiet: error: isolating 0")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(root: Path) -> None:
+def test_a_closed_pipe_causes_no_traceback(root: Path) -> None:
     command = [sys.executable, "-m", "quiet", "plan", "--root", str(root), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -230,7 +230,7 @@ def test_plan_in_words_and_as_an_object_have_the_same_targets(quiet: Quiet, root
 
 
 @pytest.mark.parametrize("command", ["plan", "verify", "status"])
-def test_a_command_says_the_same_with_and_without_typer(quiet: Quiet, root: Path, command: str) -> None:
+def test_a_command_prints_the_same_with_and_without_typer(quiet: Quiet, root: Path, command: str) -> None:
     plain = quiet(command, "--root", root, "--json")
     parsed = quiet(command, f"--root={root}", "--json")
     assert plain.out == parsed.out != ""

@@ -35,7 +35,7 @@ def mine(root: Path) -> tuple[str, ...]:
     return ("--root", str(root), "--profile", str(root.with_name("mine.toml")), "--json")
 
 
-def test_plan(quiet: Quiet, mine: tuple[str, ...]) -> None:
+def test_the_plan_has_its_documented_json(quiet: Quiet, mine: tuple[str, ...]) -> None:
     made = quiet("plan", *mine).json
     has(made, {"profile": str, "cpus": dict, "changes": list, "skips": list, "boot": dict})
     has(made["cpus"], CPUS)
@@ -55,12 +55,12 @@ def test_a_change_has_plain_values(quiet: Quiet, root: Path, mine: tuple[str, ..
     assert (changes["thp"]["current"], changes["thp"]["wanted"]) == ("always", "madvise")
 
 
-def test_a_target_that_is_to_be_made_has_no_current_value(quiet: Quiet, root: Path) -> None:
+def test_a_target_to_be_created_has_no_current_value(quiet: Quiet, root: Path) -> None:
     changes = quiet("plan", "--root", root, "--json").json["changes"]
     assert [change["current"] for change in changes if change["target"] == "cgroup:/quiet"] == [None]
 
 
-def test_verify(quiet: Quiet, mine: tuple[str, ...]) -> None:
+def test_verify_has_its_documented_json(quiet: Quiet, mine: tuple[str, ...]) -> None:
     before = quiet("verify", *mine).json
     has(before, {"quiet": bool, "drift": list})
     assert not before["quiet"]
@@ -72,7 +72,7 @@ def test_verify(quiet: Quiet, mine: tuple[str, ...]) -> None:
     assert "noise" in after
 
 
-def test_apply_and_restore(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> None:
+def test_apply_and_restore_have_their_documented_json(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> None:
     done = quiet("apply", *mine).json
     has(done, {"profile": str, "cpus": dict, "changes": list, "skips": list, "failures": list, "boot": dict})
     for change in done["changes"]:
@@ -84,7 +84,7 @@ def test_apply_and_restore(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> N
     has(outcome["conflicts"][0], SKIP)
 
 
-def test_status(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> None:
+def test_the_status_has_its_documented_json(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> None:
     free = quiet("status", "--root", root, "--json").json
     assert free["applied"] is None
     has(free["cpus"], {"online": str, "offline": str, "cores": list, "nodes": dict, "boot_isolated": str})
@@ -96,7 +96,7 @@ def test_status(quiet: Quiet, root: Path, mine: tuple[str, ...]) -> None:
     assert applied["targets"] == 4
 
 
-def test_explain_and_profiles(quiet: Quiet) -> None:
+def test_explain_and_profiles_have_their_documented_json(quiet: Quiet) -> None:
     knobs = quiet("explain", "--json").json["knobs"]
     for knob in knobs:
         has(knob, {"name": str, "title": str, "why": str, "doc": str, "targets": str, "choices": list, "after": list})

@@ -47,7 +47,7 @@ def test_plain_options_are_called_directly(arguments: tuple[str, ...]) -> None:
     assert plain(arguments) is not None
 
 
-def test_a_front_loads_little_before_it_asks_for_its_helper() -> None:
+def test_a_front_loads_little_before_it_starts_its_helper() -> None:
     code = "import sys; from quiet.cli.start import plain; plain(['run', '--', 'true']); import quiet.run.front"
     command = [sys.executable, "-S", "-c", f"{code}; print(*sys.modules)"]
     done = subprocess.run(command, env={"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True, check=True)
@@ -61,7 +61,7 @@ def test_a_front_loads_little_before_it_asks_for_its_helper() -> None:
     }
 
 
-def test_a_wrong_time_is_one_line() -> None:
+def test_a_wrong_time_is_reported_in_one_line() -> None:
     command = [sys.executable, "-m", "quiet", "run", "--linger", "x", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "quiet: error: --linger: seconds such as 30, not 'x'\n")
@@ -69,7 +69,7 @@ def test_a_wrong_time_is_one_line() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed: str) -> None:
+def test_closed_streams_change_only_the_output(tmp_path: Path, closed: str) -> None:
     plant(tmp_path, machine(4))
     command = f"{sys.executable} -m quiet plan --root {tmp_path}"
     whole = subprocess.run(command.split(), capture_output=True, text=True, check=False)
@@ -81,13 +81,13 @@ def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed:
 @pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2</dev/null"])
 @pytest.mark.parametrize("program", ["quiet plan --root nope", "quiet explain nope", "cbench compare nope nope"])
-def test_an_error_that_nobody_can_read_keeps_its_exit_code(program: str, redirected: str) -> None:
+def test_an_error_on_a_closed_stderr_keeps_its_exit_code(program: str, redirected: str) -> None:
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m {program} {redirected}"], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
 
 
 @pytest.mark.parametrize("module", ["quiet.cli.settings", "quiet.cli.app"])
-def test_ctrl_c_while_it_loads_ends_it_without_a_traceback(module: str) -> None:
+def test_ctrl_c_during_start_up_ends_it_without_a_traceback(module: str) -> None:
     code = (
         "import importlib.abc, sys\n"
         "from quiet.cli import start\n"

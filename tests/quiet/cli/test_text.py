@@ -1,4 +1,4 @@
-"""What people read: the same facts as in JSON, in words, shortened where there are many."""
+"""Text output: the same facts as in JSON, in words, shortened where there are many."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_changes_of_one_row_more_than_few_are_all_shown(capsys: pytest.CaptureFi
     assert "more" not in out
 
 
-def test_skips_of_one_reason_stand_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_skips_with_the_same_reason_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
     skipped = [Skipped("irq", f"irq:{n}", "managed", f"nvme0q{n}") for n in range(5)]
     text.skips([*skipped, Skipped("ksm", "file:/sys/kernel/mm/ksm/run", "absent")])
     assert capsys.readouterr().out.splitlines() == [
@@ -56,7 +56,7 @@ def test_skips_of_one_reason_stand_together(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_columns_stand_under_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     text.columns([("a", "b", "c"), ("long", "x", "")], "")
     assert capsys.readouterr().out == "a     b  c\nlong  x\n"
 
@@ -66,7 +66,7 @@ def test_messages_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "quiet: hello\n")
 
 
-def test_status_says_what_the_host_can(quiet: Quiet, tmp_path: Path) -> None:
+def test_status_reports_the_hosts_capabilities(quiet: Quiet, tmp_path: Path) -> None:
     root = plant(tmp_path, hybrid() | cpufreq(8, "intel_pstate"))
     out = quiet("status", "--root", root).out
     assert "0-7 in 6 cores" in out
@@ -75,10 +75,10 @@ def test_status_says_what_the_host_can(quiet: Quiet, tmp_path: Path) -> None:
     assert "applied: nothing" in out
 
 
-def test_a_quiet_host_is_said_to_be_quiet(quiet: Quiet, tmp_path: Path) -> None:
+def test_a_quiet_host_is_reported_as_quiet(quiet: Quiet, tmp_path: Path) -> None:
     root = plant(tmp_path, machine(cpus=4, cgroup=0))
     assert "no change: every setting is as the profile wants it" in quiet("plan", "--root", root).out
-    assert "not applied by quiet, but the host is as it wants it" in quiet("verify", "--root", root).out
+    assert "not applied by quiet, but the host already has its settings" in quiet("verify", "--root", root).out
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_quiet_host_is_said_to_be_quiet(quiet: Quiet, tmp_path: Path) -> None:
         ({"proc/cpuinfo": "flags\t\t: fpu"}, None),
     ],
 )
-def test_status_says_what_the_host_runs_in(
+def test_status_reports_the_hosts_environment(
     quiet: Quiet, tmp_path: Path, files: dict[str, str], virtual: str | None
 ) -> None:
     done = quiet("status", "--root", plant(tmp_path, machine() | files), "--json")

@@ -51,7 +51,7 @@ def test_only_what_the_changes_of_this_host_affect_is_noticed(capsys: pytest.Cap
     assert "reboot" not in out
 
 
-def test_a_knob_that_others_may_notice_says_so_in_a_few_words() -> None:
+def test_a_knob_that_others_may_notice_has_a_short_notice() -> None:
     assert [knob.name for knob in KNOBS if len(knob.noticed) > 70] == []
 
 

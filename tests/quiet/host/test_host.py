@@ -1,4 +1,4 @@
-"""Files are read whole, whatever piece the kernel hands over at a time."""
+"""Files are read completely, whatever the size of the kernel's pieces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_file_that_the_kernel_gives_a_page_at_a_time_is_read_to_its_end() -> N
     assert text.count("\nVmFlags:") == text.count("\nRss:")
 
 
-def test_a_file_without_an_end_of_line_is_what_it_holds(tmp_path: Path) -> None:
+def test_a_file_without_a_final_newline_is_read_completely(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     (tmp_path / "sys/one").write_bytes(b"x" * 200_000)
     assert len(Reader(str(tmp_path)).text("/sys/one") or "") == 200_000

@@ -1,4 +1,4 @@
-"""A tree for --root may come from a stranger: nothing is written outside of it, and nothing in it blocks a reader."""
+"""A tree for --root may come from a stranger: nothing is written outside it, and nothing in it blocks a reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEQUENCES = {
     "service": (("install-service",), ("remove-service",)),
 }
 OWN = ("journal.jsonl", "lock", "users")  # of /run/quiet
-BESIDE = (".new", ".quiet-new")  # what is written before it is renamed
+BESIDE = (".new", ".quiet-new")  # the file written before the rename
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def loop(path: Path) -> None:
 
 @pytest.fixture
 def soon() -> Iterator[None]:
-    """Whatever hangs is ended."""
+    """A hanging process is ended."""
     signal.alarm(120)
     yield
     signal.alarm(0)

@@ -56,7 +56,7 @@ def another_process(host: Host, share: bool = False) -> Iterator[int]:
         os.waitpid(pid, 0)
 
 
-def test_the_turn_goes_from_one_to_the_next_in_the_order_of_arrival(host: Host) -> None:
+def test_runs_get_their_turn_in_the_order_of_arrival(host: Host) -> None:
     turns = []
     for number in range(4):
         turns.append(take(host, f"run {number}"))
@@ -93,11 +93,11 @@ def test_a_run_that_was_killed_holds_nothing(host: Host) -> None:
         os.kill(pid, signal.SIGKILL)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert now(turn)
-    take(host)  # whoever comes next removes what the killed one has left
+    take(host)  # the next process removes leftovers of the killed one
     assert len([name for name in host.names(QUEUE) if "-" in name]) == 2
 
 
-def test_runs_that_share_go_on_together_and_not_with_one_that_does_not(host: Host) -> None:
+def test_sharing_runs_proceed_together_but_not_with_an_exclusive_one(host: Host) -> None:
     one, two = take(host, share=True), take(host, share=True)
     alone = take(host)
     later = take(host, share=True)
@@ -112,7 +112,7 @@ def test_runs_that_share_go_on_together_and_not_with_one_that_does_not(host: Hos
     assert now(alone)
 
 
-def test_a_ticket_with_an_early_number_overtakes_nobody(host: Host) -> None:
+def test_a_ticket_with_an_early_number_does_not_overtake_others(host: Host) -> None:
     first = take(host, "first")
     time.sleep(0.01)
     late = take(host, "late")
@@ -125,7 +125,7 @@ def test_a_ticket_with_an_early_number_overtakes_nobody(host: Host) -> None:
     assert not now(late)
 
 
-def test_two_runs_never_go_on_at_once_whatever_is_in_the_folder(host: Host) -> None:
+def test_two_runs_never_proceed_at_once_whatever_the_folder_contains(host: Host) -> None:
     first = take(host, "first")
     assert now(first)
     host.unlink(f"{QUEUE}/{first.name}")  # as an attacker of the same user could
@@ -212,7 +212,7 @@ STRANGE = {"nothing": "", "half": "{", "list": "[]", "null": "null", "types": '{
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_what_a_strange_ticket_says_is_not_believed(host: Host, text: str) -> None:
+def test_the_content_of_a_foreign_ticket_is_not_trusted(host: Host, text: str) -> None:
     turn = take(host)
     with host.place(f"{QUEUE}/{turn.name}") as place:
         Path(place).write_text(text)
@@ -222,7 +222,7 @@ def test_what_a_strange_ticket_says_is_not_believed(host: Host, text: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "fifo", "unlocked", "name"])
-def test_a_file_that_is_no_ticket_blocks_no_run(host: Host, kind: str) -> None:
+def test_a_file_that_is_not_a_ticket_blocks_no_run(host: Host, kind: str) -> None:
     name = f"{1:020}-1"
     with host.place(QUEUE) as place:
         path = Path(place, name)
@@ -245,6 +245,6 @@ def test_a_command_is_shown_in_one_printable_line(host: Host) -> None:
     assert queue(host)[0].command == r"sh -c 'a\nb\x1b]0;title\x07'"
 
 
-def test_without_the_folder_it_is_refused_and_said_who_makes_it(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="root makes it"):
+def test_without_the_folder_it_is_refused_with_the_command_that_creates_it(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="create it as root"):
         take(Host(str(tmp_path)))

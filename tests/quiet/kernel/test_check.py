@@ -19,7 +19,7 @@ NOHZ = "sys/devices/system/cpu/nohz_full"
 
 
 def whole(**changed: str) -> str:
-    """A configuration of x86 with everything in it, but for what is changed: NAME="n"."""
+    """A configuration of x86 with everything in it, except for changes: NAME="n"."""
     values = {option.name: option.wanted for option in fragments.load()}
     values |= {"CONFIG_X86": "y"} | {f"CONFIG_{name}": value for name, value in changed.items()}
     lines = [f"# {k} is not set" if v == "n" else f"{k}={v}" for k, v in values.items()]
@@ -38,15 +38,15 @@ def test_a_complete_kernel_is_reported_as_complete(tmp_path: Path, quiet: Quiet)
     assert done.out.endswith("all there\n")
 
 
-def test_what_is_missing_is_named_with_what_it_costs(tmp_path: Path, quiet: Quiet) -> None:
+def test_missing_options_are_named_with_their_cost(tmp_path: Path, quiet: Quiet) -> None:
     done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n")}))
     assert done.code == 1
     assert "missing (1):" in done.out
     assert "NO_HZ_FULL (isolation)" in done.out
-    assert "without it: CONFIG_HZ interrupts a second remain" in done.out
+    assert "without it: CONFIG_HZ interrupts per second remain" in done.out
 
 
-def test_a_check_for_developers_that_is_on_is_missing_its_being_off(tmp_path: Path, quiet: Quiet) -> None:
+def test_an_enabled_debug_option_is_reported(tmp_path: Path, quiet: Quiet) -> None:
     done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole(KASAN="y")}))
     assert done.code == 1
     assert "KASAN (debug, should be off)" in done.out
@@ -60,7 +60,7 @@ def test_only_the_named_fragments_count(tmp_path: Path, quiet: Quiet) -> None:
     assert "no such fragment" in quiet("kernel", "check", "frob", "--root", tree).err
 
 
-def test_the_kernel_itself_knows_best(tmp_path: Path, quiet: Quiet) -> None:
+def test_the_running_kernels_own_configuration_takes_precedence(tmp_path: Path, quiet: Quiet) -> None:
     tree = host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n")})
     (tree / "proc/config.gz").write_bytes(gzip.compress(whole().encode()))
     done = quiet("kernel", "check", "--root", tree, "--json")
@@ -74,17 +74,17 @@ def test_a_configuration_is_found_where_distributions_put_it(tmp_path: Path, pla
     assert found.source == f"/{path}"
 
 
-def test_the_configuration_of_another_version_is_not_taken(tmp_path: Path) -> None:
+def test_the_configuration_of_another_version_is_not_used(tmp_path: Path) -> None:
     assert config.running(Reader(str(host(tmp_path, {"boot/config-6.1.0": whole()})))).source == ""
 
 
-def test_a_broken_config_gz_is_passed_over(tmp_path: Path) -> None:
+def test_a_broken_config_gz_is_ignored(tmp_path: Path) -> None:
     tree = host(tmp_path, {f"boot/config-{VERSION}": whole()})
     (tree / "proc/config.gz").write_bytes(gzip.compress(whole().encode())[:100])
     assert config.running(Reader(str(tree))).source == f"/boot/config-{VERSION}"
 
 
-def test_another_kernels_configuration_can_be_asked_about(tmp_path: Path, quiet: Quiet) -> None:
+def test_another_kernels_configuration_can_be_checked(tmp_path: Path, quiet: Quiet) -> None:
     (tmp_path / "mine").write_text(whole(HWLAT_TRACER="n"))
     (tmp_path / "mine.gz").write_bytes(gzip.compress(whole().encode()))
     done = quiet("kernel", "check", "--config", tmp_path / "mine", "--json")
@@ -94,7 +94,7 @@ def test_another_kernels_configuration_can_be_asked_about(tmp_path: Path, quiet:
 
 
 @pytest.mark.parametrize(("content", "said"), [(None, "no such file"), ("SMP=y\n", "it has no line CONFIG_...=")])
-def test_what_is_no_configuration_is_refused_in_one_line(
+def test_anything_but_a_configuration_is_refused_in_one_line(
     tmp_path: Path, quiet: Quiet, content: str | None, said: str
 ) -> None:
     if content is not None:
@@ -116,14 +116,14 @@ def test_an_option_is_known_by_its_older_names() -> None:
     assert (answer.state, answer.seen) == (check.THERE, "CONFIG_INTEL_RDT=y")
 
 
-def test_an_option_of_another_architecture_is_not_missed() -> None:
+def test_an_option_of_another_architecture_is_not_reported_missing() -> None:
     made = config.Config("x", config.parse(whole(X86="n", ARM64="y", X86_MSR="n", ACPI_CPPC_CPUFREQ="n")))
     states = {a.option: a.state for a in check.check(fragments.load(["cpufreq"]), made, None)}
     assert states["CONFIG_X86_MSR"] == check.ELSEWHERE
     assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.MISSING
 
 
-def test_without_a_configuration_an_options_effects_show_it(tmp_path: Path) -> None:
+def test_without_a_configuration_an_option_is_recognized_by_its_effects(tmp_path: Path) -> None:
     tree = host(tmp_path, {NOHZ: "", "proc/filesystems": "nodev\tresctrl", "proc/cpuinfo": "vendor_id\t: x"})
     reader = Reader(str(tree))
     states = {a.option: a.state for a in check.check(fragments.load(), config.running(reader), reader)}
@@ -141,14 +141,14 @@ def test_hardware_that_is_absent_does_not_make_its_option_missing(tmp_path: Path
     assert answer.state == check.UNKNOWN
 
 
-def test_what_is_not_known_is_not_called_complete(tmp_path: Path, quiet: Quiet) -> None:
+def test_unknown_options_are_not_called_complete(tmp_path: Path, quiet: Quiet) -> None:
     done = quiet("kernel", "check", "isolation", "--root", host(tmp_path, {NOHZ: ""}))
     assert done.code == 1
     assert "not known" in done.out
     assert "--config FILE" in done.out
 
 
-def test_status_has_a_line_of_it(tmp_path: Path, quiet: Quiet) -> None:
+def test_status_has_a_line_about_the_configuration(tmp_path: Path, quiet: Quiet) -> None:
     tree = host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n", MEMCG="n")})
     done = quiet("status", "--root", tree)
     assert "kernel options" in done.out
@@ -157,7 +157,7 @@ def test_status_has_a_line_of_it(tmp_path: Path, quiet: Quiet) -> None:
     assert found["missing"] == ["CONFIG_NO_HZ_FULL", "CONFIG_MEMCG"]
 
 
-def test_a_recording_that_did_not_look_for_what_options_bring_calls_none_missing(tmp_path: Path) -> None:
+def test_a_recording_without_evidence_of_options_calls_none_missing(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, machine(cpus=2) | {"proc/cpuinfo": "vendor_id\t: x"})))
     answers = check.check(fragments.load(), config.running(reader), reader)
     assert {answer.option for answer in answers if answer.state == check.MISSING} == set()

@@ -75,12 +75,12 @@ def test_the_words_of_a_comment_belong_to_its_own_options_only() -> None:
     assert second.evidence == (fragments.OptionEvidence("/b", "", False),)
 
 
-def test_an_option_that_is_to_be_off_may_be_written_as_the_kernel_writes_it() -> None:
+def test_a_disabled_option_may_be_written_as_the_kernel_writes_it() -> None:
     (option,) = fragments.parse("x", "# slow: with it, slow\n# CONFIG_SLOW is not set\n")
     assert (option.name, option.wanted, option.cost) == ("CONFIG_SLOW", "n", "slow")
 
 
-def test_an_unknown_fragment_is_named_with_those_that_there_are() -> None:
+def test_an_unknown_fragment_is_named_with_the_existing_ones() -> None:
     with pytest.raises(UsageError, match=r"frob: no such fragment; there are: isolation, cgroup"):
         fragments.load(["frob"])
 

@@ -1,4 +1,4 @@
-"""One file in cases/ is one behaviour of the knobs: a machine made of files, and exactly what the plan makes of it.
+"""One file in cases/ is one behavior of the knobs: a machine made of files, and the exact plan for it.
 
 sentence  what is shown            knobs    the profile's choices, as in a profile
 cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq

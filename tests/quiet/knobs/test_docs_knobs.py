@@ -1,4 +1,4 @@
-"""docs/knobs.md and `quiet explain` say of every knob and kernel parameter what the code has, and nothing else."""
+"""docs/knobs.md and `quiet explain` agree with the code about every knob and kernel parameter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = page.FILE.read_text()
 
 
 def names(heading: str) -> list[str]:
-    """What the rows of one part of the page begin with."""
+    """The prefix of the rows of one part of the page."""
     lines = page.part(PAGE, heading).splitlines()
     return [line.split("`")[1] for line in lines if line.startswith("| `")]
 
@@ -31,7 +31,7 @@ def test_the_page_has_every_kernel_parameter_in_the_order_of_the_tables() -> Non
 
 
 @pytest.mark.slow
-def test_every_row_says_what_the_code_has() -> None:
+def test_every_row_agrees_with_the_code() -> None:
     assert page.written(PAGE) == PAGE, "run `python -m tests.quiet.knobs.page`"
 
 
@@ -44,7 +44,7 @@ def test_every_profile_has_a_column() -> None:
     assert list(page.PROFILES) == bundled()
 
 
-def test_what_a_knob_writes_is_a_file_a_call_or_a_unit() -> None:
+def test_a_knob_writes_a_file_a_call_or_a_unit() -> None:
     assert BY_NAME["irq"].paths == "/proc/irq/N/smp_affinity_list"
     assert BY_NAME["timer_migration"].paths == "/proc/sys/kernel/timer_migration"
     assert BY_NAME["services"].paths == "unit:NAME"
@@ -96,7 +96,7 @@ def test_no_document_is_named_that_the_kernel_does_not_have_or_that_says_nothing
         ("clocksource", "or a hypervisor's"),
     ],
 )
-def test_what_a_knob_does_not_stop_or_what_it_costs_is_said(knob: str, said: str) -> None:
+def test_a_knobs_limits_and_costs_are_reported(knob: str, said: str) -> None:
     assert said in f"{BY_NAME[knob].why} {BY_NAME[knob].risk}"
 
 
@@ -114,7 +114,7 @@ LEFT_OUT = (
 KNOWN = {"preempt", "default_hugepagesz", "cpuidle.off", "amd_prefcore", "rcupdate.rcu_cpu_stall_suppress"}
 
 
-def test_what_others_ask_for_is_either_known_or_left_out_with_the_reason() -> None:
+def test_settings_of_other_tools_are_either_known_or_left_out_with_the_reason() -> None:
     part = PAGE.partition("## What others have and `quiet` leaves out")[2]
     assert all(name in part for name in LEFT_OUT)
     assert {item.name for item in PARAMETERS} >= KNOWN

@@ -93,7 +93,7 @@ def test_on_a_recorded_tree_no_unit_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("service", [*services.QUIET, *services.ALL, *rivals.STOPPED, *rivals.HELD])
-def test_no_known_service_is_a_critical_one(service: services.Service) -> None:
+def test_no_known_service_is_critical(service: services.Service) -> None:
     assert service.why
     for unit in (service.units + " " + service.jobs).split():
         assert services.critical(unit) == "" or unit in service.jobs
@@ -104,15 +104,15 @@ def test_no_known_service_is_a_critical_one(service: services.Service) -> None:
     ("lists", "said"),
     [
         ({"stop": ["ssh.service"]}, "ssh.service is never stopped: remote access depends on it"),
-        ({"stop": ["a\u202e.service"]}, "is no unit's name"),
+        ({"stop": ["a\u202e.service"]}, "is not a unit name"),
         ({"stop": ["suricata.service"]}, "suricata.service is never stopped: it guards this host"),
         ({"stop": ["nftables.service"]}, "nftables.service is never stopped: it guards the network"),
         ({"stop": ["fail2ban.service"]}, "fail2ban.service is never stopped: it guards this host"),
         ({"stop": ["chronyd.service"]}, "chronyd.service is never stopped: the clock drifts without it"),
         ({"stop": ["docker.service"]}, "docker.service is never stopped: it runs other people's work"),
         ({"stop": ["systemd-journald.service"]}, "a part of systemd itself"),
-        ({"stop": ["cron"]}, "'cron' is no unit's name; it ends with one of .service, .timer, .socket, .path"),
-        ({"keep": ["../cron.service"]}, "key 'services.keep': '../cron.service' is no unit's name"),
+        ({"stop": ["cron"]}, "'cron' is not a unit name; it ends with one of .service, .timer, .socket, .path"),
+        ({"keep": ["../cron.service"]}, "key 'services.keep': '../cron.service' is not a unit name"),
         ({"keep": "cron.service"}, "key 'services.keep' must be a list of units' names"),
         ({"stop": ["a.timer"], "keep": ["a.timer"]}, "keys 'services.stop' and 'services.keep' both name a.timer"),
         ({"halt": []}, "unknown key 'services.halt'"),
@@ -125,7 +125,7 @@ def test_a_profile_that_stops_what_it_must_not_is_refused(lists: dict[str, objec
     assert said in str(caught.value)
 
 
-def test_with_refuse_nothing_is_applied_beside_a_rival(tmp_path: Path, quiet: Quiet) -> None:
+def test_with_refuse_nothing_is_applied_while_a_rival_runs(tmp_path: Path, quiet: Quiet) -> None:
     files = machine(cpus=2) | {
         "sys/fs/cgroup/system.slice/tuned.service/cgroup.procs": "9",
         "sys/kernel/mm/ksm/run": "1",
@@ -146,7 +146,7 @@ def test_without_systemd_the_first_folder_says_so(tmp_path: Path) -> None:
 
 
 class Flock:
-    """A kind whose targets are files that are written together, and one that nobody may write."""
+    """A kind whose targets are files that are written together, and one that no user may write."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []

@@ -57,7 +57,7 @@ def test_cpus_isolated_at_boot_are_taken_although_their_siblings_are_all_the_oth
     assert found[:3] == (frozenset({2, 3}), frozenset({0, 1}), frozenset())
 
 
-def test_boot_isolation_of_every_cpu_is_not_taken(tmp_path: Path) -> None:
+def test_boot_isolation_of_every_cpu_is_ignored(tmp_path: Path) -> None:
     assert pick(tmp_path, machine(cpus=4) | {f"{CPU}/isolated": "0-3"}).isolated == {2, 3}
 
 
@@ -107,7 +107,7 @@ def test_cores_of_different_size_are_distinguished_without_core_types(tmp_path: 
     assert found.isolated == {2, 3}
 
 
-def test_favoured_cores_of_one_kind_are_not_a_kind_of_their_own(tmp_path: Path) -> None:
+def test_preferred_cores_of_one_kind_are_not_a_separate_kind(tmp_path: Path) -> None:
     sizes = {f"{CPU}/cpu{cpu}/cpufreq/cpuinfo_max_freq": "5100000" if cpu == 1 else "4900000" for cpu in range(4)}
     assert facts(tmp_path, machine(cpus=4) | sizes).slow_cpus == frozenset()
 
@@ -157,12 +157,14 @@ def test_a_single_core_cannot_be_isolated(tmp_path: Path, cpus: int, threads: in
     ("wish", "said"),
     [
         ("", "--cpus: no CPU given; name at least one of 0-1,3"),
-        ("9", "--cpus: CPU 9 does not exist here; online are 0-1,3"),
-        ("1,40-41", "--cpus: CPU 40-41 does not exist here; online are 0-1,3"),
-        ("2", "--cpus: CPU 2 is offline; online are 0-1,3"),
+        ("9", "--cpus: CPU 9 does not exist here; online CPUs: 0-1,3"),
+        ("1,40-41", "--cpus: CPU 40-41 does not exist here; online CPUs: 0-1,3"),
+        ("2", "--cpus: CPU 2 is offline; online CPUs: 0-1,3"),
     ],
 )
-def test_a_wrong_wish_is_refused_with_its_key_and_what_there_is(tmp_path: Path, wish: str, said: str) -> None:
+def test_a_wrong_cpu_request_is_refused_with_its_key_and_the_available_cpus(
+    tmp_path: Path, wish: str, said: str
+) -> None:
     files = machine(cpus=4) | {f"{CPU}/online": "0-1,3"}
     with pytest.raises(UsageError) as caught:
         pick(tmp_path, files, wish)
@@ -184,7 +186,7 @@ def test_smt_that_cannot_be_switched_off_takes_no_thread_away(tmp_path: Path) ->
     assert found.housekeeping == {0, 2, 3}
 
 
-def test_a_housekeeping_cpu_that_is_not_there_is_refused_with_its_key(tmp_path: Path) -> None:
+def test_a_missing_housekeeping_cpu_is_refused_with_its_key(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cpus\.housekeeping: CPU 9 does not exist"):
         choose(facts(tmp_path, machine(cpus=8)), "auto", "siblings", 4, "--cpus", "9")
 
@@ -271,7 +273,7 @@ def test_of_cores_with_many_threads_one_thread_each_stays(tmp_path: Path, thread
     assert len(found.housekeeping) == 2 * threads
 
 
-def test_the_first_cpu_may_be_asked_for(tmp_path: Path) -> None:
+def test_the_first_cpu_may_be_requested(tmp_path: Path) -> None:
     found = pick(tmp_path, machine(cpus=8, threads=2), "0-1")
     assert (found.isolated, found.offline, found.housekeeping) == ({0, 1}, {4, 5}, {2, 3, 6, 7})
 
@@ -307,7 +309,7 @@ def test_of_three_sizes_of_cores_the_largest_are_taken(tmp_path: Path) -> None:
     assert found.isolated == {7}
 
 
-def test_books_and_drawers_are_no_cores(tmp_path: Path) -> None:
+def test_books_and_drawers_are_not_cores(tmp_path: Path) -> None:
     files = machine(cpus=8, threads=2)
     for cpu in range(8):
         files |= {f"{CPU}/cpu{cpu}/topology/{name}_siblings_list": "0-7" for name in ("book", "drawer", "core")}

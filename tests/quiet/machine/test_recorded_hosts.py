@@ -85,7 +85,7 @@ def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
     return member.replace(mode=member.mode | 0o700 if member.isdir() else member.mode | 0o400, deep=False)
 
 
-def lawful(made: dict[str, Any], facts: Facts) -> None:
+def check_plan(made: dict[str, Any], facts: Facts) -> None:
     isolated, rest, offline = (cpulist.parse(made["cpus"][key]) for key in ("isolated", "housekeeping", "offline"))
     assert isolated
     assert rest
@@ -98,7 +98,7 @@ def lawful(made: dict[str, Any], facts: Facts) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
+def test_a_plan_is_valid_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
     done = quiet("plan", "--root", host, "--json")
     if done.code == 3:
         assert done.err.startswith("quiet: error: ")
@@ -106,11 +106,11 @@ def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> No
         assert "nothing can be isolated" in done.err
     else:
         assert (done.code, done.err) == (0, "")
-        lawful(done.json, Facts(Reader(str(host))))
+        check_plan(done.json, Facts(Reader(str(host))))
 
 
 @pytest.mark.slow
-def test_plan_and_status_in_words_end_well(quiet: Quiet, host: Path) -> None:
+def test_plan_and_status_as_text_succeed(quiet: Quiet, host: Path) -> None:
     assert quiet("plan", "--root", host).code in (0, 3)
     status = quiet("status", "--root", host)
     assert status.code == 0
@@ -118,7 +118,7 @@ def test_plan_and_status_in_words_end_well(quiet: Quiet, host: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_core_by_itself_can_be_asked_for_except_when_it_is_the_only_one(quiet: Quiet, host: Path) -> None:
+def test_every_core_by_itself_can_be_requested_except_when_it_is_the_only_one(quiet: Quiet, host: Path) -> None:
     facts = Facts(Reader(str(host)))
     for core in facts.cores[1:4]:
         done = quiet("plan", "--root", host, "--cpus", cpulist.format(core), "--json")
@@ -126,7 +126,7 @@ def test_every_core_by_itself_can_be_asked_for_except_when_it_is_the_only_one(qu
         assert cpulist.parse(done.json["cpus"]["isolated"]) <= core
 
 
-def test_the_recorded_folder_is_read_wholly_or_not_there() -> None:
+def test_the_recorded_folder_is_read_completely_or_absent() -> None:
     if not RECORDED.is_dir():
         pytest.skip("no folder of recorded machines beside the checkout")
     assert ARCHIVES
@@ -147,13 +147,13 @@ def test_every_recorded_machine_is_small_and_has_a_row_that_says_what_it_is() ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED_IN_THE_LAB)
-def test_a_guest_of_the_lab_is_no_container_and_is_packed_as_quiet_packs(name: str, tmp_path: Path) -> None:
+def test_a_guest_of_the_lab_is_not_a_container_and_is_packed_as_quiet_packs(name: str, tmp_path: Path) -> None:
     data = HOSTS[name].read_bytes()
     assert without_marks(data) == data
     assert "container" not in virtualization.virtual(Facts(Reader(str(hosts.unpack(HOSTS[name], tmp_path)))))
 
 
-def test_a_recorded_machine_says_no_name_address_or_identifier(copy: Path) -> None:
+def test_a_recorded_machine_contains_no_name_address_or_identifier(copy: Path) -> None:
     for path, data in contents(copy).items():
         text = data.decode("utf-8", "replace")
         assert not re.search(r"(?<!0)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", text.replace("02:00:00:00:00:", "")), path
@@ -163,7 +163,7 @@ def test_a_recorded_machine_says_no_name_address_or_identifier(copy: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", bundled())
-def test_what_is_applied_to_a_recorded_machine_is_taken_back(copy: Path, tmp_path: Path, profile: str) -> None:
+def test_a_profile_applied_to_a_recorded_machine_is_restored(copy: Path, tmp_path: Path, profile: str) -> None:
     host = Memory(str(tmp_path), whole(copy), unwritable(copy))
     found = dict(host.files)
     try:

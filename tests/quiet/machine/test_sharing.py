@@ -1,4 +1,4 @@
-"""What cores share decides which of them are isolated together, and what is said of a choice that splits something."""
+"""Shared caches decide which cores are isolated together, and how a split choice is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def clusters(*domains: str) -> dict[str, str]:
     return {f"{CPU}/cpu{cpu}/topology/cluster_cpus_list": each for each in domains for cpu in cpulist.parse(each)}
 
 
-def test_a_whole_l3_cache_that_fits_is_taken_and_not_halves_of_two(tmp_path: Path) -> None:
+def test_a_whole_l3_cache_that_fits_is_preferred_to_halves_of_two(tmp_path: Path) -> None:
     found = pick(tmp_path, machine(cpus=16) | caches(3, "0-3", "4-7", "8-13", "14-15"))
     assert found.isolated == {4, 5, 6, 7}
     assert found.why == "4 whole physical cores on the only NUMA node, away from CPU 0"
@@ -45,7 +45,7 @@ def test_within_an_l3_cache_that_is_too_large_whole_modules_are_taken(tmp_path: 
     assert found.why.endswith("away from CPU 0; they share an L3 cache with CPU 0-3,7-11")
 
 
-def test_a_split_l2_cache_is_said(tmp_path: Path) -> None:
+def test_a_split_l2_cache_is_reported(tmp_path: Path) -> None:
     found = pick(tmp_path, machine(cpus=8) | caches(2, "0-3", "4-7") | caches(3, "0-7"), max_cores=2)
     assert found.isolated == {6, 7}
     assert "; they share an L2 cache with CPU 4-5; they share an L3 cache with CPU 0-3" in found.why
@@ -94,7 +94,7 @@ def test_devices_on_another_node_are_named(tmp_path: Path) -> None:
     assert pick(tmp_path, files).why.endswith("on NUMA node 1, away from CPU 0; eth0, nvme0 on node 0")
 
 
-def test_a_host_that_says_nothing_of_caches_has_its_last_cores_taken(tmp_path: Path) -> None:
+def test_on_a_host_without_cache_information_the_last_cores_are_taken(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=8)))))
     assert sharing.shared(facts, facts.online) == []
     assert choose(facts, "auto", "leave", 2, "--cpus").isolated == {6, 7}

@@ -14,7 +14,7 @@ def counts(root: Path, cpu: int, **files: str) -> None:
     plant(root, {f"{CPU}/cpu{cpu}/thermal_throttle/{name}_throttle_count": text for name, text in files.items()})
 
 
-def test_a_core_and_its_package_count_together_and_only_what_is_new(tmp_path: Path) -> None:
+def test_core_and_package_counts_are_added_and_only_increases_count(tmp_path: Path) -> None:
     counts(tmp_path, 2, core="3", package="10")
     counts(tmp_path, 3, core="0", package="10")
     before = throttled(Reader(str(tmp_path)), frozenset({2, 3}))
@@ -22,7 +22,7 @@ def test_a_core_and_its_package_count_together_and_only_what_is_new(tmp_path: Pa
     assert slowed(before, throttled(Reader(str(tmp_path)), frozenset({2, 3}))) == {2: 3, 3: 0}
 
 
-def test_a_cpu_that_does_not_count_is_left_out_and_not_called_cool(tmp_path: Path) -> None:
+def test_a_cpu_without_a_counter_is_omitted_and_not_called_cool(tmp_path: Path) -> None:
     counts(tmp_path, 2, core="3")
     assert throttled(Reader(str(tmp_path)), frozenset({2, 3})) == {2: 3}
 

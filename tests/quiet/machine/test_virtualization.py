@@ -1,4 +1,5 @@
-"""Containers, virtual machines, WSL: what counts as one, what cannot be set there, what nobody can stop from inside."""
+"""Containers, virtual machines, WSL: detection, settings that are impossible there, and disturbances that cannot be
+stopped from inside."""
 
 from __future__ import annotations
 
@@ -52,13 +53,13 @@ def test_a_machine_is_recognized_by_its_files(tmp_path: Path, files: dict[str, s
 
 WHOLE = [
     ({".dockerenv": "", "proc/mounts": DOCKER}, "/sys and /proc/sys are read-only in this container (Docker): run"),
-    ({"proc/self/uid_map": "         0       1000          1"}, "root of a user namespace is not root of the kernel"),
+    ({"proc/self/uid_map": "         0       1000          1"}, "root in a user namespace is not root of the kernel"),
     (
         {"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536"},
-        "root of this container (Podman) is not",
+        "root in this container (Podman) is not",
     ),
-    ({"proc/version": "Linux version 4.4.0-19041-Microsoft"}, "WSL 1 is no Linux kernel"),
-    ({"proc/version": "Linux version 4.19.0-gvisor"}, "gVisor is no Linux kernel"),
+    ({"proc/version": "Linux version 4.4.0-19041-Microsoft"}, "WSL 1 is not a Linux kernel"),
+    ({"proc/version": "Linux version 4.19.0-gvisor"}, "gVisor is not a Linux kernel"),
 ]
 
 
@@ -100,7 +101,7 @@ def test_where_the_kernel_can_be_reached_the_plan_is_that_of_a_host(tmp_path: Pa
     assert plan_now(Reader(str(inside)), knobs, None)[0].changes == plan_now(Reader(str(host)), knobs, None)[0].changes
 
 
-def test_what_alone_is_read_only_is_left_with_its_reason_and_never_written(tmp_path: Path) -> None:
+def test_single_read_only_files_are_skipped_with_the_reason_and_never_written(tmp_path: Path) -> None:
     from quiet.settings.apply import apply
     from quiet.settings.restore import restore
 
@@ -129,14 +130,17 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (FLAGS, "may take a CPU away at any time; it reports no stolen time"),
+        (FLAGS, "may preempt a CPU at any time; it reports no stolen time"),
         (FLAGS | {"proc/stat": "cpu  10 0 10 70 0 0 0 10 0 0"}, "10.00% of the time since boot was stolen"),
         (FLAGS | {"proc/stat": "cpu  1 2"}, "it reports no stolen time"),
-        (FLAGS, "shows no performance counters"),
+        (FLAGS, "exposes no performance counters"),
         (FLAGS, "frequency, turbo and C-states are the host's"),
         (FLAGS, "whether a CPU shares its core with another CPU"),
-        (FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/virtio3/": ""}, "a memory balloon may take pages away"),
-        (FLAGS | {"sys/bus/vmbus/drivers/hv_balloon/1eccfd72/": ""}, "a memory balloon may take pages away"),
+        (
+            FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/virtio3/": ""},
+            "a memory balloon may take pages from the guest",
+        ),
+        (FLAGS | {"sys/bus/vmbus/drivers/hv_balloon/1eccfd72/": ""}, "a memory balloon may take pages from the guest"),
         (
             FLAGS | {"sys/devices/system/clocksource/clocksource0/current_clocksource": "acpi_pm"},
             "the time comes from acpi_pm",
@@ -146,7 +150,9 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
         ({".dockerenv": ""}, "other containers run on the same kernel"),
     ],
 )
-def test_status_says_what_no_knob_reaches(quiet: Quiet, tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_status_reports_effects_outside_quiets_control(
+    quiet: Quiet, tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     root = plant(tmp_path, machine() | files)
     assert any(said in line for line in quiet("status", "--root", root, "--json").json["unreachable"])
     assert said in quiet("status", "--root", root).out
@@ -165,7 +171,7 @@ def test_status_says_what_no_knob_reaches(quiet: Quiet, tmp_path: Path, files: d
         (FLAGS | {f"sys/devices/system/cpu/cpu{n}/topology/core_cpus_list": "0-1" for n in (0, 1)}, "shares its core"),
     ],
 )
-def test_what_does_not_hold_is_not_said(tmp_path: Path, files: dict[str, str], unsaid: str) -> None:
+def test_statements_that_do_not_apply_are_not_made(tmp_path: Path, files: dict[str, str], unsaid: str) -> None:
     assert not any(unsaid in line for line in virtualization.disturbances(known(tmp_path, files)))
 
 

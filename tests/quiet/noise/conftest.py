@@ -1,4 +1,4 @@
-"""What the tests of quiet.noise share."""
+"""Shared helpers of the tests of quiet.noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel in files whose traces have what a test writes into them, and what the decoder makes of it."""
+"""A kernel in files whose traces have what a test writes into them, and the decoder's result."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def measured(
         CLOCK,
         1.0,
         virtual,
-        "a made-up source",
-        ["a made-up limit"],
+        "a synthetic source",
+        ["a synthetic limit"],
         dict.fromkeys(found, frozenset(in_place)),
         dict(found),
     )

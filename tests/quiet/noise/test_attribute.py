@@ -51,26 +51,26 @@ def causes(done: Account) -> list[Cause]:
     return [each.parts[0][0] for each in done.explained]
 
 
-def test_what_lies_in_a_gap_beside_its_frame_is_the_way_there_and_back() -> None:
+def test_time_in_a_gap_outside_its_frame_is_entry_and_exit() -> None:
     done = merged([Gap(1000, 2500)], [tick(1200)])
     assert done.explained[0].parts == [(TICK, 2500)]
     total = done.totals[TICK]
     assert (total.count, total.total, total.longest, total.gaps) == (1, 2500, 2500, 1)
 
 
-def test_of_two_in_one_frame_the_outer_one_has_the_way_there_and_back() -> None:
+def test_of_two_nested_frames_the_outer_one_gets_entry_and_exit() -> None:
     frame = Frame(IRQ, "27 eth0", 1000, 5000, inner=[Frame(SOFTIRQ, "NET_RX", 2000, 5000)])
     done = merged([Gap(900, 4200)], [frame])
     assert done.explained[0].parts == [(Cause(SOFTIRQ, "NET_RX"), 3000), (Cause(IRQ, "27 eth0"), 1200)]
 
 
-def test_two_frames_in_one_gap_have_half_each_of_what_lies_beside_them() -> None:
+def test_two_frames_in_one_gap_share_the_time_outside_them_equally() -> None:
     frames = [Frame(IRQ, "27 eth0", 1000, 2000), Frame(IRQ, "28 nvme", 2500, 5500)]
     done = merged([Gap(900, 5000)], frames)
     assert done.explained[0].parts == [(Cause(IRQ, "28 nvme"), 3500), (Cause(IRQ, "27 eth0"), 1500)]
 
 
-def test_the_way_there_and_back_counts_for_each_outermost_frame_however_much_is_nested_in_it() -> None:
+def test_entry_and_exit_count_for_each_outermost_frame_regardless_of_nesting() -> None:
     nested = [Frame(SOFTIRQ, "NET_RX", 1200, 1500), Frame(SOFTIRQ, "RCU", 1500, 1900)]
     frames = [Frame(IRQ, "27 eth0", 1000, 2000, inner=nested), Frame(IRQ, "28 nvme", 2500, 5500)]
     done = merged([Gap(900, 5000)], frames)
@@ -82,14 +82,14 @@ def test_the_way_there_and_back_counts_for_each_outermost_frame_however_much_is_
     }
 
 
-def test_what_carries_something_gives_it_the_way_there_and_back_too() -> None:
+def test_a_carrier_passes_its_entry_and_exit_to_the_carried_frame() -> None:
     first = Frame(VECTOR, "local_timer", 1000, 2000, inner=[Frame(HRTIMER, "tick", 1200, 1800)])
     first.inner.append(Frame(SOFTIRQ, "RCU", 1850, 1950))
     done = merged([Gap(900, 1300)], [first])
     assert done.explained[0].parts == [(TICK, 1200), (Cause(SOFTIRQ, "RCU"), 100)]
 
 
-def test_far_more_than_usual_beside_a_frame_was_spent_outside_of_this_kernel() -> None:
+def test_unusually_long_time_beside_a_frame_was_spent_outside_this_kernel() -> None:
     starts = range(100_000, 1_000_000, 100_000)
     gaps = [Gap(start, 3_000) for start in starts] + [Gap(2_000_000, 52_000)]  # 1,000 beside each, then 50,000
     done = merged(gaps, [tick(start + 500) for start in (*starts, 2_000_000)])
@@ -141,11 +141,11 @@ def test_after_the_traces_end_nothing_is_claimed() -> None:
     assert [cause.kind for cause in found] == [HOST, UNKNOWN]
 
 
-def test_what_a_frame_explains_is_explained_after_the_traces_end_too() -> None:
+def test_a_gap_explained_by_a_frame_is_explained_even_after_the_traces_end() -> None:
     assert causes(merged([Gap(60_000, 3000)], [tick(60_100)], whole_until=50_000)) == [TICK]
 
 
-def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
+def test_unusually_long_time_beside_a_frame_was_spent_elsewhere() -> None:
     gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
     frames = [tick(gap.begin + 200) for gap in gaps]
     done = merged(gaps, frames)
@@ -154,7 +154,7 @@ def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
     assert {cause for each in done.explained[:-1] for cause, _ in each.parts} == {TICK}
 
 
-def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None:
+def test_each_of_two_frames_keeps_its_usual_time() -> None:
     gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
     frames = [tick(gap.begin + 200) for gap in gaps]
     frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
@@ -168,7 +168,7 @@ def test_frames_too_short_for_a_gap_are_counted_without_time() -> None:
     assert (total.count, total.gaps, total.total) == (2, 1, 2400)
 
 
-def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> None:
+def test_a_frame_over_two_gaps_belongs_to_the_one_with_the_larger_overlap() -> None:
     for gaps, kinds in (
         ([Gap(900, 500), Gap(1600, 3500)], [STALL, IRQ]),
         ([Gap(900, 3500), Gap(4600, 500)], [IRQ, STALL]),
@@ -179,7 +179,7 @@ def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> Non
 
 
 @pytest.mark.parametrize("at", [1000, 1300, 1599])
-def test_a_moment_in_a_gap_explains_all_of_it(at: int) -> None:
+def test_an_instant_event_in_a_gap_explains_all_of_it(at: int) -> None:
     fault = Frame(FAULT, "page fault", at, at)
     done = merged([Gap(100, 300), Gap(1000, 600), Gap(1700, 300)], [fault])
     assert [each.parts for each in done.explained][1] == [(Cause(FAULT, "page fault"), 600)]
@@ -187,14 +187,14 @@ def test_a_moment_in_a_gap_explains_all_of_it(at: int) -> None:
     assert done.totals[Cause(FAULT, "page fault")].count == 1
 
 
-def test_a_moment_outside_of_every_gap_is_counted_without_time() -> None:
+def test_a_moment_outside_every_gap_is_counted_without_time() -> None:
     done = merged([Gap(100, 300)], [Frame(FAULT, "page fault", 700, 700)])
     assert causes(done)[0].kind == STALL
     total = done.totals[Cause(FAULT, "page fault")]
     assert (total.count, total.total, total.gaps) == (1, 0, 0)
 
 
-def test_nothing_at_all_is_an_account_of_nothing() -> None:
+def test_without_gaps_and_events_nothing_is_attributed() -> None:
     assert merged([], []) == Account()
 
 
@@ -220,7 +220,7 @@ def laid_out(drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]
 
 
 @given(GAPS, st.booleans(), st.integers(0, 30_000_000))
-def test_the_shares_of_a_gap_are_all_of_it_but_for_rounding(
+def test_the_shares_of_a_gap_add_up_to_it_except_for_rounding(
     drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]], virtual: bool, whole_until: int
 ) -> None:
     gaps, frames = laid_out(drawn)
@@ -249,7 +249,7 @@ def test_the_totals_are_the_sum_of_the_gaps_and_every_frame_is_counted_once(
 
 
 @given(GAPS)
-def test_whoever_is_named_for_a_gap_was_in_it(
+def test_every_cause_of_a_gap_occurred_in_it(
     drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]],
 ) -> None:
     gaps, frames = laid_out(drawn)

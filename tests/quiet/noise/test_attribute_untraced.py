@@ -1,4 +1,4 @@
-"""Without tracing: what is proved by phase, by the detector's own counters and by counting."""
+"""Without tracing: attribution by phase, by the detector's own counters and by counting."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_tick_that_comes_a_microsecond_early_or_late_is_found_at_every_phase(
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_a_tick_around_the_beginning_of_its_period_is_one_and_not_two_halves(rate: int) -> None:
+def test_a_tick_around_the_start_of_its_period_is_not_split(rate: int) -> None:
     step = SECOND // rate
     first = 10 * step - CLOCK.first.monotonic_ns % step
     gaps = [Gap(first + number * step + (-500, 500)[number % 2], 5_000) for number in range(50)]
@@ -100,25 +100,25 @@ def test_of_two_gaps_in_one_turn_the_longer_is_the_tick() -> None:
 
 
 @pytest.mark.parametrize("timer", [0, 200])
-def test_what_keeps_to_the_period_more_often_than_timer_interrupts_came_is_no_tick(timer: int) -> None:
+def test_gaps_more_frequent_than_timer_interrupts_are_not_a_tick(timer: int) -> None:
     found = counted(folded(ticks(250), timer=timer))
     assert (found.pop(OTHER, 0), found) == (timer, {Cause(HOST, OUTSIDE): 250 - timer})
 
 
-def test_what_comes_regularly_at_another_period_is_no_tick() -> None:
+def test_regular_gaps_at_another_period_are_not_a_tick() -> None:
     gaps = [Gap(number * 4_012_345, 5_000) for number in range(249)]
     assert in_phase(gaps, CLOCK, 4_012_345) == list(range(249))
     assert in_phase(gaps, CLOCK, SECOND // 250) == []
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_scattered_gaps_are_no_tick(rate: int) -> None:
+def test_scattered_gaps_are_not_a_tick(rate: int) -> None:
     draw = random.Random(1)
     gaps = [Gap(draw.randrange(SECOND), 5_000) for _ in range(250)]
     assert TICK not in counted(folded(gaps, timer=250, rate=rate))
 
 
-def test_gaps_so_many_that_each_turn_has_one_at_any_phase_are_no_tick() -> None:
+def test_gaps_so_many_that_each_turn_has_one_at_any_phase_are_not_a_tick() -> None:
     gaps = [Gap(begin, 1_500) for begin in range(0, SECOND, 10_007)]
     assert in_phase(gaps, CLOCK, SECOND // 250) == []
 
@@ -133,7 +133,7 @@ def test_without_gaps_there_is_no_phase() -> None:
     assert folded([]) == Account()
 
 
-def test_the_kernels_coarse_clock_goes_on_by_whole_periods() -> None:
+def test_the_kernels_coarse_clock_advances_by_whole_periods() -> None:
     period = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     assert 1e9 / max(RATES) <= period * 1.001
     seen, limit = {time.clock_gettime_ns(CLOCK_MONOTONIC_COARSE)}, time.monotonic() + 0.1
@@ -150,7 +150,7 @@ def test_timer_interrupts_beyond_those_of_the_tick_are_others() -> None:
     assert counted(folded(gaps, timer=253)) == {TICK: 250, OTHER: 3, Cause(HOST, OUTSIDE): 1}
 
 
-def test_a_switch_that_the_detector_saw_of_itself_is_another_task() -> None:
+def test_a_context_switch_of_the_detector_is_another_task() -> None:
     found = counted(folded([Gap(1_000, 50_000, LOOKED | SWITCHED), Gap(90_000, 50_000, LOOKED | FAULTED)]))
     assert found == {TASK: 1, OWN: 1}
 
@@ -166,11 +166,11 @@ def test_as_many_gaps_as_interrupts_were_counted_are_interrupts_and_the_longest_
     assert done.totals[Cause(HOST, HYPERVISOR)].longest == 90_000
 
 
-def test_where_there_is_no_hypervisor_the_cause_is_not_claimed() -> None:
+def test_without_a_hypervisor_the_host_is_not_claimed() -> None:
     assert counted(folded([Gap(1_000, 90_000, LOOKED)])) == {Cause(HOST, OUTSIDE): 1}
 
 
-def test_a_gap_too_short_to_have_been_looked_at_can_be_a_page_fault_as_long_as_one_is_unaccounted_for() -> None:
+def test_a_gap_too_short_for_a_check_can_be_a_page_fault_if_one_is_unaccounted_for() -> None:
     short = Gap(1_000, LOOK - 1)
     assert [cause.kind for cause in counted(folded([short], faults=1))] == [UNKNOWN]
     assert [cause.kind for cause in counted(folded([short]))] == [HOST]
@@ -188,14 +188,14 @@ def test_the_gaps_most_like_a_known_interrupt_are_the_interrupts() -> None:
     assert [each.gap.length for each in done.explained if each.parts[0][0] == OTHER] == [19_000, 26_000]
 
 
-def test_what_is_far_shorter_than_any_interrupt_is_none() -> None:
+def test_a_gap_far_shorter_than_any_interrupt_is_not_an_interrupt() -> None:
     gaps = [Gap(1_000, 2_500), Gap(90_000, 2_499)]
     done = folded(gaps, others=2, interruption=2_500.0 * CHEAPEST)
     assert [each.parts[0][0] for each in done.explained] == [OTHER, Cause(HOST, OUTSIDE)]
     assert counted(folded(gaps, others=2)) == {OTHER: 2}
 
 
-def test_what_is_too_short_for_an_interrupt_may_be_a_page_fault_that_the_detector_had_and_did_not_see() -> None:
+def test_a_gap_too_short_for_an_interrupt_may_be_an_unchecked_page_fault() -> None:
     short, seen = Gap(1_000, 2_000), Gap(90_000, 50_000, LOOKED | FAULTED)
     for faults, cause in ((0, Cause(HOST, OUTSIDE)), (1, SHORT)):
         assert counted(folded([short], faults=faults, interruption=40_000)) == {cause: 1}
@@ -214,7 +214,7 @@ EVIDENCE = (st.integers(0, 1000), st.integers(0, 50), st.booleans(), st.integers
 
 
 @given(GAPS, *EVIDENCE)
-def test_every_gap_has_one_cause_and_all_of_its_time(
+def test_every_gap_has_one_cause_that_gets_all_of_its_time(
     gaps: list[Gap], timer: int, others: int, virtual: bool, faults: int, interruption: float
 ) -> None:
     done = folded(gaps, timer, others, virtual, faults=faults, interruption=interruption)
@@ -234,7 +234,7 @@ def test_no_more_interrupts_are_named_than_the_kernel_counted(
 
 
 @given(GAPS)
-def test_ticks_begin_at_one_phase_and_are_one_for_a_turn(gaps: list[Gap]) -> None:
+def test_ticks_have_one_phase_and_occur_once_per_period(gaps: list[Gap]) -> None:
     gaps.sort()
     begins = [gaps[number].begin for number in in_phase(gaps, CLOCK, SECOND // 250)]
     assert begins == sorted(begins)
@@ -242,7 +242,7 @@ def test_ticks_begin_at_one_phase_and_are_one_for_a_turn(gaps: list[Gap]) -> Non
     assert all((begin - begins[0] + 2 * BIN_NS) % (SECOND // 250) < 4 * BIN_NS for begin in begins)
 
 
-def test_a_tick_that_was_counted_and_is_not_seen_at_its_time_may_be_any_gap() -> None:
+def test_a_counted_tick_that_is_not_at_its_phase_may_be_any_gap() -> None:
     gaps = [gap for number, gap in enumerate(ticks(250)) if number not in (50, 51)]
     found = counted(folded([*gaps, Gap(7_000_003, 6_000, LOOKED)], timer=250, virtual=True))
     assert found == {TICK: 248, PERHAPS: 1}

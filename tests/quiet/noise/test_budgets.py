@@ -1,4 +1,4 @@
-"""Budgets: from the command line, from a profile, and which goes before which."""
+"""Budgets: from the command line, from a profile, and their precedence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_texts_become_a_percentage_nanoseconds_and_a_rate() -> None:
     assert found == pytest.approx((0.1, 100_000, 10))
 
 
-def test_what_is_not_given_has_no_limit() -> None:
+def test_an_omitted_budget_has_no_limit() -> None:
     assert budgets.parse({}) == budgets.NONE == Budgets(None, None, None)
 
 
@@ -60,7 +60,7 @@ def test_a_bundled_profile_says_what_quiet_is(name: str) -> None:
 
 
 @given(BUDGETS, BUDGETS)
-def test_the_first_ones_limits_go_before_the_seconds(first: Budgets, second: Budgets) -> None:
+def test_the_first_budgets_limits_take_precedence(first: Budgets, second: Budgets) -> None:
     merged = budgets.over(first, second)
     for name in Budgets._fields:
         mine, other = getattr(first, name), getattr(second, name)
@@ -68,5 +68,5 @@ def test_the_first_ones_limits_go_before_the_seconds(first: Budgets, second: Bud
 
 
 @given(BUDGETS)
-def test_without_limits_of_its_own_each_is_the_others(some: Budgets) -> None:
+def test_an_empty_budget_takes_the_others_limits(some: Budgets) -> None:
     assert budgets.over(budgets.NONE, some) == budgets.over(some, budgets.NONE) == some

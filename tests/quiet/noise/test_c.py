@@ -85,7 +85,7 @@ def test_buckets_rise_one_by_one_and_each_begins_with_its_floor() -> None:
     assert [lib.qn_bucket(low) for low in floors] == list(range(lib.QN_BUCKETS))
 
 
-def test_a_gap_is_as_large_as_python_takes_it_for() -> None:
+def test_a_gap_has_the_size_that_python_assumes() -> None:
     assert ffi.sizeof("qn_gap") == detector.GAP_BYTES
 
 

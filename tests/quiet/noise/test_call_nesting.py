@@ -1,4 +1,4 @@
-"""From events to nested frames, and to whose time it was."""
+"""Events become nested frames, and each frame's time belongs to the right one."""
 
 from __future__ import annotations
 
@@ -76,28 +76,28 @@ def test_two_of_one_kind_are_distinguished_by_their_keys() -> None:
     assert spans(frames) == [(IRQ, "27 a", 10, 20, (IRQ, "28 b", 12, 14))]
 
 
-def test_what_began_before_the_trace_begins_there_and_is_not_counted_once_more() -> None:
+def test_an_event_from_before_the_trace_begins_with_it_and_is_not_counted_again() -> None:
     frames = built(end(15, VECTOR, 236), begin(20, VECTOR, "reschedule", 253), end(30, VECTOR, 253), first=5)
     assert spans(frames) == [(VECTOR, "", 5, 15), (VECTOR, "reschedule", 20, 30)]
     assert [each.again for each in frames] == [True, False]
 
 
-def test_what_has_not_ended_with_the_trace_ends_there() -> None:
+def test_an_event_open_at_the_end_of_the_trace_ends_with_it() -> None:
     assert spans(built(begin(900, IRQ, "27 a", 27), begin(950, SOFTIRQ, "HI", 0))) == [
         (IRQ, "27 a", 900, 1000, (SOFTIRQ, "HI", 950, 1000))
     ]
 
 
-def test_an_end_without_a_beginning_later_on_is_nothing() -> None:
+def test_a_later_end_without_a_beginning_is_ignored() -> None:
     assert spans(built(begin(10, IRQ, "27 a", 27), end(20, IRQ, 27), end(30, VECTOR, 1))) == [(IRQ, "27 a", 10, 20)]
 
 
-def test_what_is_still_open_inside_ends_with_what_it_is_in() -> None:
+def test_an_open_nested_frame_ends_with_the_enclosing_one() -> None:
     frames = built(begin(10, VECTOR, "call_function", 251), begin(12, CALL, "do_it", 1), end(20, VECTOR, 251))
     assert spans(frames) == [(VECTOR, "call_function", 10, 20, (CALL, "do_it", 12, 20))]
 
 
-def test_another_task_is_a_frame_and_ones_own_and_idle_are_none() -> None:
+def test_another_task_is_a_frame_but_the_own_task_and_idle_are_not() -> None:
     frames = built(switch(10, OTHER, "bash"), switch(20, IDLE, "swapper/1"), switch(30, DETECTOR, "quiet"))
     assert spans(frames) == [(THREAD, "bash", 10, 20)]
     assert frames[0].pid == OTHER
@@ -108,7 +108,7 @@ def test_an_interrupt_of_another_task_lies_in_its_frame() -> None:
     assert spans(frames) == [(THREAD, "bash", 10, 20, (IRQ, "27 a", 12, 14))]
 
 
-def test_a_work_that_is_interrupted_by_another_task_goes_on_when_its_worker_does() -> None:
+def test_a_work_interrupted_by_another_task_continues_with_its_worker() -> None:
     frames = built(
         switch(10, WORKER, "kworker/1:1"),
         begin(11, WORK, "vmstat_update", 0xA, WORKER),
@@ -126,7 +126,7 @@ def test_a_work_that_is_interrupted_by_another_task_goes_on_when_its_worker_does
     assert [(part.count, part.net) for part in works] == [(1, 5), (0, 10)]
 
 
-def test_a_work_that_has_ended_does_not_go_on() -> None:
+def test_a_work_that_has_ended_does_not_continue() -> None:
     frames = built(
         switch(10, WORKER, "kworker/1:1"),
         begin(11, WORK, "vmstat_update", 0xA, WORKER),
@@ -138,7 +138,7 @@ def test_a_work_that_has_ended_does_not_go_on() -> None:
     assert spans(frames)[1] == (THREAD, "kworker/1:1", 20, 25)
 
 
-def test_a_point_has_the_length_that_it_states() -> None:
+def test_an_instant_event_has_its_stated_length() -> None:
     frames = built(
         TraceEvent(50, POINT, NMI, "perf_event_nmi_handler", DETECTOR, key=20), TraceEvent(70, POINT, FAULT, "", 10)
     )
@@ -169,7 +169,7 @@ def test_a_pull_belongs_to_the_softirq_that_is_open_and_to_no_other_frame() -> N
     assert built(pull) == []
 
 
-def test_a_note_is_no_frame_and_ends_none() -> None:
+def test_a_note_is_not_a_frame_and_ends_none() -> None:
     frames = built(
         TraceEvent(5, NOTE, "tick kept", "RCU needs it", DETECTOR),
         begin(10, IRQ, "27 a", 27),
@@ -183,14 +183,14 @@ def rows_of(frame: Frame) -> list[tuple[str, str, int, int]]:
     return [(part.kind, part.name, part.net, part.count) for part in shares(frame)]
 
 
-def test_what_carries_a_timer_is_called_by_it() -> None:
+def test_a_frame_that_carries_a_timer_is_named_after_it() -> None:
     (frame,) = built(
         begin(10, VECTOR, "local_timer"), begin(12, HRTIMER, "tick", 1), end(20, HRTIMER, 1), end(30, VECTOR)
     )
     assert rows_of(frame) == [(HRTIMER, "tick", 20, 1)]
 
 
-def test_what_carries_two_is_the_first_ones() -> None:
+def test_a_frame_that_carries_two_is_named_after_the_first() -> None:
     (frame,) = built(
         begin(10, VECTOR, "local_timer"),
         begin(12, HRTIMER, "first", 1),
@@ -209,7 +209,7 @@ def test_a_softirq_at_an_interrupts_end_keeps_its_own_time() -> None:
     assert rows_of(frame) == [(IRQ, "27 eth0", 10, 1), (SOFTIRQ, "NET_RX", 10, 1)]
 
 
-def test_a_call_that_says_what_it_was_while_it_ran() -> None:
+def test_a_call_that_is_identified_while_it_runs_is_named() -> None:
     (frame,) = built(
         begin(10, VECTOR, "call_function"),
         begin(12, CALL, "flush_tlb_func", 1),
@@ -223,7 +223,7 @@ def test_a_call_that_says_what_it_was_while_it_ran() -> None:
 
 
 @pytest.mark.parametrize("kind", [WORK, HRTIMER, TIMER, THREAD])
-def test_what_calls_a_function_on_its_own_cpu_keeps_its_own_time(kind: str) -> None:
+def test_a_frame_that_calls_a_function_on_its_own_cpu_keeps_its_own_time(kind: str) -> None:
     outer = Frame(kind, "its own", 10, 100, inner=[Frame(CALL, "remote_function", 20, 25)])
     assert rows_of(outer) == [(kind, "its own", 85, 1), (CALL, "remote_function", 5, 1)]
 
@@ -267,7 +267,7 @@ def told_by(node: Node, time: int, key: Iterator[int]) -> tuple[list[TraceEvent]
 
 
 @given(st.lists(st.tuples(GAP, NODES), max_size=4))
-def test_nested_intervals_come_out_as_they_went_in(nodes: list[tuple[int, Node]]) -> None:
+def test_nested_intervals_are_reconstructed(nodes: list[tuple[int, Node]]) -> None:
     time, events, wanted, key = 0, list[TraceEvent](), list[Frame](), iter(range(10_000))
     for distance, node in nodes:
         more, frame = told_by(node, time + distance, key)
@@ -278,7 +278,7 @@ def test_nested_intervals_come_out_as_they_went_in(nodes: list[tuple[int, Node]]
 
 
 @given(NODES)
-def test_the_shares_of_a_frame_are_all_of_its_time_once(node: Node) -> None:
+def test_the_shares_of_a_frame_add_up_to_its_time(node: Node) -> None:
     _, frame = told_by(node, 0, iter(range(10_000)))
     assert sum(part.net for part in shares(frame)) == frame.length
     assert all(part.net >= 0 for part in shares(frame))
@@ -300,7 +300,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_whatever_the_events_are_frames_lie_in_order_and_within_each_other(events: list[TraceEvent]) -> None:
+def test_frames_are_ordered_and_properly_nested_for_any_events(events: list[TraceEvent]) -> None:
     time, later = 0, []
     for each in events:
         time += each.time

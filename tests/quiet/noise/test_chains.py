@@ -10,7 +10,7 @@ from quiet.noise import chains
 from tests.cbench.stats.cores import ALONE, BESIDE, EDGE, STEP, Core
 
 
-def test_chains_in_a_row_give_the_frequency_and_how_often_the_core_was_shared() -> None:
+def test_successive_chains_give_the_frequency_and_the_share_of_core_sharing() -> None:
     core = Core(shared=lambda now: int(now // 5e6) % 2 > 0)
     timed = []
     for _ in range(600):
@@ -35,7 +35,7 @@ def test_the_edge_of_a_chain_is_found_through_the_steps_of_the_clock_and_interru
     assert chains.chain_edge(short, double) == pytest.approx(EDGE, abs=3)
 
 
-def test_a_core_of_golden_cove_is_not_taken_for_a_shared_one() -> None:
+def test_a_golden_cove_core_is_not_treated_as_shared() -> None:
     core = Core(interrupted=0)
     timed = [chains.Chain(core.take(32_000), core.take(32_000 * 0.289)) for _ in range(200)]
     found = chains.speed(timed, 32_000, STEP, EDGE, "x86_64")

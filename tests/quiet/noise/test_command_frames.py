@@ -1,4 +1,5 @@
-"""What interrupts a command: events of its CPUs in, causes and their times out. A tick of the clock is a nanosecond."""
+"""Interruptions of a command: events of its CPUs in, causes and their times out. A tick of the clock is a
+nanosecond."""
 
 from __future__ import annotations
 
@@ -61,12 +62,12 @@ def test_a_task_counts_where_it_displaced_the_command() -> None:
     assert rows(seen({0: events})) == {"task task200 (200)": (1, 30)}
 
 
-def test_a_task_that_runs_while_the_command_sleeps_interrupts_nobody() -> None:
+def test_a_task_that_runs_while_the_command_sleeps_is_not_an_interruption() -> None:
     events = [switch(10, 0, OURS), switch(20, OURS, OTHER), *softirq(30, 5, OTHER), switch(50, OTHER, OURS)]
     assert rows(seen({0: events})) == {}
 
 
-def test_a_displaced_task_that_goes_on_elsewhere_loses_no_more() -> None:
+def test_a_displaced_task_that_continues_elsewhere_loses_no_more_time() -> None:
     first = [switch(10, 0, OURS), switch(20, OURS, OTHER, runnable=True), switch(90, OTHER, 0)]
     second = [switch(30, 0, OURS)]
     done = seen({0: first, 1: second})
@@ -75,7 +76,7 @@ def test_a_displaced_task_that_goes_on_elsewhere_loses_no_more() -> None:
     assert done.cpus_used == {0, 1}
 
 
-def test_what_an_interrupt_took_of_another_task_is_its_own() -> None:
+def test_time_that_an_interrupt_took_from_another_task_is_not_the_commands() -> None:
     events = [switch(10, 0, OURS), switch(20, OURS, OTHER, runnable=True), *softirq(30, 5, OTHER)]
     events += [switch(50, OTHER, OURS)]
     assert rows(seen({0: events})) == {"task task200 (200)": (1, 25), "softirq RCU": (1, 5)}
@@ -88,7 +89,7 @@ def test_the_commands_children_and_threads_are_its_own() -> None:
     assert rows(seen({0: first}, {0: later})) == {"softirq RCU": (1, 5)}
 
 
-def test_batches_give_what_one_batch_gives() -> None:
+def test_several_batches_give_the_result_of_one() -> None:
     events = [switch(10, 0, OURS), *tick(15, OURS), switch(30, OURS, OTHER, runnable=True), *softirq(40, 5, OTHER)]
     events += [switch(60, OTHER, OURS), *tick(70, OURS)]
     whole = rows(seen({0: events}))
@@ -97,7 +98,7 @@ def test_batches_give_what_one_batch_gives() -> None:
     assert whole["local timer: tick_nohz_handler"] == (2, 20)
 
 
-def test_a_late_tick_shows_that_the_machine_was_away() -> None:
+def test_a_late_tick_shows_that_the_machine_was_paused() -> None:
     events = [switch(10, 0, OURS), *tick(1_000, OURS), *tick(4_001_000, OURS), *tick(500_001_000, OURS)]
     assert rows(seen({0: events}))["host took the CPU"] == (1, 492_000_000)
 

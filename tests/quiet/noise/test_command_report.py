@@ -32,17 +32,17 @@ def report(*causes: InterruptionCause, settings: int | None = None, **others: st
     return command_report.make(USAGE, seen(*causes, **others), settings=settings)
 
 
-def test_the_summary_is_one_line_with_all_that_matters() -> None:
+def test_the_summary_is_one_line_with_all_key_figures() -> None:
     traced = report(cause("IRQ 30 eth0", 3, 41_000), settings=65)
     wanted = "interrupted 3 times, 41.0 us of 12.3 s (0.00033 %); frequency 3.10 GHz ± 0; 65 settings restored"
     assert command_report.summary(traced) == wanted
 
 
-def test_a_quiet_run_is_said_to_be_one() -> None:
+def test_a_quiet_run_is_reported_as_quiet() -> None:
     assert command_report.summary(report()).startswith("not interrupted in 12.3 s; ")
 
 
-def test_what_is_counted_is_said_to_be_about_right_and_has_no_length() -> None:
+def test_counted_causes_are_marked_approximate_and_have_no_length() -> None:
     counted = command_report.make(USAGE, seen(cause("IRQ 30 eth0", 1, None), method=COUNTS))
     assert command_report.summary(counted).startswith("interrupted about 1 time in 12.3 s; ")
     table = list(command_report.lines(counted))
@@ -54,13 +54,13 @@ def test_other_tasks_have_a_length_by_counts_too() -> None:
     assert "interrupted about 3 times, by other tasks for 5.00 ms of 12.3 s" in command_report.summary(counted)
 
 
-def test_a_frequency_that_varied_is_given_with_its_spread_and_an_unknown_one_is_said_to_be_one() -> None:
+def test_a_varying_frequency_is_given_with_its_spread_and_an_unknown_one_is_reported_as_unknown() -> None:
     varied = Frequency("x", 3.0e9, 2.9e9, 3.05e9)
     assert command_report.frequency(varied) == "frequency 3.00 GHz ± 0.10"
     assert command_report.frequency(Frequency("no counter")) == "frequency not known"
 
 
-def test_causes_with_one_remedy_stand_together_and_it_is_given_once() -> None:
+def test_causes_with_the_same_remedy_are_grouped_and_it_is_printed_once() -> None:
     rows = (cause("a", 3, 3e6, "same"), cause("b", 2, 2e6, "other"), cause("c", 1, 1e6, "same"))
     words = [line.split()[0] for line in command_report.lines(report(*rows))]
     assert words == ["cause", "a", "c", "->", "b", "->"]
@@ -75,10 +75,10 @@ def test_tasks_of_one_name_are_shown_as_one() -> None:
 
 def test_many_causes_are_counted_at_the_end() -> None:
     rows = [cause(f"task {number}", 2, 1e6) for number in range(command_report.FEW + 3)]
-    assert list(command_report.lines(report(*rows)))[-1] == "  and 3 more causes, 6 times; the JSON has all"
+    assert list(command_report.lines(report(*rows)))[-1] == "  and 3 more causes, 6 times; the JSON lists all"
 
 
-def test_the_prediction_says_how_many_would_be_gone_and_what_stays() -> None:
+def test_the_prediction_reports_the_removed_number_and_the_remaining_causes() -> None:
     expected = Remaining("bench", 2, 8, None, ("local timer: tick",))
     text = list(command_report.prediction(command_report.make(USAGE, seen(cause("a", 10, 1e6)), expected)))
     wanted = "under `quiet run` (profile bench) about 8 of these 10 would be gone; 2 would stay: local timer: tick"
@@ -86,7 +86,7 @@ def test_the_prediction_says_how_many_would_be_gone_and_what_stays() -> None:
     assert not list(command_report.prediction(report()))
 
 
-def test_how_the_cpus_were_used_is_one_line() -> None:
+def test_the_use_of_the_cpus_is_one_line() -> None:
     text = command_report.cpus(report())
     assert text == (
         "12.3 s, 12.2 s of CPU time on CPUs 2-3; 4 migrations; preempted 3 times, waited 7 times; "

@@ -57,6 +57,6 @@ def test_the_frequency_of_a_core_comes_with_the_share_of_chains_that_shared_it_o
         assert found.shared is not None
 
 
-def test_a_cpu_that_there_is_not_is_an_error() -> None:
+def test_a_missing_cpu_is_an_error() -> None:
     with pytest.raises(UsageError, match="CPU 100000 is not online"):
         core_frequency(100_000, 0.01)

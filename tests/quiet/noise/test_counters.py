@@ -1,4 +1,4 @@
-"""What the kernel counts by itself: its files, parsed."""
+"""The kernel's own counts: its files, parsed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_the_lines_are_counted_for_each_cpu_of_the_header() -> None:
     assert set(lines) == set(counts[0])
 
 
-def test_a_line_says_what_it_is_for() -> None:
+def test_a_line_has_its_description() -> None:
     lines, _ = counters.interrupts(INTERRUPTS)
     assert lines["27"] == "virtio0-input.0"
     assert lines["LOC"] == "Local timer interrupts"
 
 
-def test_what_is_counted_for_the_machine_is_no_cpus() -> None:
+def test_machine_wide_counts_belong_to_no_cpu() -> None:
     lines, _ = counters.interrupts(INTERRUPTS)
     assert not {"ERR", "MIS"} & set(lines)
 

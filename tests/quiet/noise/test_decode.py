@@ -1,4 +1,4 @@
-"""What is written into a trace comes out as events, senders and names."""
+"""Written traces are decoded as events, senders and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.trees import plant
 
 
 @pytest.mark.parametrize("reason", [0, 2, 3, 4, 5])
-def test_a_flush_for_another_reason_is_no_shootdown_from_elsewhere(kernel: Kernel, reason: int) -> None:
+def test_a_flush_for_another_reason_is_not_a_shootdown_from_elsewhere(kernel: Kernel, reason: int) -> None:
     assert decoded(kernel, traced(1_500, "tlb/tlb_flush", reason=reason)) == []
     # it has no target: where the kernel reports the sending itself, it adds nothing
     assert senders(kernel, traced(1_500, "tlb/tlb_flush", BASH, reason=reason)) == []
@@ -43,7 +43,7 @@ def test_an_nmis_length_arrives_in_nanoseconds_and_is_converted_to_ticks(kernel:
     assert found == [TraceEvent(9_000, POINT, NMI, "perf_event_nmi_handler", DETECTOR, 2_100)]
 
 
-def test_what_an_older_kernel_does_not_have_is_left_out(older: Kernel) -> None:
+def test_events_that_an_older_kernel_lacks_are_omitted(older: Kernel) -> None:
     names = {kind.name for kind, _ in older.mine.kinds.values()}
     assert {"sched_switch", "tlb_flush", "call_function_entry"} <= names
     assert not names & {"csd_function_entry", "csd_function_exit", "ipi_entry", "ipi_exit"}
@@ -57,7 +57,7 @@ def test_a_cpu_on_which_nothing_happened_has_no_events(kernel: Kernel) -> None:
     assert senders(kernel) == []
 
 
-def test_an_event_that_nobody_asked_for_is_passed_over(kernel: Kernel) -> None:
+def test_an_unrequested_event_is_skipped(kernel: Kernel) -> None:
     known = traced(1_000, "irq/softirq_entry", vec=3)
     strange = traced(1_500, "csd/csd_queue_cpu", cpu=HERE)  # asked for on the senders' side alone
     assert [event.name for event in decoded(kernel, known, strange, known._replace(time=2_000))] == ["NET_RX", "NET_RX"]
@@ -72,7 +72,7 @@ def test_an_interrupt_for_several_cpus_was_sent_to_those_that_are_tested(kernel:
     assert senders(kernel, item, cpus=frozenset({5})) == []
 
 
-def test_what_was_queued_is_for_the_next_interrupt_to_that_cpu_alone(kernel: Kernel) -> None:
+def test_a_queued_function_belongs_only_to_the_next_interrupt_to_that_cpu(kernel: Kernel) -> None:
     queue = traced(800, "csd/csd_queue_cpu", BASH, cpu=HERE, func=FUNCTIONS["rcu_barrier_handler"])
     sent = [
         traced(time, "ipi/ipi_send_cpu", BASH, cpu=cpu, callback=CALLBACK)
@@ -147,12 +147,12 @@ def test_where_the_kernel_hides_its_names_the_address_is_the_name(tmp_path: Path
     assert Symbols(Tracefs(str(tmp_path)), f"/{MOUNT}")(0x10) == "0x10"
 
 
-def test_a_task_is_called_as_it_is_now_or_as_it_was_when_it_was_traced(kernel: Kernel) -> None:
+def test_a_task_has_its_current_name_or_the_traced_one(kernel: Kernel) -> None:
     comm = comms(kernel.host, f"/{MOUNT}")
     assert [comm(pid) for pid in (0, BASH, 31, 41, 99)] == ["idle", "bash", "tmux: server", "Web Content", ""]
 
 
-def test_a_trace_that_never_shows_the_own_task_has_other_numbers_for_tasks(kernel: Kernel) -> None:
+def test_a_trace_that_never_shows_the_own_task_numbers_tasks_differently(kernel: Kernel) -> None:
     switch = traced(1_000, "sched/sched_switch", 41, prev_pid=41, next_pid=DETECTOR, next_comm="quiet")
     strange = decoded(kernel, switch._replace(values={"next_pid": 7_010}))
     assert decode.foreign(strange, DETECTOR)

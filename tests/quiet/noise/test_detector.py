@@ -1,4 +1,4 @@
-"""The detector itself, on a CPU of this host: what it says adds up, and nothing of it is left."""
+"""The detector itself, on a CPU of this host: its numbers add up, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def watch(cpu: int, asked: DetectorRequest) -> Watched:
 
 
 @pytest.mark.slow
-def test_what_it_says_adds_up(cpu: int) -> None:
+def test_the_reported_numbers_add_up(cpu: int) -> None:
     seen = watch(cpu, DetectorRequest(ticks(0.2)))
     assert seen.cpu == cpu
     assert seen.end - seen.begin >= ticks(0.2)
@@ -80,7 +80,7 @@ def test_a_full_ring_keeps_the_first_and_counts_all(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_keeping_a_gap_takes_is_reported_and_is_in_no_gap(cpu: int) -> None:
+def test_the_time_to_store_a_gap_is_reported_and_is_in_no_gap(cpu: int) -> None:
     seen = watch(cpu, DetectorRequest(ticks(0.05), EVERYTHING, capacity=1_000))
     assert seen.count
     assert seen.looking > 0
@@ -88,7 +88,7 @@ def test_what_keeping_a_gap_takes_is_reported_and_is_in_no_gap(cpu: int) -> None
 
 
 @pytest.mark.slow
-def test_it_looks_at_its_own_counters_only_when_asked_to(cpu: int) -> None:
+def test_the_detector_reads_its_own_counters_only_on_request(cpu: int) -> None:
     assert all(not gap.flags for gap in watch(cpu, DetectorRequest(ticks(0.1))).gaps)
     looked = watch(cpu, DetectorRequest(ticks(0.1), EVERYTHING, look=1, capacity=1_000))
     assert looked.gaps
@@ -97,7 +97,7 @@ def test_it_looks_at_its_own_counters_only_when_asked_to(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_it_sits_on_its_cpu_alone_and_ignores_the_keyboard(cpu: int) -> None:
+def test_the_detector_stays_on_its_cpu_and_ignores_the_keyboard(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(0.1))) as made:
         (one,) = made
         assert os.sched_getaffinity(one.pid) == {cpu}
@@ -126,7 +126,7 @@ def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millise
         assert made[0].result().period < found < ticks(0.001)
 
 
-def test_each_fault_that_is_asked_for_has_a_length() -> None:
+def test_each_requested_fault_has_a_length() -> None:
     found = calibration.faults(5)
     assert len(found) == 5
     assert all(length > 0 for length in found)
@@ -154,7 +154,7 @@ def test_interruptions_of_its_own_each_have_a_length_and_leave_the_signals_as_th
 
 
 @pytest.mark.slow
-def test_it_ends_early_on_request(cpu: int) -> None:
+def test_the_detector_ends_early_on_request(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         made[0].ready()
         made[0].go()
@@ -168,7 +168,7 @@ def test_it_ends_early_on_request(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
+def test_the_detector_keeps_its_cpu_until_it_is_released(cpu: int) -> None:
     def ended() -> bool:
         return os.waitid(os.P_PID, made[0].pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
@@ -202,7 +202,7 @@ def test_the_waiting_process_gets_the_elapsed_time(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -> None:
+def test_the_waiting_process_can_end_it_and_gets_the_gaps_so_far(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         made[0].ready()
         detector.wait(made, 3600.0, lambda passed: passed > 0.3 and made[0].watch.begin > 0)
@@ -212,7 +212,7 @@ def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -
 
 
 @pytest.mark.slow
-def test_an_error_in_the_waiting_one_ends_it_before_it_is_raised(cpu: int) -> None:
+def test_an_error_in_the_waiting_process_ends_the_detector_before_it_is_raised(cpu: int) -> None:
     def fail(_passed: float) -> bool:
         raise RuntimeError
 
@@ -238,7 +238,7 @@ def exists(pid: int) -> bool:
 
 
 @pytest.mark.slow
-def test_none_is_left_whether_it_ran_or_not(cpu: int) -> None:
+def test_no_detector_is_left_whether_it_ran_or_not(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(0.1))) as made:
         waiting = made[0].pid
     assert not exists(waiting)
@@ -259,7 +259,7 @@ def test_none_is_left_whether_it_ran_or_not(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_none_is_left_when_one_cannot_be_placed(cpu: int) -> None:
+def test_no_detector_is_left_when_one_cannot_be_placed(cpu: int) -> None:
     before = set(os.listdir("/proc/self/fd")), children()
     with (
         pytest.raises(DetectorError, match="CPU 60000 is not online"),
@@ -286,7 +286,7 @@ def test_a_killed_detector_is_an_error_that_names_it(cpu: int, when: str) -> Non
 
 
 @pytest.mark.parametrize("capacity", [0, 1 << 33])
-def test_a_ring_that_cannot_be_is_an_error(cpu: int, capacity: int) -> None:
+def test_an_impossible_ring_size_is_an_error(cpu: int, capacity: int) -> None:
     with (
         pytest.raises(DetectorError, match="no memory"),
         detector.detectors([cpu], DetectorRequest(1, capacity=capacity)),
@@ -294,7 +294,7 @@ def test_a_ring_that_cannot_be_is_an_error(cpu: int, capacity: int) -> None:
         pass
 
 
-def test_the_period_and_the_step_of_a_clock_that_goes_by_tens() -> None:
+def test_the_period_and_the_step_of_a_clock_that_advances_by_tens() -> None:
     period, step = calibration.calibrate([20] * 500 + [30] * 490 + [70_000] * 10)
     assert period == pytest.approx((20 * 500 + 30 * 490) / 990)
     assert step == 10
@@ -308,7 +308,9 @@ def test_a_tick_may_be_longer_than_the_loop() -> None:
 
 @given(st.floats(10, 100), st.integers(1, 3))
 @example(10.285720055876482, 3)  # each difference of three is cut, and each of four is not
-def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of_them(step: float, least: int) -> None:
+def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_not_a_whole_number_of_them(
+    step: float, least: int
+) -> None:
     readings = [
         int(number * step)
         for turn in range(300)
@@ -341,8 +343,8 @@ def test_the_differences_of_the_real_loop_are_short() -> None:
     [
         ({9}, UsageError, r"--cpus 9: no such CPU; this host has 0-5"),
         ({2, 7, 8}, UsageError, r"--cpus 7-8: no such CPU"),
-        ({2, 4, 5}, UsageError, r"--cpus 4-5: offline; online are 0-3"),
-        ({0, 1, 2, 3}, Refused, r"--cpus 0-3: with --fifo .*leave at least one out"),
+        ({2, 4, 5}, UsageError, r"--cpus 4-5: offline; online CPUs: 0-3"),
+        ({0, 1, 2, 3}, Refused, r"--cpus 0-3: with --fifo .*leave out at least one"),
     ],
 )
 def test_cpus_that_cannot_be_watched_are_named(cpus: set[int], error: type[Exception], said: str) -> None:

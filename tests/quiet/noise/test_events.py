@@ -1,4 +1,4 @@
-"""Which events are asked for, and what each means: against the kernel's own declarations of them."""
+"""The requested events, and their meaning: against the kernel's own declarations of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(name: str, *values: int | str | bytes | None) -> TraceEvent | None:
 
 
 @pytest.mark.parametrize("kind", ASKED, ids=lambda kind: f"{kind.system}:{kind.name}")
-def test_what_is_asked_for_is_what_the_kernel_declares(kind: EventType) -> None:
+def test_requested_events_are_declared_by_the_kernel(kind: EventType) -> None:
     assert f"{kind.system}/{kind.name}" in DECLARED
     assert set(kind.fields) <= set(parse(format_of(f"{kind.system}/{kind.name}")).fields)
 
@@ -48,7 +48,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("first", "last"), PAIRS)
 @given(st.integers(0, (1 << 31) - 1))
-def test_what_begins_ends_with_the_same_key(first: str, last: str, value: int) -> None:
+def test_begin_and_end_events_have_the_same_key(first: str, last: str, value: int) -> None:
     begin, end = (made(name, *[value] * len(BY_NAME[name].fields)) for name in (first, last))
     assert begin
     assert end
@@ -80,7 +80,7 @@ def test_a_pair_is_distinguished_by_what_does_not_change() -> None:
         ("local_timer_entry", (236,), "local_timer"),
     ],
 )
-def test_a_name_is_the_functions_or_the_kernels_own(
+def test_a_name_is_that_of_the_function_or_the_kernels_own(
     name: str, values: tuple[int | str | None, ...], wanted: str
 ) -> None:
     found = made(name, *values)
@@ -88,7 +88,7 @@ def test_a_name_is_the_functions_or_the_kernels_own(
     assert found.name == wanted
 
 
-def test_a_switch_says_from_whom_to_whom() -> None:
+def test_a_switch_names_both_tasks() -> None:
     found = made("sched_switch", 41, "Web Content")
     assert found
     assert (found.action, found.pid, found.other) == (SWITCH, 10, 41)
@@ -101,13 +101,13 @@ def test_a_softirq_has_the_kernels_name_and_one_that_is_not_known_its_number(num
 
 
 @pytest.mark.parametrize("handled", [0, 1, 2])
-def test_an_nmi_is_the_handlers_that_says_it_was_its_own(handled: int) -> None:
+def test_an_nmi_belongs_to_the_handler_that_claims_it(handled: int) -> None:
     wanted = TraceEvent(1_000, POINT, NMI, "function_f", 10, 700) if handled else None
     assert made("nmi_handler", 0xF, 700, handled) == wanted
 
 
 @given(st.integers(0, 10))
-def test_of_the_flushes_that_from_another_cpu_names_a_call(reason: int) -> None:
+def test_only_a_flush_from_another_cpu_names_a_call(reason: int) -> None:
     wanted = TraceEvent(1_000, POINT, CALL, SHOOTDOWN, 10) if reason == events.TLB_REMOTE_SHOOTDOWN else None
     assert made("tlb_flush", reason) == wanted
 

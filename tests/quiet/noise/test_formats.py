@@ -66,7 +66,7 @@ def test_a_format_file_gives_the_number_and_each_field() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no such thing", "name: x\nformat:\n"])
-def test_what_is_no_format_file_is_a_value_error(text: str) -> None:
+def test_anything_but_a_format_file_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="ID"):
         formats.parse(text)
 
@@ -109,9 +109,7 @@ FIELDS = st.lists(st.tuples(st.sampled_from([1, 2, 4, 8]), st.booleans(), st.int
 
 
 @given(FIELDS, st.data())
-def test_numbers_come_out_as_they_were_packed_in_any_order(
-    fields: list[tuple[int, bool, int]], data: st.DataObject
-) -> None:
+def test_numbers_are_unpacked_in_any_order(fields: list[tuple[int, bool, int]], data: st.DataObject) -> None:
     lines, raw, wanted, at = ["ID: 9"], b"", {}, 0
     for number, (size, signed, hole) in enumerate(fields):
         low, high = (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1) if signed else (0, (1 << 8 * size) - 1)
@@ -174,7 +172,7 @@ def test_every_event_comes_out_with_its_time_and_its_data(stamp: int, items: lis
 
 
 @given(STAMP, ITEMS)
-def test_nothing_comes_out_behind_the_padding_that_fills_a_page(stamp: int, items: list[Item]) -> None:
+def test_nothing_is_read_after_the_padding_that_fills_a_page(stamp: int, items: list[Item]) -> None:
     rest = word(PADDING, 0) + struct.pack("=I", 4) + written(Item("data", 5, b"left from before"))
     assert read(page(stamp, items, rest=rest)) == expected(stamp, items)
 
@@ -184,12 +182,12 @@ def test_a_page_without_events_yields_none(flags: int) -> None:
     assert read(page(77, [], flags)) == []
 
 
-def test_the_longest_short_event_and_the_shortest_long_one() -> None:
+def test_the_longest_short_event_and_the_shortest_long_one_are_read() -> None:
     items = [Item("data", 1, bytes(range(112))), Item("long", 1, bytes(range(116)))]
     assert [len(data) for _, data in read(page(0, items))] == [112, 116]
 
 
-def test_what_was_discarded_does_not_move_the_time() -> None:
+def test_discarded_events_do_not_change_the_time() -> None:
     items = [Item("data", 10, b"abcd"), Item("discarded", 99, b"efgh"), Item("data", 10, b"ijkl")]
     assert read(page(100, items)) == [(110, b"abcd"), (120, b"ijkl")]
 

@@ -1,4 +1,4 @@
-"""The frequency is measured, or said not to be known."""
+"""The frequency is measured, or reported as not known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quiet.host.host import Host
 from quiet.noise.frequency import FrequencyCounter
 
 
-def test_the_frequency_of_a_busy_cpu_is_a_processors_or_not_known() -> None:
+def test_the_frequency_of_a_busy_cpu_is_plausible_or_unknown() -> None:
     cpu = min(os.sched_getaffinity(0))
     counter = FrequencyCounter(Host(), frozenset({cpu}), os.getpid())
     counter.start()

@@ -45,7 +45,7 @@ def test_power_efficient_queues_are_in_place_where_the_kernel_says_so(tmp_path: 
     assert "workqueue.power_efficient" in boot_parameters(host, 0)
 
 
-def test_parameters_hold_for_the_cpus_that_they_name(tmp_path: Path) -> None:
+def test_parameters_apply_to_the_cpus_that_they_name(tmp_path: Path) -> None:
     host = facts(
         tmp_path, {f"{CPU}/nohz_full": "2-3", "proc/cmdline": "quiet nohz_full=2-3 rcu_nocbs=1 tsc=nowatchdog"}
     )

@@ -1,4 +1,4 @@
-"""The real command: what it refuses, what it reports, and that nothing of it is left when it is ended."""
+"""The real command: refusals, reports, and that nothing is left behind when it is ended."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_error(done: Done, code: int, said: str) -> None:
         ("-1", 2, "--cpus"),
     ],
 )
-def test_cpus_that_cannot_be_watched_are_one_line(quiet: Quiet, cpus: str, code: int, said: str) -> None:
+def test_cpus_that_cannot_be_watched_are_reported_in_one_line(quiet: Quiet, cpus: str, code: int, said: str) -> None:
     is_error(quiet("noise", "--cpus", cpus, *SHORT), code, said)
 
 
@@ -68,7 +68,7 @@ ALL = ",".join(map(str, ONLINE))
 
 
 def test_all_cpus_at_once_are_refused_with_a_real_time_priority_only(quiet: Quiet) -> None:
-    is_error(quiet("noise", "--cpus", ALL, *SHORT, "--fifo", "50"), 3, "leave at least one out")
+    is_error(quiet("noise", "--cpus", ALL, *SHORT, "--fifo", "50"), 3, "leave out at least one")
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_all_cpus_at_once_can_be_measured_and_the_report_says_what_that_means(qu
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_gone_loses_no_timeline(tmp_path: Path) -> None:
+def test_a_closed_pipe_loses_no_timeline(tmp_path: Path) -> None:
     file = tmp_path / "gaps.html"
     command = [sys.executable, "-m", "quiet", "noise", "--cpus", str(ONLINE[-1]), "--duration", "0.1"]
     process = subprocess.Popen([*command, "--timeline", str(file)], stdout=subprocess.PIPE)
@@ -101,12 +101,14 @@ def test_a_reader_that_has_gone_loses_no_timeline(tmp_path: Path) -> None:
         ("--fifo", ("0", "100", "x", "-1", "1.5", "")),
     ],
 )
-def test_a_wrong_value_is_one_line_that_names_its_option(quiet: Quiet, option: str, values: tuple[str, ...]) -> None:
+def test_a_wrong_value_is_reported_in_one_line_that_names_its_option(
+    quiet: Quiet, option: str, values: tuple[str, ...]
+) -> None:
     for value in values:
         is_error(quiet("noise", "--cpus", ONLINE[-1], option, value), 2, option)
 
 
-def test_without_cpus_there_is_nothing_to_watch(quiet: Quiet) -> None:
+def test_without_cpus_the_command_is_refused(quiet: Quiet) -> None:
     is_error(quiet("noise", *SHORT), 2, "--cpus")
 
 
@@ -156,7 +158,7 @@ def test_the_shape_is_the_promised_one(shape: Any) -> None:
         assert cause["max_ns"] <= cause["total_ns"]
 
 
-def test_the_causes_are_the_lost_time_and_no_more(shape: Any) -> None:
+def test_the_causes_add_up_to_the_lost_time(shape: Any) -> None:
     one = shape["cpus"][str(ONLINE[-1])]
     assert sum(count for _, count in one["histogram_ns"]) == one["gaps"] == one["kept"]
     least = sum(low * count for low, count in one["histogram_ns"])
@@ -182,7 +184,7 @@ def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_ring_is_counted_and_said(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_ring_is_counted_and_reported(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detector, "CAPACITY", 2)
     args = ("noise", "--cpus", cpu, *SHORT)
     one = quiet(*args, "--json").json["cpus"][str(cpu)]
@@ -191,7 +193,7 @@ def test_a_full_ring_is_counted_and_said(quiet: Quiet, cpu: int, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_afterwards_this_process_is_where_it_was(quiet: Quiet, cpu: int) -> None:
+def test_afterwards_this_process_has_its_original_cpus(quiet: Quiet, cpu: int) -> None:
     before, handler = os.sched_getaffinity(0), signal.getsignal(signal.SIGINT)
     assert quiet("noise", "--cpus", cpu, "--duration", "0.1", "--no-trace").code == 0
     assert os.sched_getaffinity(0) == before
@@ -199,7 +201,7 @@ def test_afterwards_this_process_is_where_it_was(quiet: Quiet, cpu: int) -> None
 
 
 @pytest.mark.slow
-def test_without_any_rights_it_measures_and_says_what_it_had_to_do_without(cpu: int) -> None:
+def test_without_any_privileges_it_measures_and_reports_the_limitations(cpu: int) -> None:
     command = [sys.executable, "-c", UNPRIVILEGED, "noise", "--cpus", str(cpu), *SHORT, "--fifo", "50", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -258,7 +260,7 @@ def nobody_of(group: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.Signals) -> None:
+def test_a_signal_ends_it_in_one_line_and_leaves_no_process(cpu: int, sent: signal.Signals) -> None:
     command, child = started(cpu)
     if sent == signal.SIGINT:
         os.killpg(command.pid, sent)  # the terminal's Ctrl-C goes to all of them
@@ -274,7 +276,7 @@ def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.S
 
 
 @pytest.mark.slow
-def test_an_impatient_user_is_one_line_too(cpu: int) -> None:
+def test_repeated_ctrl_c_ends_in_one_line_too(cpu: int) -> None:
     command, _ = started(cpu)
     for _ in range(20):
         if command.poll() is None:
@@ -287,7 +289,7 @@ def test_an_impatient_user_is_one_line_too(cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_takes_its_detector_along(cpu: int) -> None:
+def test_when_the_command_is_killed_its_detector_ends(cpu: int) -> None:
     command, child = started(cpu)
     limit = time.monotonic() + 300
     while child.cpu_times().user < 0.2 and time.monotonic() < limit:
@@ -297,7 +299,7 @@ def test_a_command_that_is_killed_takes_its_detector_along(cpu: int) -> None:
     assert gone(child)
 
 
-def test_a_detector_that_is_killed_is_one_line_and_exit_2(cpu: int) -> None:
+def test_a_detector_that_is_killed_is_reported_in_one_line_with_exit_2(cpu: int) -> None:
     command, child = started(cpu)
     child.kill()
     out, err = command.communicate(timeout=300)
@@ -315,15 +317,15 @@ def test_a_threshold_that_each_turn_of_the_loop_exceeds_is_refused(quiet: Quiet,
 
 
 @pytest.mark.parametrize("option", ["--timeline", "--max-gap", "--threshold"])
-def test_options_of_the_measuring_are_refused_without_it(quiet: Quiet, tmp_path: Path, option: str) -> None:
+def test_measurement_options_are_refused_without_a_measurement(quiet: Quiet, tmp_path: Path, option: str) -> None:
     value = str(tmp_path / "x.html") if option == "--timeline" else "5us"
     done = quiet("verify", "--duration", "0", option, value)
     assert done.code == 2
-    assert f"{option}: needs the measuring" in done.err
+    assert f"{option}: needs a measurement" in done.err
 
 
 @pytest.mark.slow
-def test_a_closed_output_is_no_crash(cpu: int) -> None:
+def test_a_closed_output_is_not_a_crash(cpu: int) -> None:
     script = f"{sys.executable} -m quiet noise --cpus {cpu} --duration 0.1 --no-trace >&-"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""What a cause is called, and who sent an interrupt."""
+"""The names of causes, and the senders of interrupts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def named(some: Share, sent: list[Sent] | None = None) -> Cause:
 
 @pytest.mark.slow
 @given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20), st.lists(st.sampled_from(PURPOSES)))
-def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_one_of_the_purposes_or_for_an_unknown_one(
+def test_the_sender_is_the_last_one_to_this_cpu_with_a_matching_or_unknown_purpose(
     sent: list[Sent], time: int, reach: int, purposes: list[str]
 ) -> None:
     found = Senders(sent, HERE, reach).find(time, purposes)
@@ -77,13 +77,13 @@ def test_of_two_interrupts_that_were_sent_at_once_each_has_its_own_sender() -> N
     assert named(share(VECTOR, "irq_work"), sent).by == ""
 
 
-def test_an_interrupt_from_another_cpu_says_whose() -> None:
+def test_an_interrupt_from_another_cpu_names_its_sender() -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)")]
     assert named(share(CALL, "do_sync_core"), sent) == Cause(CALL, CALLS["do_sync_core"], "CPU 0, bash (12)")
     assert named(share(VECTOR, "reschedule"), sent).by == "CPU 0, bash (12)"
 
 
-def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
+def test_an_interrupt_without_a_sender_has_none() -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)")]
     assert named(share(VECTOR, "local_timer"), sent) == Cause(VECTOR, "local_timer")
     assert named(share(IRQ, "27 eth0"), sent) == Cause(IRQ, "27 eth0")
@@ -97,14 +97,14 @@ def test_a_call_without_a_known_function_is_named_by_the_queued_work(vector: str
     assert named(share(VECTOR, vector), woken) == Cause(CALL, "wake-up of a task", "CPU 0, bash (12)")
 
 
-def test_what_was_queued_names_nothing_but_a_call() -> None:
+def test_queued_work_names_only_a_call() -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
     assert named(share(VECTOR, "reschedule"), sent) == Cause(VECTOR, "reschedule", "CPU 0, bash (12)")
     assert named(share(CALL, "do_sync_core"), sent).name == CALLS["do_sync_core"]
     assert named(share(VECTOR, "call_function"), [sent[0]._replace(why="")]).name == "call_function"
 
 
-def test_who_sent_for_one_thing_alone_is_not_named_for_another() -> None:
+def test_a_sender_for_one_purpose_is_not_named_for_another() -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", SHOOTDOWN), Sent(440, 2, frozenset({HERE}), "sshd (3)")]
     assert named(share(CALL, "flush_tlb_func"), sent).by == "CPU 0, bash (12)"
     assert named(share(CALL, "ipi_mb"), sent).by == "CPU 2, sshd (3)"
@@ -119,7 +119,7 @@ def test_a_work_is_named_with_its_worker_and_a_task_with_its_number() -> None:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
-def test_every_kind_of_cause_has_a_name_for_people(kind: str) -> None:
+def test_every_kind_of_cause_has_a_display_name(kind: str) -> None:
     assert label(Cause(kind, "something"))
 
 
@@ -136,7 +136,7 @@ def test_the_sender_is_in_the_name() -> None:
     assert "CPU 0, bash (12)" in label(Cause(VECTOR, "reschedule", "CPU 0, bash (12)"))
 
 
-def test_a_pulled_timer_says_whose_it_was() -> None:
+def test_a_pulled_timer_names_its_cpu() -> None:
     assert label(Cause(call_nesting.PULLED, "neigh_timer_handler", "CPU 3")) == (
         "timer of CPU 3, pulled here: neigh_timer_handler"
     )
@@ -156,12 +156,12 @@ def test_the_host_and_the_firmware_are_not_the_same() -> None:
     assert "firmware" in firmware
 
 
-def test_a_name_that_is_not_fit_to_be_shown_is_shown_with_question_marks() -> None:
+def test_unprintable_characters_of_a_name_are_shown_as_question_marks() -> None:
     assert label(Cause(THREAD, "a\x1b[2Jb\nc \N{SNOWMAN}", "9")) == "task a?[2Jb?c \N{SNOWMAN} (9)"
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_a_vector_has_a_name_of_its_own(name: str) -> None:
+def test_each_vector_has_a_distinct_name(name: str) -> None:
     assert label(Cause(VECTOR, name)) == VECTORS[name] != name
 
 
@@ -180,7 +180,7 @@ def test_the_sender_of_a_shootdown_is_known_by_either_of_its_names() -> None:
     assert named(share(CALL, SHOOTDOWN), sent).by == "CPU 0, bash (12)"
 
 
-def test_of_several_tasks_that_flushed_for_nobody_knows_whom_none_is_named() -> None:
+def test_of_several_tasks_that_flushed_for_unknown_targets_none_is_named() -> None:
     one = Sent(450, 0, frozenset({HERE}), "bash (12)", SHOOTDOWN)
     assert named(share(CALL, SHOOTDOWN), [one]).by == "CPU 0, bash (12)"
     assert named(share(CALL, SHOOTDOWN), [one, one._replace(time=440, cpu=2)]).by == "CPU 0, bash (12)"

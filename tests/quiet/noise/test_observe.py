@@ -1,4 +1,4 @@
-"""A real command is observed by the kernel's counts: whose CPUs it used, and who got in its way."""
+"""A real command is observed by the kernel's counts: the CPUs that it used, and its interruptions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_busy_command_is_observed_on_its_cpu_by_counts() -> None:
     assert result.method == COUNTS
     assert result.cpus_used == (CPU,)
     assert result.count == sum(cause.count for cause in result.causes)
-    assert "not asked for" in result.limits[0]
+    assert "not requested" in result.limits[0]
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_a_command_that_moves_to_another_cpu_is_observed_on_the_watched_ones_onl
     assert CPU not in observed(lambda: spin(0.1), others).cpus_used
 
 
-def test_the_result_is_plain_values() -> None:
+def test_the_result_has_plain_values() -> None:
     assert set(asdict(observed(lambda: spin(0.02)))) >= {"count", "causes", "frequency", "steal_ns", "method"}
 
 
@@ -144,7 +144,7 @@ def test_chains_are_timed_only_after_a_command_of_a_second(seconds: float, timed
     assert source.startswith("chains of additions") is timed
 
 
-def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
+def test_waiting_before_the_command_started_is_not_counted() -> None:
     with forked(lambda: spin(1e9)) as pid, forked(lambda: spin(1e9)):
         while waited_ns(pid) < 20_000_000:
             time.sleep(0.02)
@@ -157,5 +157,5 @@ def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize(("smis", "name"), [(None, OUTSIDE), (0, NOT_SMI), (2, OUTSIDE), (3, FIRMWARE), (9, FIRMWARE)])
-def test_pauses_are_the_firmwares_only_where_as_many_smis_were_counted(smis: int | None, name: str) -> None:
+def test_pauses_are_attributed_to_firmware_only_if_as_many_smis_were_counted(smis: int | None, name: str) -> None:
     assert pauses_name(3, smis) == name

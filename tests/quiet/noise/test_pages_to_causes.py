@@ -1,4 +1,4 @@
-"""From the kernel's pages to causes: what is written into a trace comes out as what took the CPU, and whose doing."""
+"""From the kernel's pages to causes: written traces are decoded as causes and their originators."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_timer_of_the_wheel_runs_in_its_softirq(kernel: Kernel) -> None:
     assert explained(kernel, Gap(1_000, 1_200), nested(softirq, *timer)) == {Cause(TIMER, "process_timeout"): 1_200}
 
 
-def test_why_the_tick_was_kept_is_known_and_takes_no_time(kernel: Kernel) -> None:
+def test_the_reason_for_keeping_the_tick_is_known_and_takes_no_time(kernel: Kernel) -> None:
     kept = traced(1_500, "timer/tick_stop", success=0, dependency=4)
     (found,) = decoded(kernel, traced(1_400, "timer/tick_stop", success=1, dependency=0), kept)
     assert (found.kind, found.name) == (

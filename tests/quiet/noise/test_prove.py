@@ -117,7 +117,7 @@ def said(proof: Proof, virtual: str = "") -> str:
     return "\n".join(table.lines(report.make(measured(virtual=virtual), NONE, {}, proof)))
 
 
-def test_what_is_proved_is_reported() -> None:
+def test_proven_gaps_are_reported() -> None:
     cpus = {1: CpuProof(8, Nanoseconds(152_000), 2, 3), 2: CpuProof(0, Nanoseconds(0), 0, None)}
     proof = Proof(10, 5, Nanoseconds(1_000), cpus)
     text = said(proof)
@@ -131,7 +131,7 @@ def test_what_is_proved_is_reported() -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "abc", "0.5", "3601", ""])
-def test_a_wrong_duration_is_one_line(quiet: Quiet, value: str) -> None:
+def test_a_wrong_duration_is_reported_in_one_line(quiet: Quiet, value: str) -> None:
     done = quiet("noise", "--cpus", "0", "--prove", value)
     assert done.code == 2
     assert "--prove" in done.err

@@ -1,4 +1,4 @@
-"""What is reported: numbers for programs, and the verdict by budgets."""
+"""Reports: numbers for programs, and the verdict based on budgets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_full_ring_is_recognized_by_how_many_were_kept() -> None:
     assert (one["gaps"], one["kept"]) == (91, 1)
 
 
-def test_gaps_without_a_cause_are_counted_from_a_length_on() -> None:
+def test_gaps_without_a_cause_are_counted_above_a_length() -> None:
     on = on_cpu([(Cause(UNKNOWN, "short"), 999), (Cause(UNKNOWN, "short"), 1_000), (TICK, 1_000)])
     assert report.unattributed(on, 1_000) == 1
 
@@ -112,13 +112,13 @@ def test_interrupts_that_two_lines_count_are_counted_once() -> None:
     assert report.interrupts(on_cpu([]).interrupts) == 250
 
 
-def test_a_limit_that_all_cpus_share_is_said_once() -> None:
+def test_a_limit_that_all_cpus_share_is_reported_once() -> None:
     made = measured()
-    made.limits.append("a made-up limit")
-    assert report.make(made, NONE, {}).all_limits == ["a made-up limit"]
+    made.limits.append("a synthetic limit")
+    assert report.make(made, NONE, {}).all_limits == ["a synthetic limit"]
 
 
-def test_tracing_costs_each_event_as_much_as_one_was_found_to() -> None:
+def test_the_cost_of_tracing_is_the_measured_cost_times_the_events() -> None:
     on = on_cpu([(TICK, 10_000)])
     none = {"events": 0, "event_ns": None, "cost_pct": None}
     assert cpu_shape(measured({1: on}), 1)["tracing"] == none
@@ -130,13 +130,13 @@ def test_tracing_costs_each_event_as_much_as_one_was_found_to() -> None:
     }
 
 
-def test_why_the_tick_was_kept_is_reported() -> None:
+def test_the_reason_for_keeping_the_tick_is_reported() -> None:
     on = on_cpu([(TICK, 10_000)])
     on.tick_kept = {"RCU needs it": 3}
     assert cpu_shape(measured({1: on}), 1)["tick_kept"] == {"RCU needs it": 3}
 
 
-def test_the_share_of_the_hosts_is_apart_from_the_processors() -> None:
+def test_the_hosts_share_is_separate_from_the_processors() -> None:
     on = on_cpu([(Cause(HOST, FIRMWARE), 3_000_000), (Cause(STALL, "processor stall"), 1_000_000), (TICK, 5_000_000)])
     one = cpu_shape(measured({1: on}), 1)
     assert (one["host_pct"], one["stall_pct"]) == (pytest.approx(0.3), pytest.approx(0.1))
@@ -150,7 +150,7 @@ def test_a_remedy_that_is_in_place_already_is_not_given_once_more() -> None:
         assert ("boot with" in cause["remedy"]) == bool(boot)
 
 
-def test_what_is_in_place_on_one_cpu_is_not_on_another() -> None:
+def test_a_remedy_in_place_on_one_cpu_is_not_in_place_on_another() -> None:
     made = measured({1: on_cpu([(TICK, 4_000)]), 3: on_cpu([(TICK, 4_000)], 3)})
     made.in_place[3] = frozenset({"nohz_full"})
     boots = [cpu_shape(made, cpu)["causes"] for cpu in (1, 3)]
@@ -186,7 +186,7 @@ def test_without_gaps_a_percentile_is_0() -> None:
     ("ran", "asked", "exceeded"),
     [(2.795e9, 2.8e9, False), (2.7e9, 2.8e9, True), (3.1e9, 2.8e9, True), (2.7e9, None, False), (None, 2.8e9, False)],
 )
-def test_another_frequency_than_the_one_asked_for_is_a_problem(
+def test_a_frequency_other_than_the_requested_one_is_a_problem(
     ran: float | None, asked: float | None, exceeded: bool
 ) -> None:
     on = on_cpu([(TICK, 1_000)])

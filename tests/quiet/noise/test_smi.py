@@ -74,7 +74,7 @@ def test_amds_core_counts_them_from_zen_on(tmp_path: Path, counters: type[FakeCo
         assert found.source == "PMU event ls_smi_rx"
 
 
-def test_a_counter_that_programs_may_want_is_left_to_them(tmp_path: Path, counters: type[FakeCounter]) -> None:
+def test_a_counter_that_programs_may_need_is_left_to_them(tmp_path: Path, counters: type[FakeCounter]) -> None:
     counters.permitted = (perf.RAW,)
     plant(tmp_path, {"proc/cpuinfo": ZEN})
     assert not SmiCounter(Reader(str(tmp_path)), CPUS, core=False).known
@@ -97,7 +97,7 @@ def test_another_processor_and_a_guest_have_no_such_event(
     assert (found.known, found.read()) == (False, {})
 
 
-def test_what_cannot_be_counted_is_not_known_and_not_zero(tmp_path: Path) -> None:
+def test_uncountable_smis_are_unknown_and_not_zero(tmp_path: Path) -> None:
     found = counter(tmp_path, PMU_FILES)
     assert found.read() == {}
     assert found.source.startswith("not known: ")

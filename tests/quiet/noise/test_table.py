@@ -1,4 +1,4 @@
-"""The report for people says what it has to."""
+"""The text report has the required content."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def said(made: NoiseMeasurement, limits: Budgets = NONE) -> str:
     return "\n".join(table.lines(report.make(made, limits, {})))
 
 
-def test_a_cause_stands_there_with_its_numbers_and_its_remedy() -> None:
+def test_a_cause_is_printed_with_its_numbers_and_its_remedy() -> None:
     text = said(measured({1: on_cpu([(TICK, 4_000), (TICK, 5_000)])}))
     (line,) = [line for line in text.splitlines() if "tick_nohz_handler" in line]
     assert all(word in line for word in ("2", "9.00 us", "5.00 us"))
     assert "nohz_full=1" in text
 
 
-def test_what_it_rests_on_and_what_it_could_not_see_are_said() -> None:
+def test_the_method_and_its_limits_are_reported() -> None:
     text = said(measured())
-    assert "a made-up source" in text
-    assert "a made-up limit" in text
-    assert "not seen" in text
+    assert "a synthetic source" in text
+    assert "a synthetic limit" in text
+    assert "not detected" in text
 
 
 def test_there_is_a_verdict_only_with_a_budget() -> None:
@@ -56,7 +56,7 @@ def test_a_cpu_that_nothing_interrupted_says_so() -> None:
     assert "nothing interrupted" in said(measured({1: on_cpu([])}))
 
 
-def test_a_full_ring_is_said_with_how_many_the_causes_are_of() -> None:
+def test_a_full_ring_is_reported_with_the_number_of_attributed_gaps() -> None:
     text = said(measured({1: on_cpu([(TICK, 4_000)] * 10, more=1_000)}))
     (line,) = [line for line in text.splitlines() if "ring" in line]
     assert "10" in line
@@ -64,7 +64,7 @@ def test_a_full_ring_is_said_with_how_many_the_causes_are_of() -> None:
     assert "the ring" not in said(measured({1: on_cpu([(TICK, 4_000)] * 10)}))
 
 
-def test_in_a_virtual_machine_the_hosts_share_is_said() -> None:
+def test_in_a_virtual_machine_the_hosts_share_is_reported() -> None:
     on = on_cpu([(Cause(HOST, HYPERVISOR), 3_000_000), (TICK, 1_000_000)])
     text = said(measured({1: on}, virtual="hypervisor (of the test)"))
     assert "0.3000 %" in text
@@ -72,12 +72,12 @@ def test_in_a_virtual_machine_the_hosts_share_is_said() -> None:
     assert "in a virtual machine: of the test" in text
 
 
-def test_gaps_without_a_cause_are_said() -> None:
+def test_gaps_without_a_cause_are_reported() -> None:
     assert "2 gaps above 1.00 us without a cause" in said(measured({1: on_cpu([(Cause(UNKNOWN, "short"), 1_500)] * 2)}))
     assert "without a cause" not in said(measured({1: on_cpu([(TICK, 1_500)])}))
 
 
-def test_a_line_where_the_trace_and_the_kernel_disagree_is_said() -> None:
+def test_a_line_where_the_trace_and_the_kernel_disagree_is_reported() -> None:
     on = on_cpu([(TICK, 1_500)])
     assert "eth0" not in said(measured({1: on}))
     on.interrupts["27"] = Count("eth0", 9, 7, False)
@@ -85,7 +85,7 @@ def test_a_line_where_the_trace_and_the_kernel_disagree_is_said() -> None:
     assert all(word in line for word in ("27", "9", "7"))
 
 
-def test_what_the_tracing_cost_is_said() -> None:
+def test_the_cost_of_tracing_is_reported() -> None:
     on = on_cpu([(TICK, 4_000)])
     assert "tracing itself" not in said(measured({1: on}))
     on.events = 20_000
@@ -96,7 +96,7 @@ def test_what_the_tracing_cost_is_said() -> None:
     assert "20,000 events, at 150 ns each, 0.3000 % of the time" in said(measured({1: on}))
 
 
-def test_why_the_tick_could_not_be_stopped_is_said_with_how_often() -> None:
+def test_the_reason_for_keeping_the_tick_is_reported_with_its_count() -> None:
     on = on_cpu([(TICK, 4_000)])
     assert "could not be stopped" not in said(measured({1: on}))
     on.tick_kept = {"RCU needs it": 1_234, "a perf event needs it": 2}
@@ -105,7 +105,7 @@ def test_why_the_tick_could_not_be_stopped_is_said_with_how_often() -> None:
     assert "could not be stopped 2 times: a perf event needs it" in text
 
 
-def test_what_is_in_place_already_is_not_advised() -> None:
+def test_settings_already_in_place_are_not_advised() -> None:
     cpus = {1: on_cpu([(TICK, 4_000)])}
     assert "boot with nohz_full=1" in said(measured(cpus))
     text = said(measured(cpus, in_place=["nohz_full"]))
@@ -121,7 +121,7 @@ def test_of_many_causes_the_costliest_are_shown_and_the_rest_counted() -> None:
     assert "5 more" in text
 
 
-def test_a_tasks_name_is_never_markup_that_is_lost() -> None:
+def test_a_tasks_name_is_not_interpreted_as_markup() -> None:
     text = said(measured({1: on_cpu([(Cause(THREAD, "[red]x[/red]", "7"), 5_000)])}))
     assert "[red]x[/red]" in text
 
@@ -145,17 +145,17 @@ def test_stalls_are_causes_like_others() -> None:
     assert "processor stall" in said(measured({1: on_cpu([(Cause(STALL, "processor stall"), 200)])}))
 
 
-def test_the_frequency_stands_beside_the_one_asked_for_or_is_not_known() -> None:
+def test_the_frequency_is_shown_beside_the_requested_one_or_is_unknown() -> None:
     on = on_cpu([(TICK, 1_500)])
     on.ran, on.fixed_hz = Frequency("APERF and MPERF of its CPUs", 2.795e9), 2.8e9
     assert "ran at 2.795 GHz of 2.800 asked (APERF and MPERF of its CPUs)" in said(measured({1: on}))
     on.fixed_hz = None
     assert "ran at 2.795 GHz (APERF" in said(measured({1: on}))
-    on.ran = Frequency("no counter of cycles here, or none that may be read")
-    assert "frequency while watched not known: no counter of cycles here" in said(measured({1: on}))
+    on.ran = Frequency("no cycle counter here, or no permission to read it")
+    assert "frequency while watched not known: no cycle counter here" in said(measured({1: on}))
 
 
-def test_what_is_not_counted_is_not_known_and_not_zero() -> None:
+def test_uncounted_throttling_is_unknown_and_not_zero() -> None:
     made = measured({1: on_cpu([(TICK, 1_500)])})
     made.smi_source = "not known: no root"
     assert "SMIs of the firmware: not known: no root" in said(made)

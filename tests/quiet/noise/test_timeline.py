@@ -21,7 +21,7 @@ TICK = Cause(HRTIMER, "tick_nohz_handler")
 
 
 class Page(HTMLParser):
-    """The scripts of a page, and what it asks for from elsewhere."""
+    """The scripts of a page, and its requests to other hosts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def test_a_cpu_without_gaps_has_an_empty_panel() -> None:
     assert panel["marks"] == []
 
 
-def test_it_is_one_page_that_asks_for_nothing() -> None:
+def test_the_timeline_is_one_page_without_requests() -> None:
     text = timeline.page(measured())
     page = Page(text)
     assert text.startswith("<!doctype html>")
@@ -103,7 +103,7 @@ def test_of_too_many_gaps_the_longest_are_drawn_and_the_others_counted(monkeypat
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_cause_has_a_colour(kind: str) -> None:
+def test_every_kind_of_cause_has_a_color(kind: str) -> None:
     assert re.fullmatch("#[0-9a-f]{6}", timeline.COLOURS[kind])
 
 

@@ -69,7 +69,7 @@ def test_a_time_is_shown_with_three_digits(ns: float, shown: str) -> None:
 
 
 @given(st.floats(1_000, 990e9))
-def test_a_time_that_is_shown_has_three_digits_and_is_read_back_as_nearly_itself(ns: float) -> None:
+def test_a_displayed_time_has_three_digits_and_is_read_back_approximately(ns: float) -> None:
     shown = budgets.show(ns)
     assert len(re.sub(r"\D", "", shown)) == 3
     assert budgets.parse_ns(shown, "") == pytest.approx(ns, rel=0.005)

@@ -1,4 +1,4 @@
-"""A trace instance of our own: set up on just these CPUs, and gone again in any case. On trees of files."""
+"""A separate trace instance: set up on only these CPUs, and always removed. On trees of files."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def instance(host: Host, role: str = "cpus") -> Instance:
 
 
 @pytest.mark.parametrize("place", tracefs.PLACES)
-def test_it_is_found_where_it_is_mounted(tmp_path: Path, place: str) -> None:
+def test_tracefs_is_found_where_it_is_mounted(tmp_path: Path, place: str) -> None:
     plant(tmp_path, {"sys/kernel/tracing/": "", "sys/kernel/debug/": "", f"{place}/instances/": ""})
     assert tracefs.mount(Reader(str(tmp_path))) == place
 
 
-def test_where_it_is_not_mounted_the_reason_says_how_to(tmp_path: Path) -> None:
+def test_if_tracefs_is_not_mounted_the_reason_says_how_to_mount_it(tmp_path: Path) -> None:
     plant(tmp_path, {"sys/kernel/tracing/": ""})
     with pytest.raises(NoTraceError, match="mount -t tracefs"):
         tracefs.check(Reader(str(tmp_path)))
 
 
-def test_a_kernel_without_tracing_says_that(tmp_path: Path) -> None:
+def test_a_kernel_without_tracing_is_reported(tmp_path: Path) -> None:
     plant(tmp_path, {"sys/kernel/": ""})
     with pytest.raises(NoTraceError, match="no tracing"):
         tracefs.check(Reader(str(tmp_path)))
 
 
-def test_where_it_is_mounted_it_can_be_used(host: Tracefs) -> None:
+def test_a_mounted_tracefs_can_be_used(host: Tracefs) -> None:
     tracefs.check(host)
 
 
@@ -83,7 +83,7 @@ def test_an_instance_is_set_up_for_its_cpus_before_anything_is_traced(host: Trac
         }
 
 
-def test_it_traces_from_on_to_off(host: Tracefs) -> None:
+def test_an_instance_traces_between_on_and_off(host: Tracefs) -> None:
     with instance(host) as trace:
         trace.on()
         assert host.text(f"{trace.path}/tracing_on") == "1"
@@ -91,7 +91,7 @@ def test_it_traces_from_on_to_off(host: Tracefs) -> None:
         assert host.text(f"{trace.path}/tracing_on") == "0"
 
 
-def test_it_is_gone_afterwards_whatever_happens_in_it(host: Tracefs) -> None:
+def test_an_instance_is_removed_even_after_an_error(host: Tracefs) -> None:
     with instance(host):
         pass
     assert instances(host) == []
@@ -105,7 +105,7 @@ def test_it_is_gone_afterwards_whatever_happens_in_it(host: Tracefs) -> None:
     assert instances(host) == []
 
 
-def test_two_of_one_owner_do_not_meet(host: Tracefs) -> None:
+def test_two_instances_of_one_owner_are_separate(host: Tracefs) -> None:
     with instance(host), instance(host, "senders"):
         assert len(instances(host)) == 2
     assert instances(host) == []
@@ -114,14 +114,14 @@ def test_two_of_one_owner_do_not_meet(host: Tracefs) -> None:
 @pytest.mark.parametrize(
     "broken", ["tracing_on", "tracing_cpumask", "options/overwrite", "per_cpu/cpu3/buffer_size_kb"]
 )
-def test_one_that_cannot_be_set_up_is_gone_and_says_so(host: Tracefs, broken: str) -> None:
+def test_an_instance_that_cannot_be_set_up_is_removed_and_reported(host: Tracefs, broken: str) -> None:
     host.broken = broken
     with pytest.raises(NoTraceError, match="cannot be set up"):
         instance(host).__enter__()
     assert instances(host) == []
 
 
-def test_without_a_folder_for_it_there_is_none(tmp_path: Path) -> None:
+def test_without_an_instances_folder_there_is_no_instance(tmp_path: Path) -> None:
     plant(tmp_path, {f"{MOUNT}/instances": "a file"})
     with pytest.raises(NoTraceError, match="no trace instance"):
         instance(Host(str(tmp_path))).__enter__()
@@ -145,14 +145,14 @@ def test_without_a_clock_that_the_detector_reads_there_is_no_tracing(host: Trace
     assert instances(host) == []
 
 
-def test_what_did_not_fit_is_counted(host: Tracefs) -> None:
+def test_lost_events_are_counted(host: Tracefs) -> None:
     with instance(host) as trace:
         assert trace.lost(1) == 0
         plant(Path(host.root), {f"{trace.path}/per_cpu/cpu1/stats": "entries: 9\noverrun: 30\ndropped events: 12"})
         assert trace.lost(1) == 42
 
 
-def test_pages_come_whole_and_in_order(host: Tracefs) -> None:
+def test_pages_are_complete_and_in_order(host: Tracefs) -> None:
     size = os.sysconf("SC_PAGE_SIZE")
     with instance(host) as trace:
         Path(host.root + f"{trace.path}/per_cpu/cpu1/trace_pipe_raw").write_bytes(b"a" * size + b"b" * size)
@@ -171,19 +171,19 @@ def test_pages_come_whole_and_in_order(host: Tracefs) -> None:
         ("quiet-noise2.4321.999.cpus", False),
     ],
 )
-def test_what_a_killed_one_left_goes_and_nothing_else_does(host: Tracefs, name: str, goes: bool) -> None:
+def test_only_leftovers_of_a_killed_process_are_removed(host: Tracefs, name: str, goes: bool) -> None:
     plant(Path(host.root), {f"{MOUNT}/instances/{name}/": ""})
     assert tracefs.remove_left_over(host) == [name] * goes
     assert instances(host) == [name] * (not goes)
 
 
-def test_ones_own_is_not_left_over(host: Tracefs) -> None:
+def test_the_own_instance_is_not_a_leftover(host: Tracefs) -> None:
     with instance(host):
         assert tracefs.remove_left_over(host) == []
         assert len(instances(host)) == 1
 
 
-def test_without_tracing_nothing_is_left_over(tmp_path: Path) -> None:
+def test_without_tracing_there_are_no_leftovers(tmp_path: Path) -> None:
     assert tracefs.remove_left_over(Host(str(tmp_path))) == []
 
 

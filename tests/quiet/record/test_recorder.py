@@ -49,7 +49,7 @@ def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cpus", [None, "0", "1-2", "3"])
-def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
+def test_masked_or_not_a_recording_gives_the_same_plan_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
     root = tree(tmp_path / "machine")
     plant(root, task(20, "joes-job", "0-3") | task(11, "rcuop/3", "0-3", kernel=True))
     plant(root, {f"sys/devices/system/cpu/cpu{n}/cpuidle/state1/disable": "0" for n in range(4)})
@@ -70,7 +70,7 @@ def test_the_same_host_gives_the_same_bytes(tmp_path: Path) -> None:
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_what_is_only_listed_is_there_in_the_recording(tmp_path: Path) -> None:
+def test_files_that_are_only_listed_exist_in_the_recording(tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
     plant(root, {"sys/bus/event_source/devices/cpu/type": "4", "sys/bus/event_source/devices/msr/type": "9"})
     copy = again(str(root), tmp_path)
@@ -91,7 +91,7 @@ def test_a_link_is_recorded_with_what_it_leads_to_and_stays_in_the_tree(tmp_path
     assert alias.exists()
 
 
-def test_what_a_boot_loader_reads_is_recorded_and_of_other_files_on_disk_only_that_they_are_there(
+def test_boot_loader_files_are_recorded_and_other_files_on_disk_only_by_their_existence(
     tmp_path: Path,
 ) -> None:
     root = tree(tmp_path / "machine")
@@ -122,7 +122,7 @@ def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not file.exists()
 
 
-def test_what_only_root_may_read_is_named_and_not_invented(quiet: Quiet, tmp_path: Path) -> None:
+def test_files_that_only_root_may_read_are_named_and_not_invented(quiet: Quiet, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         os.seteuid(65534)
     try:
@@ -140,7 +140,7 @@ def test_what_only_root_may_read_is_named_and_not_invented(quiet: Quiet, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_command_says_what_is_left_out(quiet: Quiet, tmp_path: Path) -> None:
+def test_the_command_lists_the_omitted_data(quiet: Quiet, tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
     plant(root, {"proc/cmdline": "root=UUID=77 ro token=1"})
     done = quiet("record", tmp_path / "a.tar.gz", "--root", root)
@@ -183,7 +183,7 @@ def test_this_host_can_be_recorded_and_planned_on(tmp_path: Path) -> None:
 def test_an_archive_is_never_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "mine.tar.gz"
     file.write_text("precious")
-    with pytest.raises(UsageError, match="exists already; give another name"):
+    with pytest.raises(UsageError, match="already exists; give another name"):
         record(Recording(str(tree(tmp_path / "machine"))), str(file))
     assert file.read_text() == "precious"
 
@@ -197,7 +197,7 @@ def test_an_archive_needs_a_name(quiet: Quiet, tmp_path: Path) -> None:
     done = quiet("record", "", "--root", tree(tmp_path / "machine"))
     assert (done.code, done.err) == (
         2,
-        "quiet: error: record: no name; give the archive to write, such as myhost.tar.gz\n",
+        "quiet: error: record: no file name; give the archive to write, such as myhost.tar.gz\n",
     )
 
 
@@ -220,7 +220,7 @@ def test_the_status_of_a_recording_is_the_status_of_the_host(tmp_path: Path) -> 
     assert states[1].kernel == "6.12.1"
 
 
-def test_a_file_that_goes_away_while_it_is_recorded_is_left_out(
+def test_a_file_that_disappears_during_the_recording_is_omitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(tmp_path, {"proc/7/status": "x"})

@@ -98,7 +98,7 @@ def test_the_same_thing_has_the_same_mask_everywhere_and_keeps_its_form() -> Non
         ("/proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0"),
     ],
 )
-def test_what_rules_read_stays_as_it_is(path: str, text: str) -> None:
+def test_facts_that_rules_read_are_unchanged(path: str, text: str) -> None:
     assert masked(path, text) == text
 
 

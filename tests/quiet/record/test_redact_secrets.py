@@ -1,4 +1,4 @@
-"""Made-up secrets in every place of a machine where people keep some: a recording has none of them."""
+"""Synthetic secrets in every place of a machine where people keep secrets: a recording contains none of them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ LOADERS: dict[str, dict[str, str]] = {
         "boot/firmware/cmdline.txt": f"root=@ {KNOWN} @ psk=@\n@\n",
     },
 }
-# What quiet does not plan for, it does not keep either.
+# Data that plans do not use is not kept either.
 LOADERS["grub, by a program"] = LOADERS["grub"] | {
     "etc/default/grub": LOADERS["grub"]["etc/default/grub"]
     + 'GRUB_CMDLINE_LINUX="$(cat /@) `@`"\nif @; then GRUB_CMDLINE_LINUX="@"; fi\n',
@@ -138,7 +138,7 @@ def secretive(root: Path, loader: str) -> tuple[Path, list[str]]:
 
 
 def content(archive: Path) -> str:
-    """All that an archive says."""
+    """The content of an archive."""
     parts = []
     with tarfile.open(archive) as tar:
         for member in tar.getmembers():

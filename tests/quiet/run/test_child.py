@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# What sends the signal, and when: just before the fork, or just after it to this process or to the command.
+# The sender of the signal, and the time: just before the fork, or just after it to this process or to the command.
 WHEN = {
     "before the fork": "os.kill(os.getpid(), {0}); return fork()",
     "after the fork, to quiet": "pid = fork(); pid and os.kill(os.getpid(), {0}); return pid",

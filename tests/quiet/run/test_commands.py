@@ -65,7 +65,7 @@ def test_dockers_daemon_starts_a_users_container_as_root_does() -> None:
     assert start.option == "--cgroup-parent=quiet.slice"
 
 
-def test_where_no_option_helps_the_warning_says_so() -> None:
+def test_if_no_option_helps_the_warning_says_so() -> None:
     start = find_start(["nerdctl", "run", "image"], "/quiet.slice", 1000)
     assert start is not None
     assert "will not run on the isolated CPUs" in warning(start)

@@ -83,7 +83,7 @@ def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
         "quiet: waiting for PID 1",
         "quiet: bench on CPUs 2-3: 0 changes, 31 left alone",
         "quiet: a note",
-        "quiet: the profile stays applied for the next runs; it is restored when for 5 s there is none",
+        "quiet: the profile stays applied for the next runs; it is restored 5 s after the last one",
         "quiet: interrupted once",
     ]
     request, _, usage = received
@@ -104,7 +104,7 @@ def test_a_command_that_a_signal_ends_has_its_number(tmp_path: Path) -> None:
     assert done.returncode == 137
 
 
-def test_a_command_gets_fixed_addresses_where_the_profile_asks_for_them(tmp_path: Path) -> None:
+def test_a_command_gets_fixed_addresses_if_the_profile_requests_them(tmp_path: Path) -> None:
     def answer(channel: HelperChannel) -> None:
         channel.receive(RunRequest)
         channel.send(READY._replace(fixed=True))
@@ -119,7 +119,7 @@ def test_a_command_gets_fixed_addresses_where_the_profile_asks_for_them(tmp_path
     assert done.stdout == "00040000\n"
 
 
-def test_a_refusal_is_one_line_and_runs_nothing(tmp_path: Path) -> None:
+def test_a_refusal_is_reported_in_one_line_and_runs_nothing(tmp_path: Path) -> None:
     def refuse(channel: HelperChannel) -> None:
         channel.receive(RunRequest)
         channel.send(RunFailure("no; nothing was changed", 3))

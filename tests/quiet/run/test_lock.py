@@ -79,7 +79,7 @@ def test_ten_commands_run_in_the_order_of_their_tickets_and_never_two_at_once(ho
     assert queue(host) == []
 
 
-def test_who_does_not_wait_is_refused_with_the_holder_named_and_nothing_run(host: Host, tmp_path: Path) -> None:
+def test_a_run_that_does_not_wait_is_refused_with_the_holder_and_nothing_runs(host: Host, tmp_path: Path) -> None:
     with held(host, tmp_path):
         refused = start(tmp_path, "touch", str(tmp_path / "ran"), wait="0")
         _, message = refused.communicate(timeout=PATIENCE_S)
@@ -91,7 +91,7 @@ def test_who_does_not_wait_is_refused_with_the_holder_named_and_nothing_run(host
 
 
 @pytest.mark.slow
-def test_the_status_shows_the_holder_and_then_who_waits(host: Host, tmp_path: Path) -> None:
+def test_the_status_shows_the_holder_and_the_waiting_runs(host: Host, tmp_path: Path) -> None:
     with held(host, tmp_path):
         waiting = start(tmp_path, "true", "waits")
         until(lambda: len(queue(host)) == 2)

@@ -1,4 +1,4 @@
-"""Messages between front and helper: what is sent arrives, and nothing else is taken for a message."""
+"""Messages between front and helper: messages arrive as sent, and nothing else is accepted as a message."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_a_message_arrives_as_it_was_sent(message: Message) -> None:
 
 
 @pytest.mark.parametrize("line", GARBAGE, ids=lambda line: repr(line[:50]))
-def test_what_is_no_message_is_refused(line: bytes) -> None:
+def test_anything_but_a_message_is_refused(line: bytes) -> None:
     with pytest.raises(HelperProtocolError):
         parse(line)
 
 
-def test_a_message_that_may_not_come_now_is_refused() -> None:
+def test_a_message_that_is_not_expected_now_is_refused() -> None:
     front, helper = pair()
     front.send(Start(1))
-    with pytest.raises(HelperProtocolError, match="sent Start where it may not"):
+    with pytest.raises(HelperProtocolError, match="sent Start where it must not"):
         helper.receive(RunRequest, within_s=60)
 
 
@@ -77,7 +77,7 @@ def test_a_line_without_an_end_is_refused() -> None:
         HelperChannel(helper, FROM_FRONT).receive(RunRequest, within_s=60)
 
 
-def test_a_front_that_dies_and_one_that_says_nothing_more_are_noticed() -> None:
+def test_a_dead_and_a_silent_front_are_detected() -> None:
     front, helper = pair()
     front.leave()
     assert helper.receive(CommandDone, within_s=60) is None
@@ -86,7 +86,7 @@ def test_a_front_that_dies_and_one_that_says_nothing_more_are_noticed() -> None:
     assert front.receive(Moved, within_s=60) == Moved()
 
 
-def test_a_message_that_does_not_come_in_time_is_none_and_the_channel_stays_open() -> None:
+def test_a_late_message_returns_none_and_the_channel_stays_open() -> None:
     front, helper = pair()
     assert helper.receive(CommandDone, within_s=0) is None
     assert not helper.closed
@@ -94,6 +94,6 @@ def test_a_message_that_does_not_come_in_time_is_none_and_the_channel_stays_open
     assert helper.receive(CommandDone, within_s=60) == CommandDone()
 
 
-def test_the_other_end_is_known_by_what_the_kernel_recorded() -> None:
+def test_the_peer_is_identified_by_the_kernels_record() -> None:
     front, _ = pair()
     assert front.peer() == (os.getpid(), os.geteuid())

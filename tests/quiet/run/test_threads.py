@@ -1,4 +1,4 @@
-"""Which commands get a balanced partition, and what is said of it."""
+"""Which commands get a balanced partition, and the message about it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def chosen(
     )
 
 
-def test_a_command_that_nothing_pins_gets_all_isolated_cpus_and_that_is_said(tmp_path: Path) -> None:
+def test_an_unpinned_command_gets_all_isolated_cpus_and_this_is_reported(tmp_path: Path) -> None:
     found = chosen(tmp_path)
     assert found.profile.knobs["cpuset"] == "balanced"
     assert "threads may use all of CPUs 2-3" in found.note
 
 
-def test_one_isolated_cpu_needs_no_balancing_and_no_word(tmp_path: Path) -> None:
+def test_one_isolated_cpu_needs_no_balancing_and_no_message(tmp_path: Path) -> None:
     found = chosen(tmp_path, cpus="3")
     assert (found.profile.knobs["cpuset"], found.note) == ("quiet", "")
 
@@ -56,12 +56,12 @@ def test_no_threads_keeps_the_isolated_partition(tmp_path: Path) -> None:
     assert chosen(tmp_path, threads=False, cpuset="leave").profile.knobs["cpuset"] == "leave"
 
 
-def test_a_profile_that_is_balanced_already_needs_no_word(tmp_path: Path) -> None:
+def test_an_already_balanced_profile_needs_no_message(tmp_path: Path) -> None:
     found = chosen(tmp_path, cpuset="balanced")
     assert (found.profile.knobs["cpuset"], found.note) == ("balanced", "")
 
 
-def test_of_cpus_that_boot_isolated_it_is_said_that_nothing_balances_them(tmp_path: Path) -> None:
+def test_missing_balancing_of_boot_isolated_cpus_is_reported(tmp_path: Path) -> None:
     found = chosen(tmp_path, boot="2-3")
     assert found.profile.knobs["cpuset"] == "quiet"
     assert "isolcpus=domain" in found.note
@@ -76,12 +76,12 @@ def test_of_cpus_that_boot_isolated_it_is_said_that_nothing_balances_them(tmp_pa
         ({"cpuset": "leave"}, 'says cpuset = "leave"'),
     ],
 )
-def test_threads_that_cannot_be_had_are_refused(tmp_path: Path, case: dict[str, str], said: str) -> None:
+def test_threads_that_are_impossible_are_refused(tmp_path: Path, case: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         chosen(tmp_path, threads=True, **case)
 
 
-def test_mems_goes_before_the_profile(tmp_path: Path) -> None:
+def test_mems_takes_precedence_over_the_profile(tmp_path: Path) -> None:
     assert chosen(tmp_path, mems="auto").profile.knobs["cpuset.mems"] == "quiet"
     assert chosen(tmp_path, mems="leave").profile.knobs["cpuset.mems"] == "leave"
     assert chosen(tmp_path, mems="0").profile.knobs["cpuset.mems"] == "0"

@@ -16,13 +16,13 @@ from tests.quiet.service.units import AFTER, LINK, MINE, UNIT, UNITS, listing, s
 from tests.trees import machine, plant
 
 
-def test_it_is_enabled_for_each_boot(quiet: Quiet, root: Path) -> None:
+def test_the_service_is_enabled_for_each_boot(quiet: Quiet, root: Path) -> None:
     quiet("install-service", "--root", root)
     assert unit(root)["Install"]["WantedBy"] == "multi-user.target"
     assert os.readlink(root / LINK) == f"/{UNIT}"
 
 
-def test_nothing_of_it_lies_where_a_reboot_takes_it_away(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_no_file_of_the_service_is_lost_in_a_reboot(quiet: Quiet, root: Path, mine: Path) -> None:
     done = quiet("install-service", "--profile", mine, "--root", root, "--json").json
     assert done["files"]
     assert all(path.startswith("/etc/") for path in done["files"])
@@ -41,7 +41,7 @@ def test_removal_leaves_every_folder_as_it_was(quiet: Quiet, root: Path, mine: P
     assert listing(root) == before
 
 
-def test_it_says_which_files_it_made_and_which_it_took_away(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_the_created_and_the_removed_files_are_reported(quiet: Quiet, root: Path, mine: Path) -> None:
     made = quiet("install-service", "--profile", mine, "--root", root, "--json").json
     assert made["files"] == [f"/{UNIT}", "/etc/quiet/", "/etc/quiet/mine.toml", f"/{AFTER}", f"/{LINK}"]
     assert quiet("remove-service", "--root", root, "--json").json["files"] == made["files"][::-1]
@@ -56,7 +56,7 @@ def test_on_a_tree_the_commands_are_shown_and_not_run(quiet: Quiet, root: Path) 
     assert (done["commands"], done["ran"]) == ([*stop, "systemctl daemon-reload"], False)
 
 
-def test_a_profile_of_ones_own_is_copied_to_where_only_root_writes(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_a_custom_profile_is_copied_to_a_folder_that_only_root_can_write(quiet: Quiet, root: Path, mine: Path) -> None:
     quiet("install-service", "--profile", mine, "--root", root)
     assert start(root)[-1] == "/etc/quiet/mine.toml"
     assert (root / "etc/quiet/mine.toml").read_text().endswith(MINE)
@@ -65,7 +65,7 @@ def test_a_profile_of_ones_own_is_copied_to_where_only_root_writes(quiet: Quiet,
     assert quiet("plan", "--profile", root / "etc/quiet/mine.toml", "--root", root, "--json").json["profile"] == "mine"
 
 
-def test_a_profile_in_etc_is_used_where_it_is_and_stays(quiet: Quiet, root: Path) -> None:
+def test_a_profile_in_etc_is_used_in_place_and_kept(quiet: Quiet, root: Path) -> None:
     plant(root, {"etc/quiet/site.toml": MINE})
     before = listing(root)
     done = quiet("install-service", "--profile", root / "etc/quiet/site.toml", "--root", root, "--json").json
@@ -75,16 +75,16 @@ def test_a_profile_in_etc_is_used_where_it_is_and_stays(quiet: Quiet, root: Path
     assert listing(root) == before
 
 
-def test_somebody_elses_profile_of_that_name_is_not_written_over(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_a_foreign_profile_of_that_name_is_not_overwritten(quiet: Quiet, root: Path, mine: Path) -> None:
     plant(root, {"etc/quiet/mine.toml": "name = 'theirs'"})
     before = listing(root)
     done = quiet("install-service", "--profile", mine, "--root", root)
     assert done.code == 3
-    assert "/etc/quiet/mine.toml exists already" in done.err
+    assert "/etc/quiet/mine.toml already exists" in done.err
     assert listing(root) == before
 
 
-def test_installing_again_replaces_it_with_what_belonged_to_it(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_installing_again_replaces_the_service_and_its_files(quiet: Quiet, root: Path, mine: Path) -> None:
     before = listing(root)
     quiet("install-service", "--root", root)
     once = listing(root)
@@ -99,7 +99,7 @@ def test_installing_again_replaces_it_with_what_belonged_to_it(quiet: Quiet, roo
     assert listing(root) == before
 
 
-def test_what_another_program_put_into_a_folder_of_ours_stays(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_files_that_another_program_put_into_our_folder_are_kept(quiet: Quiet, root: Path, mine: Path) -> None:
     quiet("install-service", "--profile", mine, "--root", root)
     plant(root, {"etc/quiet/theirs.toml": "name = 'theirs'"})
     assert quiet("remove-service", "--root", root).code == 0
@@ -107,17 +107,17 @@ def test_what_another_program_put_into_a_folder_of_ours_stays(quiet: Quiet, root
 
 
 @pytest.mark.parametrize("folder", [UNITS, "run/systemd/system", "usr/lib/systemd/system"])
-def test_somebody_elses_unit_of_that_name_is_refused_and_left_alone(quiet: Quiet, root: Path, folder: str) -> None:
+def test_a_foreign_unit_of_that_name_is_refused_and_left_alone(quiet: Quiet, root: Path, folder: str) -> None:
     plant(root, {f"{folder}/quiet.service": "[Service]\nExecStart=/bin/true"})
     before = listing(root)
     for command in ("install-service", "remove-service"):
         done = quiet(command, "--root", root)
         assert done.code == 3
-        assert f"/{folder}/quiet.service exists already and was not created by quiet" in done.err
+        assert f"/{folder}/quiet.service already exists and was not created by quiet" in done.err
     assert listing(root) == before
 
 
-def test_a_mask_is_an_administrators_word(quiet: Quiet, root: Path) -> None:
+def test_an_administrators_mask_is_respected(quiet: Quiet, root: Path) -> None:
     (root / UNIT).symlink_to("/dev/null")
     done = quiet("install-service", "--root", root)
     assert done.code == 3
@@ -132,7 +132,7 @@ def test_without_systemd_it_is_refused(quiet: Quiet, tmp_path: Path) -> None:
     assert not (root / "etc").exists()
 
 
-def test_removing_what_is_not_there_changes_nothing(quiet: Quiet, root: Path) -> None:
+def test_removing_a_missing_service_changes_nothing(quiet: Quiet, root: Path) -> None:
     before = listing(root)
     done = quiet("remove-service", "--root", root)
     assert done.code == 0
@@ -149,7 +149,7 @@ def test_removing_what_is_not_there_changes_nothing(quiet: Quiet, root: Path) ->
         (("--cpus", "0-3"), 3, "no housekeeping CPU"),
     ],
 )
-def test_what_would_fail_at_every_boot_is_said_now(
+def test_errors_that_would_occur_at_every_boot_are_reported_at_installation(
     quiet: Quiet, root: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     before = listing(root)
@@ -172,7 +172,7 @@ def test_a_tree_whose_links_lead_out_of_it_is_not_written_to(quiet: Quiet, root:
 
 
 @pytest.mark.parametrize("command", ["install", "remove"])
-def test_without_root_the_way_out_is_said_and_nothing_is_changed(quiet: Quiet, root: Path, command: str) -> None:
+def test_without_root_the_remedy_is_reported_and_nothing_is_changed(quiet: Quiet, root: Path, command: str) -> None:
     if command == "remove":
         quiet("install-service", "--root", root)
     before = listing(root)
@@ -191,11 +191,11 @@ def test_without_root_the_way_out_is_said_and_nothing_is_changed(quiet: Quiet, r
     os.waitpid(pid, 0)
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert said.read() == "a service takes root; run it with sudo"
+        assert said.read() == "a service needs root; run it with sudo"
     assert listing(root) == before
 
 
-def test_status_says_what_the_service_does(quiet: Quiet, root: Path) -> None:
+def test_status_reports_the_service(quiet: Quiet, root: Path) -> None:
     assert quiet("status", "--root", root, "--json").json["service"] is None
     quiet("install-service", "--cpus", "3", "--root", root)
     found = quiet("status", "--root", root, "--json").json["service"]
@@ -206,7 +206,7 @@ def test_status_says_what_the_service_does(quiet: Quiet, root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["quiet.service", "quiet-after.target"])
-def test_nothing_of_that_name_that_is_not_ours_is_written_over(quiet: Quiet, root: Path, name: str) -> None:
+def test_foreign_files_of_that_name_are_not_overwritten(quiet: Quiet, root: Path, name: str) -> None:
     plant(root, {f"{UNITS}/{name}": "[Unit]"})
     before = listing(root)
     assert quiet("install-service", "--root", root).code == 3

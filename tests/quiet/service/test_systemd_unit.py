@@ -1,4 +1,4 @@
-"""The units: what they say, and that systemd reads them as they were meant."""
+"""The units: their content, and that systemd reads it as intended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.quiet.service.units import AFTER, MINE, UNIT, start, unit
 from tests.trees import plant
 
 
-def test_the_unit_applies_the_profile_with_this_very_program_and_restores_when_it_is_stopped(
+def test_the_unit_applies_the_profile_with_this_program_and_restores_when_it_is_stopped(
     quiet: Quiet, root: Path
 ) -> None:
     assert quiet("install-service", "--profile", "strict", "--cpus", "2-3", "--root", root).code == 0
@@ -40,7 +40,7 @@ def test_a_word_of_a_unit_holds_no_control_character(text: str) -> None:
         systemd_unit.word(text)
 
 
-def test_it_waits_for_what_would_change_settings_again(quiet: Quiet, root: Path) -> None:
+def test_the_unit_waits_for_services_that_would_overwrite_settings(quiet: Quiet, root: Path) -> None:
     plant(root, {"usr/lib/systemd/system/tuned.service": "[Unit]\nAfter=network.target", "etc/init.d/cpufrequtils": ""})
     quiet("install-service", "--root", root)
     assert unit(root)["Unit"]["Wants"] == "quiet-after.target"
@@ -51,7 +51,7 @@ def test_it_waits_for_what_would_change_settings_again(quiet: Quiet, root: Path)
     assert "tlp.service" not in waits  # it is not there
 
 
-def test_it_is_not_ordered_with_a_daemon_that_restoring_starts(quiet: Quiet, root: Path) -> None:
+def test_the_unit_is_not_ordered_with_a_daemon_that_restoring_starts(quiet: Quiet, root: Path) -> None:
     """Or the start would wait for the stop that waits for it (systemd.unit(5), Before=, After=)."""
     plant(root, {"usr/lib/systemd/system/irqbalance.service": "[Service]\nExecStart=/usr/sbin/irqbalance"})
     quiet("install-service", "--root", root)
@@ -59,14 +59,14 @@ def test_it_is_not_ordered_with_a_daemon_that_restoring_starts(quiet: Quiet, roo
     assert "irqbalance.service" in unit(root, AFTER)["Unit"]["After"].split()
 
 
-def test_with_a_daemon_that_waits_for_the_target_it_waits_too(quiet: Quiet, root: Path) -> None:
+def test_the_unit_also_waits_for_a_daemon_that_waits_for_the_target(quiet: Quiet, root: Path) -> None:
     plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target NetworkManager.service"})
     quiet("install-service", "--root", root)
     assert "multi-user.target" in unit(root)["Unit"]["After"].split()
     assert "tlp.service" in unit(root, AFTER)["Unit"]["After"].split()
 
 
-def test_names_with_spaces_and_systemds_own_letters_arrive_as_they_are(
+def test_names_with_spaces_and_characters_special_to_systemd_are_preserved(
     quiet: Quiet, root: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / 'a b%c$d"e.toml'
@@ -79,7 +79,7 @@ def test_names_with_spaces_and_systemds_own_letters_arrive_as_they_are(
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze: hosts with systemd have it")
 @pytest.mark.parametrize("name", ["mine", 'a b%c$d"e\\f'])
-def test_systemds_own_reader_has_no_word_against_it(quiet: Quiet, root: Path, tmp_path: Path, name: str) -> None:
+def test_systemd_analyze_accepts_the_unit(quiet: Quiet, root: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / f"{name}.toml"
     path.write_text(MINE)
     plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target"})
@@ -99,7 +99,7 @@ def test_a_name_that_no_unit_can_hold_is_refused(quiet: Quiet, root: Path, tmp_p
 
 
 def watch_unit(quiet: Quiet, folder: Path, *options: str) -> Path:
-    """What `quiet watch --unit` prints, as a file."""
+    """The output of `quiet watch --unit`, as a file."""
     done = quiet("watch", "--unit", *options)
     assert done.code == 0, done.err
     assert "systemctl enable --now quiet-watch.service" in done.err
@@ -131,9 +131,7 @@ def test_a_watch_of_cpus_needs_no_profile_and_no_capability(quiet: Quiet, tmp_pa
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze: hosts with systemd have it")
 @pytest.mark.parametrize("options", [(), ("--cpus", "3", "--store", "/srv/a b%c"), ("--textfile", "/run/x/quiet.prom")])
-def test_systemds_own_reader_has_no_word_against_the_watchs_unit(
-    quiet: Quiet, tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_systemd_analyze_accepts_the_watchs_unit(quiet: Quiet, tmp_path: Path, options: tuple[str, ...]) -> None:
     path = watch_unit(quiet, tmp_path, *options)
     command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from tests.quiet.service.units import MINE, VENV, listing
 from tests.trees import plant
 
 
-def test_a_program_that_only_root_can_change_is_one_for_root(quiet: Quiet, root: Path, program: Path) -> None:
+def test_a_program_that_only_root_can_change_is_accepted(quiet: Quiet, root: Path, program: Path) -> None:
     assert quiet("install-service", "--root", root).code == 0
 
 
@@ -42,7 +42,9 @@ def test_a_tree_that_has_no_such_program_gets_its_own(quiet: Quiet, root: Path, 
     assert quiet("install-service", "--root", root).code == 0
 
 
-def test_it_is_found_behind_links_and_among_what_quiet_needs(quiet: Quiet, root: Path, program: Path) -> None:
+def test_an_untrusted_file_is_found_behind_links_and_among_dependencies(
+    quiet: Quiet, root: Path, program: Path
+) -> None:
     os.chown(program / "lib/site/other", 4242, 0)
     assert "can change /home/u/venv/lib/site/other;" in quiet("install-service", "--root", root).err
     os.chown(program / "lib/site/other", 0, 0)
@@ -53,7 +55,7 @@ def test_it_is_found_behind_links_and_among_what_quiet_needs(quiet: Quiet, root:
     assert "can change /home/u/pyenv;" in quiet("install-service", "--root", root).err
 
 
-def test_in_a_folder_where_names_stay_their_owners_root_keeps_its_own(quiet: Quiet, root: Path, program: Path) -> None:
+def test_files_of_root_in_a_sticky_folder_are_trusted(quiet: Quiet, root: Path, program: Path) -> None:
     program.parent.chmod(0o1777)
     assert quiet("install-service", "--root", root).code == 0
 
@@ -95,7 +97,7 @@ def test_a_folder_for_the_copy_that_others_can_change_is_refused(quiet: Quiet, r
     assert listing(root) == before
 
 
-def test_a_linked_profile_is_not_read_from_outside_of_the_tree(quiet: Quiet, root: Path, mine: Path) -> None:
+def test_a_linked_profile_is_not_read_from_outside_the_tree(quiet: Quiet, root: Path, mine: Path) -> None:
     (root / "etc/link.toml").symlink_to(mine)
     done = quiet("install-service", "--profile", root / "etc/link.toml", "--root", root)
     assert (done.code, "does not lead to a file of the tree" in done.err) == (3, True)

@@ -1,4 +1,4 @@
-"""What the tests of the service share: paths, and units as they are read."""
+"""Helpers shared by the tests of the service: paths, and parsed units."""
 
 from __future__ import annotations
 

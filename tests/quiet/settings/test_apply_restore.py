@@ -1,4 +1,5 @@
-"""Apply and restore on machines made of files: once is twice, back is byte for byte, others' changes are theirs."""
+"""Apply and restore on machines made of files: a second apply changes nothing, restores are exact to the byte, and
+others' changes are kept."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def test_every_knob_of_a_tree_is_applied(root: Path) -> None:
     assert Host(str(root)).text("/proc/irq/0/smp_affinity_list") == "0,2"
 
 
-def test_applied_twice_is_applied_once(root: Path) -> None:
+def test_apply_is_idempotent(root: Path) -> None:
     quieted(root)
     first = contents(root)
     again = quieted(root)
@@ -64,7 +65,7 @@ def test_restore_brings_every_file_back_byte_for_byte(root: Path) -> None:
     assert journal.load(Host(str(root))) is None
 
 
-def test_restore_after_two_applies_brings_back_what_the_first_found(root: Path) -> None:
+def test_restore_after_two_applies_restores_the_values_before_the_first(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/irq/0/smp_affinity_list").write_text("3\n")
@@ -82,7 +83,7 @@ def test_restore_of_nothing_does_nothing(root: Path) -> None:
     assert not (root / "run").exists()
 
 
-def test_a_second_profile_is_refused_with_the_way_out(root: Path) -> None:
+def test_a_second_profile_is_refused_with_the_remedy(root: Path) -> None:
     quieted(root)
     first = contents(root)
     with pytest.raises(Refused, match="'test' is applied; run `quiet restore` first, then apply 'other'"):
@@ -90,14 +91,14 @@ def test_a_second_profile_is_refused_with_the_way_out(root: Path) -> None:
     assert contents(root) == first
 
 
-def test_other_cpus_are_refused_with_the_way_out_and_the_same_are_not(root: Path) -> None:
+def test_different_cpus_are_refused_with_the_remedy_and_the_same_are_accepted(root: Path) -> None:
     quieted(root)
     with pytest.raises(Refused, match="applied to CPUs 3; run `quiet restore` first to choose others"):
         apply(Host(str(root)), profile(), "2")
     assert apply(Host(str(root)), profile(), "3").changes == ()
 
 
-def test_what_another_program_changed_is_named_and_left_alone(root: Path) -> None:
+def test_settings_changed_by_another_program_are_named_and_left_alone(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
@@ -110,7 +111,7 @@ def test_what_another_program_changed_is_named_and_left_alone(root: Path) -> Non
     assert journal.load(Host(str(root))) is not None
 
 
-def test_force_writes_back_what_was_found_over_others_changes(root: Path) -> None:
+def test_force_restores_the_original_values_over_others_changes(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
@@ -128,7 +129,7 @@ def test_keep_accepts_others_changes(root: Path) -> None:
     assert journal.load(Host(str(root))) is None
 
 
-def test_a_setting_that_another_program_already_restored_is_no_conflict(root: Path) -> None:
+def test_a_setting_that_another_program_already_restored_is_not_a_conflict(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("1\n")
@@ -136,7 +137,7 @@ def test_a_setting_that_another_program_already_restored_is_no_conflict(root: Pa
     assert contents(root) == found
 
 
-def test_a_setting_that_the_kernel_lowers_by_itself_is_no_conflict(root: Path) -> None:
+def test_a_setting_that_the_kernel_lowers_by_itself_is_not_a_conflict(root: Path) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/kernel/perf_event_max_sample_rate").write_text("25\n")
@@ -170,7 +171,7 @@ def made_anew(root: Path) -> None:
     folder.with_name("new").rename(folder)
 
 
-def test_what_a_driver_gives_an_interrupt_that_it_regenerates_is_no_conflict(root: Path) -> None:
+def test_the_mask_of_an_interrupt_recreated_by_its_driver_is_not_a_conflict(root: Path) -> None:
     quieted(root)
     made_anew(root)
     (root / "proc/irq/0/smp_affinity_list").write_text("1\n")
@@ -208,7 +209,7 @@ def test_after_a_reboot_nothing_is_applied(root: Path) -> None:
     assert quieted(root).changes == ()
 
 
-def test_while_another_quiet_is_at_work_nothing_is_changed(root: Path) -> None:
+def test_while_another_quiet_runs_nothing_is_changed(root: Path) -> None:
     found = contents(root)
     with locked(Host(str(root))):
         with pytest.raises(Refused, match="another quiet is changing this host right now"):
@@ -221,7 +222,7 @@ def test_while_another_quiet_is_at_work_nothing_is_changed(root: Path) -> None:
             restore(Host(str(root)))
 
 
-def test_without_root_the_way_out_is_said_and_nothing_is_changed(root: Path) -> None:
+def test_without_root_the_remedy_is_reported_and_nothing_is_changed(root: Path) -> None:
     found = contents(root)
     root.chmod(0o755)
     for folder in (root.parent, *root.parent.parents[:-2]):
@@ -242,11 +243,11 @@ def test_without_root_the_way_out_is_said_and_nothing_is_changed(root: Path) -> 
     assert contents(root) == found
 
 
-def test_a_restore_that_was_begun_has_to_end_before_an_apply(root: Path) -> None:
+def test_a_restore_in_progress_must_finish_before_an_apply(root: Path) -> None:
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
     restore(Host(str(root)))
-    with pytest.raises(Refused, match="a restore was begun and has not ended; run `quiet restore` first"):
+    with pytest.raises(Refused, match="a restore was begun and is not complete; run `quiet restore` first"):
         quieted(root)
 
 
@@ -258,12 +259,12 @@ def test_plan_and_verify_write_nothing(root: Path) -> None:
     assert not (root / "run").exists()
 
 
-def test_the_plan_says_what_apply_then_does(root: Path) -> None:
+def test_the_plan_shows_what_apply_then_does(root: Path) -> None:
     planned = now(root).changes
     assert quieted(root).changes == planned
 
 
-def test_what_a_change_touches_in_passing_is_recorded_before_it(root: Path) -> None:
+def test_side_effects_of_a_change_are_recorded_before_it(root: Path) -> None:
     quieted(root)
     record = journal.load(Host(str(root)))
     assert record is not None
@@ -272,7 +273,7 @@ def test_what_a_change_touches_in_passing_is_recorded_before_it(root: Path) -> N
     assert touched[f"file:{POLICY}0/scaling_max_freq"] == "3000000"
 
 
-def test_what_the_kernel_changes_in_passing_is_restored(root: Path) -> None:
+def test_side_effects_of_the_kernel_are_restored(root: Path) -> None:
     found = contents(root)
 
     class Turbo(Host):
@@ -287,7 +288,7 @@ def test_what_the_kernel_changes_in_passing_is_restored(root: Path) -> None:
     assert contents(root) == found
 
 
-def test_what_may_only_be_on_a_cpu_that_goes_offline_is_recorded(root: Path) -> None:
+def test_tasks_and_interrupts_bound_to_a_cpu_that_goes_offline_are_recorded(root: Path) -> None:
     (root / "proc/irq/1/smp_affinity_list").write_text("1\n")
     plant(root, task(20, "pinned", "1") | task(21, "free", "0-1"))
     apply(Host(str(root)), profile("smt"))
@@ -305,7 +306,7 @@ def test_sysctls_keep_their_names_in_the_journal(root: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "120"], ids=["as found", "as applied"])
-def test_a_conflict_that_is_settled_by_hand_is_none_any_more(root: Path, value: str) -> None:
+def test_a_conflict_resolved_by_hand_is_no_longer_a_conflict(root: Path, value: str) -> None:
     found = contents(root)
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
@@ -326,7 +327,7 @@ def test_a_second_apply_does_not_forget_what_another_program_changed(root: Path)
     assert (pages.read_text(), other.read_text()) == ("never\n", "900000\n")
 
 
-def test_what_was_applied_for_one_command_stays_once_it_is_applied_by_itself(root: Path) -> None:
+def test_a_profile_applied_for_one_command_stays_after_an_explicit_apply(root: Path) -> None:
     apply(Host(str(root)), profile(), passing=True)
     record = journal.load(Host(str(root)))
     assert record is not None
@@ -337,7 +338,7 @@ def test_what_was_applied_for_one_command_stays_once_it_is_applied_by_itself(roo
     assert not record.passing
 
 
-def test_nobody_else_can_hold_the_lock(root: Path) -> None:
+def test_no_other_process_can_hold_the_lock(root: Path) -> None:
     quieted(root)
     assert (root / "run/quiet/lock").stat().st_mode & 0o077 == 0
 

@@ -19,7 +19,7 @@ def cpus(host: Memory, tid: int) -> str | None:
 
 
 @pytest.mark.parametrize(("release", "kernel_thread"), [("6.12.1", "1"), ("7.0.1", "0-3")])
-def test_a_users_mask_is_kept_and_a_kernel_thread_has_what_the_kernel_chooses_again(
+def test_a_users_mask_is_kept_and_the_kernel_again_chooses_that_of_a_kernel_thread(
     tmp_path: Path, release: str, kernel_thread: str
 ) -> None:
     tree = machine(cpus=4, cgroup=0) | task(812, "sshd", "0-3") | {"proc/sys/kernel/osrelease": f"{release}\n"}

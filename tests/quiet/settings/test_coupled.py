@@ -55,12 +55,12 @@ def test_machine_checks_are_one_number_that_is_written_once_each_way(tmp_path: P
     assert [value for path, value in kernel.written if path.endswith("check_interval")] == ["0", "100"]
 
 
-def test_a_bias_that_a_package_shares_comes_back_for_every_cpu_of_it(tmp_path: Path) -> None:
+def test_a_bias_shared_by_a_package_is_restored_for_all_its_cpus(tmp_path: Path) -> None:
     files = {f"{CPU}/cpu{cpu}/power/energy_perf_bias": "6" for cpu in range(4)}
     there_and_back(tmp_path, files, wish(**{"power.bias": "quiet"}), shared("energy_perf_bias"))
 
 
-def test_the_parts_of_a_package_get_their_own_uncore_limits_back(tmp_path: Path) -> None:
+def test_the_parts_of_a_package_regain_their_own_uncore_limits(tmp_path: Path) -> None:
     files = {}
     for name, low in (("package_00_die_00", "800000"), ("uncore00", "800000"), ("uncore01", "1200000")):
         files |= {f"{UNCORE}/{name}/min_freq_khz": low, f"{UNCORE}/{name}/max_freq_khz": "2400000"}
@@ -74,7 +74,7 @@ def test_the_parts_of_a_package_get_their_own_uncore_limits_back(tmp_path: Path)
     there_and_back(tmp_path, files, wish(**{"power.uncore": "quiet"}), all_parts)
 
 
-def test_a_memory_clock_that_a_user_had_set_comes_back_with_its_governor(tmp_path: Path) -> None:
+def test_a_memory_clock_set_by_a_user_is_restored_with_its_governor(tmp_path: Path) -> None:
     names = {"governor": "userspace", "available_governors": "performance userspace", "userspace/set_freq": "528"}
     files = {f"{BUS}/{name}": text for name, text in names.items()}
 
@@ -86,7 +86,7 @@ def test_a_memory_clock_that_a_user_had_set_comes_back_with_its_governor(tmp_pat
     there_and_back(tmp_path, files, wish(**{"power.bus": "quiet"}), forgets)
 
 
-def test_a_driver_switched_to_another_mode_gets_all_of_its_settings_back(tmp_path: Path) -> None:
+def test_a_driver_switched_to_another_mode_regains_all_its_settings(tmp_path: Path) -> None:
     names = {"status": "active", "no_turbo": "1", "min_perf_pct": "40", "max_perf_pct": "80", "hwp_dynamic_boost": "1"}
     files = {f"{CPU}/intel_pstate/{name}": text for name, text in names.items()}
     files |= cpufreq(4, "intel_pstate", energy_performance_preference="balance_power", scaling_max_freq="2000000")
@@ -112,7 +112,7 @@ def test_a_driver_switched_to_another_mode_gets_all_of_its_settings_back(tmp_pat
     there_and_back(tmp_path, files, wish(**knobs), starts_again)
 
 
-def test_polling_is_given_up_again_where_no_limit_was_set(tmp_path: Path) -> None:
+def test_polling_ends_again_if_no_limit_was_set(tmp_path: Path) -> None:
     latency = f"{CPU}/cpu3/power/pm_qos_resume_latency_us"
     kernel = there_and_back(tmp_path, {latency: "0"}, wish("3", **{"idle.cpus": "none"}))
     assert [value for path, value in kernel.written if path == f"/{latency}"] == ["n/a", "0"]
@@ -148,7 +148,7 @@ def crossed(kernel: Kernel, path: str, value: str) -> str:
 
 @pytest.mark.parametrize("law", [latent, crossed])
 @pytest.mark.parametrize(("low", "high"), [("800000", "1200000"), ("2800000", "3000000"), ("1200000", "1200000")])
-def test_limits_that_must_not_cross_come_back_from_above_and_from_below(
+def test_limits_that_must_not_cross_are_restored_from_above_and_from_below(
     tmp_path: Path, law: Law, low: str, high: str
 ) -> None:
     files = cpufreq(4, "cppc_cpufreq", scaling_min_freq=low, scaling_max_freq=high)
@@ -157,7 +157,7 @@ def test_limits_that_must_not_cross_come_back_from_above_and_from_below(
     assert {value for path, value in kernel.written if path.endswith("_freq")} >= {"2000000"}
 
 
-def test_limits_that_turbo_lowers_are_those_that_were_found(tmp_path: Path) -> None:
+def test_limits_lowered_by_turbo_are_restored_to_their_original_values(tmp_path: Path) -> None:
     files = {f"{CPU}/intel_pstate/no_turbo": "0", f"{CPU}/intel_pstate/min_perf_pct": "60"}
     files |= cpufreq(4, "intel_pstate", base_frequency="2000000", scaling_min_freq="2400000")
 
@@ -172,7 +172,7 @@ def test_limits_that_turbo_lowers_are_those_that_were_found(tmp_path: Path) -> N
     there_and_back(tmp_path, files, wish(**{"cpufreq.turbo": "quiet"}), without_turbo)
 
 
-def test_a_policys_boost_waits_for_the_one_of_the_machine(tmp_path: Path) -> None:
+def test_a_policys_boost_is_restored_after_that_of_the_machine(tmp_path: Path) -> None:
     files = {f"{CPU}/cpufreq/boost": "1"} | cpufreq(4, "amd-pstate", boost="1")
 
     def the_machines_first(kernel: Kernel, path: str, value: str) -> str:
@@ -191,7 +191,7 @@ def test_a_policys_boost_waits_for_the_one_of_the_machine(tmp_path: Path) -> Non
     there_and_back(tmp_path, files, wish(**{"cpufreq.turbo": "quiet"}), the_machines_first)
 
 
-def test_a_workqueues_mask_comes_back_as_it_was_asked_for_not_as_it_was_in_effect(tmp_path: Path) -> None:
+def test_a_workqueues_requested_mask_is_restored_and_not_the_effective_one(tmp_path: Path) -> None:
     base = "sys/devices/virtual/workqueue/cpumask"
 
     def without_the_partition(kernel: Kernel, path: str, value: str) -> str:

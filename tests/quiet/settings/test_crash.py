@@ -1,4 +1,4 @@
-"""Killed at any step, quiet leaves a journal from which everything comes back byte for byte."""
+"""Killed at any step, quiet leaves a journal from which everything is restored byte for byte."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_apply_killed_at_any_step_is_restored(tmp_path: Path, torn: bool) -> 
 
 
 @pytest.mark.slow
-def test_a_restore_killed_at_any_step_is_ended_by_the_next(tmp_path: Path) -> None:
+def test_a_restore_killed_at_any_step_is_completed_by_the_next(tmp_path: Path) -> None:
     for step in itertools.count(1):
         root = tree(tmp_path / str(step), small())
         found = contents(root)
@@ -72,7 +72,7 @@ def test_a_restore_killed_at_any_step_still_knows_what_others_changed(tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True], ids=["between", "in a line of the journal"])
-def test_an_apply_killed_at_any_step_is_ended_by_the_next_and_then_restored(tmp_path: Path, torn: bool) -> None:
+def test_an_apply_killed_at_any_step_is_completed_by_the_next_and_then_restored(tmp_path: Path, torn: bool) -> None:
     for step in itertools.count(1):
         root = tree(tmp_path / str(step), small())
         found = contents(root)

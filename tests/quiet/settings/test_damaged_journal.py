@@ -31,7 +31,7 @@ STAT = "file:/proc/sys/vm/compaction_proactiveness"
 
 
 class Applied:
-    """A recorded machine with the profile bench applied, as often as it is wanted."""
+    """A recorded machine with the profile bench applied, as often as requested."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.root, self.host = hosts.unpack(hosts.FOLDER / f"{name}.tar.gz", root), Host(str(root))
@@ -88,7 +88,7 @@ def test_an_undamaged_journal_is_restored_and_removed(applied: Applied) -> None:
 
 
 @pytest.mark.slow
-def test_cut_off_anywhere_it_is_named_and_what_is_left_of_it_restored(applied: Applied) -> None:
+def test_a_truncated_journal_is_named_and_its_remainder_restored(applied: Applied) -> None:
     draw = random.Random(SEED)
     ends = [n + 1 for n, byte in enumerate(applied.data[:-1]) if byte == ord("\n")]
     for cut in (0, *ends, *(draw.randrange(len(applied.data)) for _ in range(200))):
@@ -138,8 +138,8 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a line twice": (lambda data: data + data.splitlines(keepends=True)[-1], "not where it belongs"),
     "lines of another program": (lambda data: data + b"hello\n", "checksum"),
     "random bytes": (lambda data: random.Random(SEED).randbytes(4096), "not readable"),
-    "no newline": (lambda data: b"x" * 100, "no whole line"),
-    "only zeros": (lambda data: bytes(len(data)), "no whole line"),
+    "no newline": (lambda data: b"x" * 100, "no complete line"),
+    "only zeros": (lambda data: bytes(len(data)), "no complete line"),
     "another operation": (lambda data: data.replace(b'"op":"before"', b'"op":"before2"'), "checksum"),
     "another operation, sealed": (with_item({"op": "later"}), "unknown operation 'later'"),
     "another format": (begun(format=3, version="9.9"), "format 3, of quiet 9.9"),
@@ -161,7 +161,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
-def test_every_damage_is_named_and_no_command_takes_the_host_for_unchanged(
+def test_every_damage_is_named_and_no_command_treats_the_host_as_unchanged(
     name: str, applied: Applied, quiet: Quiet
 ) -> None:
     damage, words = DAMAGES[name]
@@ -219,7 +219,7 @@ def link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [fifo, folder, link])
-def test_what_is_no_file_is_named_and_moved_aside_by_keep(
+def test_a_journal_that_is_not_a_file_is_named_and_moved_aside_by_keep(
     make: Callable[[Path], None], applied: Applied, quiet: Quiet
 ) -> None:
     applied.again(b"")
@@ -255,7 +255,7 @@ def test_a_knob_of_another_version_is_restored_by_its_target(applied: Applied) -
     assert applied.restored(sealed(operations)).complete
 
 
-def test_the_journal_of_another_boot_is_none_however_damaged(applied: Applied) -> None:
+def test_the_journal_of_another_boot_is_ignored_however_damaged(applied: Applied) -> None:
     applied.again(sealed([items(applied.data)[0] | {"boot_id": "another"}, *items(applied.data)[1:]])[:-100])
     assert journal.load(applied.host) is None
 
@@ -297,7 +297,7 @@ def test_a_journal_of_format_1_is_restored_whole(old: tuple[Path, dict[str, byte
 
 
 @pytest.mark.slow
-def test_a_damaged_journal_of_format_1_is_no_traceback(old: tuple[Path, dict[str, bytes]]) -> None:
+def test_a_damaged_journal_of_format_1_causes_no_traceback(old: tuple[Path, dict[str, bytes]]) -> None:
     root, before = old
     after, data, draw = now(root, before), (root / journals.JOURNAL).read_bytes(), random.Random(SEED)
     for _ in range(50):

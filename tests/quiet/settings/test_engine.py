@@ -30,13 +30,13 @@ def run(host: Host, *writes: Write) -> tuple[list[Failure], list[str]]:
     return left, steps
 
 
-def test_what_is_as_wanted_is_not_written(root: Path) -> None:
+def test_targets_with_the_wanted_value_are_not_written(root: Path) -> None:
     host = Kernel(root)
     assert run(host, Write("file:/a", "0x1", NUMBER)) == ([], [])
     assert host.written == []
 
 
-def test_before_each_write_the_intent_is_logged_and_after_it_the_value(root: Path) -> None:
+def test_the_intent_is_logged_before_each_write_and_the_value_after_it(root: Path) -> None:
     left, steps = run(Kernel(root), Write("file:/a", "2", NUMBER), Write("file:/b", "3", NUMBER))
     assert left == []
     assert steps == ["before file:/a 2", "after file:/a 2", "before file:/b 3", "after file:/b 3"]
@@ -79,14 +79,14 @@ def test_a_value_that_the_kernel_rounds_is_left_unless_rounding_is_expected(root
     assert run(host, Write("file:/b", "8", NUMBER, clamps=True))[0] == []
 
 
-def test_a_kernel_that_never_agrees_is_given_up(root: Path) -> None:
+def test_a_value_that_the_kernel_keeps_changing_ends_the_attempts(root: Path) -> None:
     counter = iter(range(10, 1000))
     host = Kernel(root, lambda kernel, path, value: str(next(counter)))
     assert run(host, Write("file:/a", "2", TEXT))[0]
     assert len(host.written) <= MAX_PASSES
 
 
-def test_a_file_that_is_not_there_is_left(root: Path) -> None:
+def test_a_missing_file_is_skipped(root: Path) -> None:
     left, _ = run(Kernel(root), Write("file:/gone", "2", TEXT))
     assert [item.errno for item in left] == [errno.ENOENT]
 
@@ -96,7 +96,7 @@ def test_a_task_that_has_ended_needs_nothing(root: Path, target: str) -> None:
     assert run(Kernel(root), Write(target, "0-3", TEXT)) == ([], [])
 
 
-def test_what_another_write_keeps_changing_back_is_left_and_said(root: Path) -> None:
+def test_a_value_that_another_write_keeps_reverting_is_left_and_reported(root: Path) -> None:
     def rivals(kernel: Kernel, path: str, value: str) -> str:
         Path(kernel.root, "b" if path == "/a" else "a").write_text("9\n")
         return value

@@ -43,7 +43,7 @@ def test_values_are_held_changed_and_restored(host: Host, tmp_path: Path) -> Non
     assert journal.load(host) is None
 
 
-def test_an_error_inside_restores(host: Host, tmp_path: Path) -> None:
+def test_an_error_inside_the_block_restores(host: Host, tmp_path: Path) -> None:
     before = contents(tmp_path)
     with (
         pytest.raises(KeyboardInterrupt),

@@ -1,4 +1,4 @@
-"""The journal: read back it is what was written, whatever became of its last line."""
+"""The journal: it is read back as written, whatever happened to its last line."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_journal_reads_back_as_what_was_written(host: Host) -> None:
 
 
 @pytest.mark.parametrize("cut", range(2, 9))
-def test_a_last_line_that_is_torn_counts_as_not_written(host: Host, cut: int) -> None:
+def test_a_truncated_last_line_counts_as_not_written(host: Host, cut: int) -> None:
     operations = write(host)
     whole = read(host, operations[: cut - 1])
     torn = journals.sealed(operations[:cut]).splitlines()[-1][:-5]
@@ -77,7 +77,7 @@ def test_a_last_line_that_is_torn_counts_as_not_written(host: Host, cut: int) ->
     assert whole is not None
 
 
-def test_a_writer_goes_on_before_a_torn_line(host: Host) -> None:
+def test_a_writer_continues_before_a_truncated_line(host: Host) -> None:
     operations = write(host)
     read(host, operations[:4], b'{"op":"intent","tar')
     with locked(host):
@@ -96,7 +96,7 @@ def test_every_line_is_one_object_with_an_operation_of_the_documented_ones(host:
     assert all(f"    {name}" in journal.__doc__ or f" {name} " in journal.__doc__ for name in operations)
 
 
-def test_what_was_found_first_is_what_was_found(host: Host) -> None:
+def test_the_first_recorded_value_is_the_original(host: Host) -> None:
     later = {"op": "before", "entries": [["ksm", "file:/a", "number", "77", None, False]]}
     record = read(host, [*write(host)[:2], later])
     assert record is not None
@@ -110,7 +110,7 @@ def test_a_value_that_differs_from_the_asked_one_is_accepted(host: Host) -> None
     assert record.accepted() == {"file:/a": "5"}
 
 
-def test_the_journal_of_another_boot_says_nothing_and_is_thrown_away(host: Host) -> None:
+def test_the_journal_of_another_boot_is_ignored_and_removed(host: Host) -> None:
     write(host)
     host.write("/proc/sys/kernel/random/boot_id", "another")
     assert journal.load(host) is None
@@ -133,8 +133,8 @@ def test_every_user_may_read_the_journal_and_only_its_owner_write_it(host: Host,
     assert modes == {".": 0o755, "journal.jsonl": 0o644, "lock": 0o600}
 
 
-def test_the_lock_is_for_one(host: Host) -> None:
-    with locked(host), pytest.raises(Refused, match="wait until it has ended"), locked(host):
+def test_only_one_process_holds_the_lock(host: Host) -> None:
+    with locked(host), pytest.raises(Refused, match="wait until it ends"), locked(host):
         pass
     with locked(host):
         pass

@@ -1,4 +1,4 @@
-"""Settings of the kernel that are coupled: writing one changes another, or is ignored. All must come back."""
+"""Settings of the kernel that are coupled: writing one changes another, or is ignored. All must be restored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def twins(kernel: Kernel, path: str, value: str) -> str:
 
 
 @pytest.mark.parametrize(("ratio", "size"), [("20", "0"), ("0", "268435456"), ("60", "0")])
-def test_a_limit_in_bytes_comes_back_as_bytes_and_one_in_per_cent_as_that(
+def test_a_limit_in_bytes_is_restored_in_bytes_and_one_in_percent_in_percent(
     tmp_path: Path, ratio: str, size: str
 ) -> None:
     found = {"dirty_ratio": ratio, "dirty_bytes": size, "dirty_background_ratio": "0", "dirty_background_bytes": "9999"}
@@ -45,7 +45,7 @@ def test_a_limit_in_bytes_comes_back_as_bytes_and_one_in_per_cent_as_that(
     assert contents(tmp_path) == before
 
 
-def test_the_numbers_of_printk_that_are_not_ours_stay_and_all_four_come_back(tmp_path: Path) -> None:
+def test_the_other_numbers_of_printk_stay_and_all_four_are_restored(tmp_path: Path) -> None:
     plant(tmp_path, machine(cgroup=0) | {SYS + "printk": "7\t5\t2\t6"})
     before = contents(tmp_path)
     kernel = Kernel(tmp_path)
@@ -91,7 +91,7 @@ class Detectors(Kernel):
             self.on = wanted if self.asked["watchdog"] else set()
 
 
-def test_a_detector_comes_back_also_after_a_read_of_the_common_switch(tmp_path: Path) -> None:
+def test_a_detector_is_restored_even_after_a_read_of_the_common_switch(tmp_path: Path) -> None:
     kernel = Detectors(plant(tmp_path, machine(cgroup=0) | {SYS + "watchdog": "1"}))
     assert apply(kernel, profile("watchdog.soft")).failures == ()
     assert kernel.text(SYS + "watchdog") == "0"  # as `sysctl -a` does
@@ -123,7 +123,7 @@ def limited() -> Profile:
     return check({"name": "test", "cpus": {"isolated": "3"}, "knobs": knobs}, "test", "test")
 
 
-def test_the_group_of_the_isolated_cpus_is_not_swapped_and_nothing_of_it_stays(tmp_path: Path) -> None:
+def test_the_group_of_the_isolated_cpus_is_not_swapped_and_is_restored(tmp_path: Path) -> None:
     kernel = swapping(tmp_path)
     before = contents(tmp_path)
     assert apply(kernel, limited()).failures == ()
@@ -133,7 +133,7 @@ def test_the_group_of_the_isolated_cpus_is_not_swapped_and_nothing_of_it_stays(t
     assert contents(tmp_path) == before
 
 
-def test_without_the_partition_no_limit_is_asked_for(tmp_path: Path) -> None:
+def test_without_the_partition_no_limit_is_set(tmp_path: Path) -> None:
     kernel = swapping(tmp_path)
     kernel.verdict = "isolated invalid (partition config conflicts with housekeeping setup)"
     before = contents(tmp_path)

@@ -1,4 +1,5 @@
-"""Laws of the whole, on any machine: apply settles, restore is exact, and others' changes stay theirs."""
+"""Properties of the whole, on any machine: a second apply changes nothing, restore is exact, and others' changes are
+kept."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str
 @pytest.mark.slow
 @QUICK
 @given(machines(), profiles(), st.data())
-def test_a_change_by_another_program_is_named_or_untouched(
+def test_a_change_by_another_program_is_named_or_left_alone(
     files: dict[str, str], wanted: Profile, data: st.DataObject
 ) -> None:
     with planted(files) as root:
@@ -157,14 +158,14 @@ def test_a_generated_machine_obeys_the_laws(random: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_machines_of_known_seeds_live_by_the_laws(seed: int) -> None:
+def test_machines_of_known_seeds_obey_the_laws(seed: int) -> None:
     with tempfile.TemporaryDirectory(dir=SHARED) as folder:
         Life(Random(seed), Path(folder), {}).live()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_ten_thousand_machines_live_by_the_laws(part: int) -> None:
+def test_ten_thousand_machines_obey_the_laws(part: int) -> None:
     counts: dict[str, int] = {}
     with tempfile.TemporaryDirectory(dir=SHARED) as folder:
         for seed in range(100_000 + part * 1000, 100_000 + part * 1000 + 1000):

@@ -36,7 +36,9 @@ def limited(blocks: int | None, *arguments: object) -> subprocess.CompletedProce
 
 @pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 2, 4, 8])
-def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_way_back(root: Path, blocks: int) -> None:
+def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_restore_command(
+    root: Path, blocks: int
+) -> None:
     before = contents(root)
     done = limited(blocks, "apply", "--root", root)
     assert "Traceback" not in done.stderr
@@ -53,7 +55,7 @@ def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_way
     assert contents(root) == before
 
 
-def test_an_apply_for_a_block_that_stops_half_way_is_restored_at_once(root: Path) -> None:
+def test_an_apply_for_a_block_that_stops_midway_is_restored_at_once(root: Path) -> None:
     before = contents(root)
     code = f"import quiet\nwith quiet.applied('bench', root={str(root)!r}):\n    print('entered')\n"
     command = f'ulimit -f 4; exec {sys.executable} -B -c "$0"'

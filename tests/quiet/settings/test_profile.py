@@ -25,13 +25,13 @@ def test_there_are_three_bundled_profiles() -> None:
 PLACES = {"cpuset", "cpuset.members", "irq", "irq.default", "irqbalance", "modules", "net.rps", "net.rps_default"}
 
 
-def test_as_is_places_work_elsewhere_and_changes_nothing_that_changes_speed() -> None:
+def test_as_is_moves_other_work_away_and_changes_nothing_that_affects_speed() -> None:
     changed = {name for name, choice in profile.load("as-is").knobs.items() if choice != "leave"}
     assert changed == PLACES | {"slices", "tasks", "watchdog.cpus", "workqueue"}
     assert not [word for word in profile.load("as-is").boot if "nohz_full" in word]
 
 
-def test_bench_leaves_alone_what_everybody_would_notice_and_the_isolated_cpus_would_not() -> None:
+def test_bench_leaves_alone_settings_that_disturb_users_without_helping_the_isolated_cpus() -> None:
     knobs = profile.load("bench").knobs
     left = "rt_throttling perf.sample_rate perf.cpu_time thp thp.shmem ksm numa_balancing resctrl sched.servers"
     assert {knobs[name] for name in left.split()} == {"leave"}
@@ -56,7 +56,7 @@ def test_a_bundled_profile_names_every_knob_with_one_of_its_choices(name: str) -
     assert bundled.summary.endswith(".")
 
 
-def test_a_profile_of_ones_own_is_known_by_its_path(tmp_path: Path) -> None:
+def test_a_custom_profile_is_identified_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('[cpus]\nisolated = "2"\n[knobs]\nirq = "quiet"\n')
     mine = profile.load(str(path))
@@ -87,8 +87,8 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
         ('[knobs]\n"vm.stat_interval" = 1.5', "or a number from 1, not 1.5"),
         ("cpus = 3", "'cpus' must be a table: write [cpus]"),
         ("knobs = ['irq']", "'knobs' must be a table"),
-        ("name = 3", "key 'name' must be a text in quotes, not 3"),
-        ("[cpus]\nisolated = 3", "key 'cpus.isolated' must be a text in quotes, not 3"),
+        ("name = 3", "key 'name' must be a string in quotes, not 3"),
+        ("[cpus]\nisolated = 3", "key 'cpus.isolated' must be a string in quotes, not 3"),
         ("[cpus]\nisolated = ''", "key 'cpus.isolated' names no CPU"),
         ("[cpus]\nisolated = '3-1'", "key 'cpus.isolated': '3-1' is not a CPU list"),
         ("[cpus]\nhousekeeping = ','", "key 'cpus.housekeeping': ',' is not a CPU list"),
@@ -115,7 +115,7 @@ def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, conten
     assert "\n" not in str(caught.value)
 
 
-def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_a_missing_profile_is_refused_with_the_existing_ones() -> None:
     with pytest.raises(
         UsageError,
         match=r"profile bnech: no such profile; there are: as-is, bench, strict; did you mean bench\?; or give",
@@ -125,7 +125,7 @@ def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
         profile.load("./none.toml")
 
 
-def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
+def test_a_folder_and_a_binary_file_are_not_profiles(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     for path in (tmp_path, tmp_path / "bytes.toml"):
         with pytest.raises(UsageError, match=f"profile {path}"):
@@ -144,14 +144,14 @@ def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
         ("xnohz_full=2-3 nohz_full=", ["isolcpus=managed_irq,2-3", "nohz_full=2-3"]),
     ],
 )
-def test_what_the_kernel_was_not_given_at_boot_is_named(tmp_path: Path, given: str, missing: list[str]) -> None:
+def test_missing_boot_parameters_are_named(tmp_path: Path, given: str, missing: list[str]) -> None:
     files = {"proc/cmdline": f"{given} irqaffinity=0 skew_tick=1"}
     facts = Facts(Reader(str(plant(tmp_path, machine() | files))))
     cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
     assert list(profile.load("bench").missing_boot(facts, cpus)) == missing
 
 
-def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path: Path) -> None:
+def test_parameters_that_this_kernel_does_not_support_are_not_missing(tmp_path: Path) -> None:
     without = {path: text for path, text in machine().items() if not path.endswith("/nohz_full")}
     facts = Facts(Reader(str(plant(tmp_path, without | {"proc/cmdline": "irqaffinity=0-3"}))))
     cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
@@ -160,9 +160,7 @@ def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["bench", "strict"])
-def test_only_where_no_partition_can_be_made_the_scheduler_is_to_leave_the_cpus_at_boot(
-    tmp_path: Path, name: str
-) -> None:
+def test_domain_isolation_at_boot_is_wanted_only_if_no_partition_is_possible(tmp_path: Path, name: str) -> None:
     shield = {"proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0"}
     cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
     for number, (files, word) in enumerate([({}, "managed_irq,2-3"), (shield, "managed_irq,domain,2-3")]):
@@ -176,7 +174,7 @@ def test_only_where_no_partition_can_be_made_the_scheduler_is_to_leave_the_cpus_
     ["a=" + "[" * 5000, "{a=" * 5000, "max=" + "9" * 10_000, "x = 1\n" * 100_000, 'name = "a\\u001b]0;title\\u0007"'],
     ids=["deep list", "deep table", "long number", "long file", "terminal escape"],
 )
-def test_a_hostile_profile_is_one_line_that_names_it(tmp_path: Path, content: str) -> None:
+def test_a_hostile_profile_is_reported_in_one_line_that_names_it(tmp_path: Path, content: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(content)
     with pytest.raises(UsageError, match=re.escape(f"profile {path}: ")) as refused:

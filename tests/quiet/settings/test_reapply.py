@@ -1,4 +1,4 @@
-"""An apply on top of an apply: what was killed in between, and what was refused before."""
+"""An apply on top of an apply, after a kill or a refused write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Busy(Host):
         super().write(path, value)
 
 
-def test_what_was_refused_once_is_asked_for_again_by_the_next_apply(tmp_path: Path) -> None:
+def test_a_refused_change_is_tried_again_by_the_next_apply(tmp_path: Path) -> None:
     host = Busy(str(tree(tmp_path / "m", settings())))
     wanted = profile("cpufreq.governor")
     assert apply(host, wanted).failures

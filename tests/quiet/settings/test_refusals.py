@@ -1,4 +1,4 @@
-"""What the kernel refuses, rounds or takes back, and what becomes of it."""
+"""Values that the kernel refuses, rounds or reverts, and their handling."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def second(host: Kernel, wanted: Profile) -> Plan:
         ("cpufreq.turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", errno.EAGAIN, "switched off"),
     ],
 )
-def test_a_refusal_that_the_knob_expects_is_a_skip_and_not_asked_for_again(
+def test_an_expected_refusal_is_a_skip_and_not_tried_again(
     tmp_path: Path, knob: str, path: str, number: int, reason: str
 ) -> None:
     root = machine(tmp_path)
@@ -67,7 +67,7 @@ def test_a_refusal_that_the_knob_expects_is_a_skip_and_not_asked_for_again(
     assert contents(root) == found
 
 
-def test_a_refusal_that_no_knob_expects_is_a_failure_with_the_kernels_words(tmp_path: Path) -> None:
+def test_an_unexpected_refusal_is_a_failure_with_the_kernels_words(tmp_path: Path) -> None:
     root = machine(tmp_path)
     host = Kernel(root, refuse("/ksm/run", errno.EIO))
     done = apply(host, profile("ksm", "thp"))
@@ -77,13 +77,13 @@ def test_a_refusal_that_no_knob_expects_is_a_failure_with_the_kernels_words(tmp_
     assert [change.knob for change in done.changes] == ["thp"]
 
 
-def test_a_value_that_does_not_stick_is_a_failure_with_what_the_kernel_shows(tmp_path: Path) -> None:
+def test_a_value_that_does_not_stick_is_a_failure_with_the_kernels_value(tmp_path: Path) -> None:
     host = Kernel(machine(tmp_path), lambda kernel, path, value: "1" if path.endswith("ksm/run") else value)
     done = apply(host, profile("ksm"))
     assert [item.reason for item in done.failures] == ["the kernel refused '0': the kernel shows '1'"]
 
 
-def test_preference_and_governor_come_back_although_one_locks_the_other(tmp_path: Path) -> None:
+def test_preference_and_governor_are_restored_although_one_locks_the_other(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Kernel(root, preference_under_governor)
@@ -114,7 +114,7 @@ def test_the_sampling_rate_alone_is_a_skip_while_it_is_locked(tmp_path: Path) ->
     assert "perf_cpu_time_max_percent" in done.skips[0].reason
 
 
-def test_a_frequency_that_the_kernel_rounds_is_settled_and_not_asked_for_again(tmp_path: Path) -> None:
+def test_a_frequency_that_the_kernel_rounds_is_accepted_and_not_requested_again(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Kernel(root, clamped)
@@ -130,7 +130,7 @@ def test_a_frequency_that_the_kernel_rounds_is_settled_and_not_asked_for_again(t
     assert contents(root) == found
 
 
-def test_what_the_kernel_rounds_on_the_way_back_is_said(tmp_path: Path) -> None:
+def test_rounding_by_the_kernel_during_restore_is_reported(tmp_path: Path) -> None:
     host = Kernel(machine(tmp_path))
     apply(host, profile("cpufreq.limits"))
     host.laws = (clamped,)
@@ -141,7 +141,7 @@ def test_what_the_kernel_rounds_on_the_way_back_is_said(tmp_path: Path) -> None:
     assert restore(host).complete
 
 
-def test_a_partition_is_made_and_taken_down(tmp_path: Path) -> None:
+def test_a_partition_is_created_and_removed(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Cgroups(root)
@@ -157,7 +157,7 @@ def test_a_partition_is_made_and_taken_down(tmp_path: Path) -> None:
     assert host.written[0] == ("/sys/fs/cgroup/quiet/cpuset.cpus.partition", "member")
 
 
-def test_tasks_in_the_cgroup_leave_it_before_it_goes(tmp_path: Path) -> None:
+def test_tasks_leave_the_cgroup_before_it_is_removed(tmp_path: Path) -> None:
     root = machine(tmp_path)
     (root / "sys/fs/cgroup/cgroup.procs").write_text("")
 
@@ -175,7 +175,7 @@ def test_tasks_in_the_cgroup_leave_it_before_it_goes(tmp_path: Path) -> None:
     assert (root / "sys/fs/cgroup/cgroup.procs").read_text() == "812\n"
 
 
-def test_a_partition_that_is_accepted_but_invalid_is_a_failure_and_wholly_taken_back(tmp_path: Path) -> None:
+def test_a_partition_that_is_accepted_but_invalid_is_a_failure_and_completely_removed(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Cgroups(root)
@@ -193,7 +193,7 @@ def test_a_partition_that_is_accepted_but_invalid_is_a_failure_and_wholly_taken_
     assert contents(root) == found
 
 
-def test_a_kernel_without_isolated_partitions_is_a_skip_and_wholly_taken_back(tmp_path: Path) -> None:
+def test_without_isolated_partitions_the_knob_is_skipped_and_completely_reverted(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Cgroups(root, refuse(".partition", errno.EINVAL))
@@ -209,7 +209,7 @@ def test_refused_targets_come_with_their_interrupts_number_only_once(tmp_path: P
     assert [skip.target for skip in done.skips] == ["irq:1"]
 
 
-def test_a_partition_that_became_invalid_and_stays_so_is_wholly_taken_back(tmp_path: Path) -> None:
+def test_a_partition_that_became_invalid_and_stays_so_is_completely_removed(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = contents(root)
     host = Cgroups(root)

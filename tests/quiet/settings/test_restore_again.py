@@ -16,7 +16,7 @@ KSM = "sys/kernel/mm/ksm/run"
 
 
 @pytest.mark.parametrize("option", ["", "force", "keep"])
-def test_a_restored_setting_that_another_program_changes_is_theirs(tmp_path: Path, option: str) -> None:
+def test_a_restored_setting_that_another_program_changes_is_left_alone(tmp_path: Path, option: str) -> None:
     root = tree(tmp_path / "m", settings())
     host = Host(str(root))
     apply(host, profile("vm.stat_interval", "ksm"))

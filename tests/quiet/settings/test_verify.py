@@ -32,7 +32,7 @@ def test_after_an_apply_nothing_differs(root: Path) -> None:
     assert record is not None
 
 
-def test_drift_is_named_with_what_it_is_and_should_be(root: Path) -> None:
+def test_drift_is_named_with_the_current_and_the_wanted_value(root: Path) -> None:
     apply(Host(str(root)), profile())
     (root / "proc/irq/2/smp_affinity_list").write_text("0-3\n")
     made, _ = plan_now(Reader(str(root)), profile(), None)

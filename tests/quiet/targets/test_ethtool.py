@@ -54,11 +54,11 @@ def test_channels_are_set_and_read_back(said: dict[str, Any]) -> None:
     assert said["set"] == said["after"] == {"rx": 2, "tx": 3}
 
 
-def test_the_kernel_says_in_words_why_it_refuses(said: dict[str, Any]) -> None:
+def test_the_kernels_reason_for_a_refusal_is_reported(said: dict[str, Any]) -> None:
     assert said["too many"] == [22, "requested channel count exceeds maximum"]
     assert said["no device"][0] == 19
     assert "no device" in said["no device"][1]
 
 
-def test_what_a_driver_does_not_have_is_not_supported(said: dict[str, Any]) -> None:
+def test_settings_that_a_driver_lacks_are_reported_as_unsupported(said: dict[str, Any]) -> None:
     assert said["rates"][0] == said["table"][0] == 95

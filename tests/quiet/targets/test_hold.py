@@ -106,7 +106,7 @@ def test_a_killed_holder_is_drift_and_the_next_apply_starts_another(tree: Tree) 
     assert tree.holders() == []
 
 
-def test_restore_after_the_holder_was_killed_has_nothing_to_complain_of(tree: Tree) -> None:
+def test_restore_after_the_holder_was_killed_succeeds(tree: Tree) -> None:
     apply(tree.host, wish())
     (holder,) = tree.holders()
     os.kill(holder, signal.SIGKILL)
@@ -116,14 +116,14 @@ def test_restore_after_the_holder_was_killed_has_nothing_to_complain_of(tree: Tr
     assert outcome.conflicts == ()
 
 
-def test_a_record_without_its_process_counts_for_nothing(tree: Tree) -> None:
+def test_a_record_without_its_process_is_ignored(tree: Tree) -> None:
     plant(Path(tree.host.root), {f"run/quiet/held.{DEVICE}": "7"})
     assert tree.host.held(DEVICE) is None
     apply(tree.host, wish())
     assert tree.host.held(DEVICE) == "7"
 
 
-def test_a_lost_journal_does_not_make_two_holders(tree: Tree) -> None:
+def test_a_lost_journal_does_not_lead_to_two_holders(tree: Tree) -> None:
     apply(tree.host, wish())
     for name in os.listdir(tree.host.root + "/run/quiet"):
         os.unlink(f"{tree.host.root}/run/quiet/{name}")
@@ -157,7 +157,7 @@ def test_the_lock_of_quiet_is_free_while_the_holder_lives(tree: Tree) -> None:
     restore(tree.host)  # would raise Refused
 
 
-def test_whoever_may_only_read_cannot_stand_in_the_way(tree: Tree) -> None:
+def test_a_read_only_user_cannot_block_the_holder(tree: Tree) -> None:
     apply(tree.host, wish())
     record = os.open(f"{tree.host.root}/run/quiet/held.{DEVICE}", os.O_RDONLY)
     tree.host.release(DEVICE)

@@ -63,7 +63,7 @@ def host(tmp_path: Path) -> Kernel:
     return Kernel(plant(tmp_path, device()), driver)
 
 
-def test_fewer_channels_take_their_queues_along_and_restore_brings_all_back(host: Kernel, tmp_path: Path) -> None:
+def test_fewer_channels_remove_their_queues_and_restore_recreates_all(host: Kernel, tmp_path: Path) -> None:
     before = found(tmp_path)
     done = apply(host, profile("irq", *NET, cpus="2-3"))
     assert not done.failures
@@ -76,7 +76,7 @@ def test_fewer_channels_take_their_queues_along_and_restore_brings_all_back(host
     assert found(tmp_path) == before
 
 
-def test_channels_change_before_what_their_queues_have(host: Kernel) -> None:
+def test_channels_change_before_the_settings_of_their_queues(host: Kernel) -> None:
     apply(host, profile("irq", *NET, cpus="2-3"))
     applied = [path for path, _ in host.written]
     host.written.clear()
@@ -89,7 +89,7 @@ def test_channels_change_before_what_their_queues_have(host: Kernel) -> None:
     assert f"{CLASS}/eth0/queues/rx-3/rps_cpus" in restored
 
 
-def test_an_interface_that_has_gone_is_gone_and_nothing_fails(host: Kernel, tmp_path: Path) -> None:
+def test_an_interface_that_has_disappeared_is_gone_and_nothing_fails(host: Kernel, tmp_path: Path) -> None:
     apply(host, profile(*NET, cpus="2-3"))
     shutil.rmtree(tmp_path / "sys/class/net/eth0")
     outcome = restore(host)
@@ -97,14 +97,14 @@ def test_an_interface_that_has_gone_is_gone_and_nothing_fails(host: Kernel, tmp_
     assert "net:eth0/channels" in outcome.gone
 
 
-def test_another_device_of_the_same_name_keeps_what_it_has(host: Kernel, tmp_path: Path) -> None:
+def test_another_device_of_the_same_name_keeps_its_values(host: Kernel, tmp_path: Path) -> None:
     apply(host, profile(*NET, cpus="2-3"))
     (tmp_path / "sys/class/net/eth0/ifindex").write_text("9\n")
     assert restore(host).complete
     assert host.text(f"{ANSWERS}/eth0/channels") == "combined 2"
 
 
-def test_an_interface_that_was_renamed_gets_what_it_had_under_its_new_name(host: Kernel, tmp_path: Path) -> None:
+def test_a_renamed_interface_regains_its_values_under_its_new_name(host: Kernel, tmp_path: Path) -> None:
     before = found(tmp_path)
     wanted = profile("net.rps", "net.xps", "net.defer", cpus="2-3")
     apply(host, wanted)
@@ -117,7 +117,7 @@ def test_an_interface_that_was_renamed_gets_what_it_had_under_its_new_name(host:
     assert {name.replace("/lan0/", "/eth0/"): text for name, text in after.items() if name not in newcomer} == before
 
 
-def test_an_interface_that_goes_while_it_is_changed_is_no_failure(tmp_path: Path) -> None:
+def test_an_interface_that_disappears_during_a_change_is_not_a_failure(tmp_path: Path) -> None:
     def unplug(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("rx-1/rps_cpus"):
             shutil.rmtree(tmp_path / "sys/class/net/eth0")
@@ -148,7 +148,7 @@ def test_a_mask_of_cpus_that_are_all_kept_free_is_refused_with_the_reason(tmp_pa
         ("requested channel counts are too low for existing zerocopy AF_XDP sockets", "AF_XDP"),
     ],
 )
-def test_queues_in_use_stay_and_the_user_is_reported(words: str, reason: str, tmp_path: Path) -> None:
+def test_queues_in_use_are_kept_and_their_user_is_reported(words: str, reason: str, tmp_path: Path) -> None:
     def in_use(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("/channels"):
             raise OSError(22, words)
@@ -172,7 +172,7 @@ def devices(draw: st.DrawFn) -> tuple[dict[str, str], frozenset[int]]:
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(devices(), st.sampled_from([NET, NET[1:], ("irq", *NET)]), st.sampled_from(["3", "2-3", "1-3"]))
-def test_whatever_a_device_has_no_queue_reaches_an_isolated_cpu_and_all_comes_back(
+def test_on_any_device_no_queue_reaches_an_isolated_cpu_and_everything_is_restored(
     made: tuple[dict[str, str], frozenset[int]], knobs: tuple[str, ...], cpus: str
 ) -> None:
     files, fixed = made
@@ -203,13 +203,13 @@ def test_whatever_a_device_has_no_queue_reaches_an_isolated_cpu_and_all_comes_ba
         ("", []),
     ],
 )
-def test_a_table_of_queues_is_written_once_around(text: str, table: list[int]) -> None:
+def test_a_table_of_queues_repeats_cyclically(text: str, table: list[int]) -> None:
     assert net.spell_queues(table) == text
     if text:
         assert net.queues(text) == table
 
 
-def test_what_is_only_read_is_not_written(host: Host) -> None:
+def test_read_only_targets_are_not_written(host: Host) -> None:
     for name in ("rules", "interrupts"):
         with pytest.raises(OSError, match="cannot be written"):
             registry.put(host, f"net:eth0/{name}", "1")

@@ -78,7 +78,9 @@ def test_nothing_is_left_of_it(host: Systemd) -> None:
 
 
 @pytest.mark.parametrize(("unit", "cgroup", "found"), [(True, False, NOT_STARTED), (False, True, NO_UNIT)])
-def test_half_of_it_is_not_taken_for_absent_and_goes_too(host: Systemd, unit: bool, cgroup: bool, found: str) -> None:
+def test_a_half_created_slice_is_not_treated_as_absent_and_is_removed(
+    host: Systemd, unit: bool, cgroup: bool, found: str
+) -> None:
     registry.put_many(host, [("own-slice:quiet.slice", "present"), (CPUS, "2-3")])
     if not cgroup:
         shutil.rmtree(Path(host.root, SLICE))
@@ -100,7 +102,7 @@ def test_a_slice_that_others_had_started_keeps_its_cgroup(host: Systemd) -> None
     assert host.exists(f"/{SLICE}")
 
 
-def test_while_a_container_runs_in_it_it_stays_and_the_container_is_named(host: Systemd) -> None:
+def test_a_slice_with_a_running_container_is_kept_and_the_container_is_named(host: Systemd) -> None:
     registry.put_many(host, [("own-slice:quiet.slice", "present"), (CPUS, "2-3")])
     plant(
         Path(host.root),

@@ -1,4 +1,4 @@
-"""The types of targets: one object a type, and what the registry does for all of them."""
+"""The types of targets: one object per type, and the functions of the registry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_unknown_word_is_an_error_that_names_the_target() -> None:
         registry.get(Reader(), "disk:sda")
 
 
-def test_a_target_that_cannot_be_absent_refuses_none(tmp_path: Path) -> None:
+def test_a_target_that_cannot_be_absent_rejects_none(tmp_path: Path) -> None:
     host = Host(str(plant(tmp_path, {"a": "1"})))
     for target in ("file:/a", "irq:7", "unit:a.service", "task:1"):
         with pytest.raises(OSError, match="cannot be made absent") as refused:
@@ -43,7 +43,7 @@ def test_a_target_that_cannot_be_absent_refuses_none(tmp_path: Path) -> None:
     assert host.text("/a") == "1"
 
 
-def test_the_written_and_the_watched_files_of_targets(tmp_path: Path) -> None:
+def test_targets_report_their_written_and_watched_files(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, CGROUP)))
     written = {target: registry.written_file(reader, target) for target in ("file:/a", "cgroup:/+cpuset", "net:e0/rss")}
     assert written == {

@@ -1,4 +1,4 @@
-"""Dividing the caches: on a host that says no as the kernel does. No emulator has this hardware."""
+"""Dividing the caches, on a host that refuses what the kernel refuses. No emulator has this hardware."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def wanted(cpus: str = "3") -> Profile:
 
 
 @pytest.mark.parametrize("cdp", [False, True])
-def test_what_was_not_mounted_is_mounted_divided_and_then_not_mounted_again(tmp_path: Path, cdp: bool) -> None:
+def test_an_unmounted_resctrl_is_mounted_divided_and_unmounted_again(tmp_path: Path, cdp: bool) -> None:
     host = Resctrl(tmp_path, cdp=cdp)
     before = contents(tmp_path)
     done = apply(host, wanted())
@@ -39,7 +39,7 @@ def test_what_was_not_mounted_is_mounted_divided_and_then_not_mounted_again(tmp_
     assert contents(tmp_path) == before
 
 
-def test_what_was_mounted_stays_mounted_and_others_groups_stay_as_they_are(tmp_path: Path) -> None:
+def test_a_mounted_resctrl_stays_mounted_and_foreign_groups_are_unchanged(tmp_path: Path) -> None:
     host = Resctrl(tmp_path)
     host.mount("resctrl", ROOT)
     host.mkdir(f"{ROOT}/web")
@@ -54,7 +54,7 @@ def test_what_was_mounted_stays_mounted_and_others_groups_stay_as_they_are(tmp_p
     assert contents(tmp_path) == before
 
 
-def test_a_processor_without_a_free_class_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_processor_without_a_free_class_is_left_unchanged(tmp_path: Path) -> None:
     host = Resctrl(tmp_path, closids=1)
     before = contents(tmp_path)
     done = apply(host, wanted())
@@ -65,7 +65,7 @@ def test_a_processor_without_a_free_class_is_left_as_it_was(tmp_path: Path) -> N
     assert contents(tmp_path) == before
 
 
-def test_with_another_programs_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
+def test_our_mount_stays_if_it_holds_another_programs_group_and_this_is_reported(tmp_path: Path) -> None:
     host = Resctrl(tmp_path)
     apply(host, wanted())
     host.mkdir(f"{ROOT}/theirs")
@@ -86,7 +86,7 @@ def test_a_refusal_has_the_kernels_own_reason(tmp_path: Path) -> None:
     assert "Need 12 neighbouring bits" in done.failures[0].reason
 
 
-def test_what_needs_a_refused_partition_is_not_written_though_the_caches_are_divided_later(tmp_path: Path) -> None:
+def test_targets_that_need_a_refused_partition_are_not_written(tmp_path: Path) -> None:
     v1 = "sys/fs/cgroup/cpuset/"
     files = {"proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0", "proc/20/cpuset": "/"}
     files |= {v1 + "cpuset.cpus": "0-3", v1 + "cpuset.mems": "0", v1 + "cpuset.sched_load_balance": "1"}
@@ -104,7 +104,7 @@ MASKS = st.integers(1, (1 << 20) - 1)
 
 
 @given(MASKS, MASKS, st.integers(1, 20), st.integers(1, 4), st.booleans())
-def test_a_split_is_lawful_for_both_sides_or_there_is_none(
+def test_a_split_is_valid_for_both_sides_or_there_is_none(
     whole: int, usable: int, ways: int, fewest: int, sparse: bool
 ) -> None:
     mine = split(whole, whole & usable, ways, DivisibleCache("L3", ("L3",), fewest, 0, sparse))
@@ -126,7 +126,7 @@ def test_a_split_is_lawful_for_both_sides_or_there_is_none(
     st.sets(st.integers(0, 3), min_size=1, max_size=3),
     st.integers(0, 4),
 )
-def test_whatever_there_is_the_second_plan_is_empty_and_all_comes_back(
+def test_for_any_caches_the_second_plan_is_empty_and_everything_is_restored(
     cdp: bool, closids: int, ways: int, cpus: set[int], theirs: int
 ) -> None:
     """`theirs`: so many ways belong to another program's group in both caches; 0 is without one, and not mounted."""

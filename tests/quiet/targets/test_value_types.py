@@ -1,4 +1,4 @@
-"""Values are compared by what they mean, never as text."""
+"""Values are compared by their meaning, never as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two looks at /proc as files of a tree: the texts that a kernel would give."""
+"""Two readings of /proc as files of a tree: the texts that a kernel would give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of interruptions: what is written is found again, whatever happens to the files."""
+"""The history of interruptions: written records are found again, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def came(count: int, cpu: int = 3, cause: Cause = NVME) -> list[Interruption]:
 
 
 def written(folder: Path, looks: list[tuple[float, list[Interruption]]], ends: bool = True) -> HistoryWriter:
-    """Looks at so many seconds after noon."""
+    """Checks at this many seconds after noon."""
     writer = HistoryWriter(Reader(), str(folder))
     writer.start(CPUS, NOON)
     for second, items in looks:
@@ -68,7 +68,7 @@ def test_the_time_before_an_interruption_is_not_part_of_its_minute(tmp_path: Pat
     assert second["to"] - second["from"] <= 70
 
 
-def test_what_the_tick_brought_is_summed_apart(tmp_path: Path) -> None:
+def test_interruptions_of_the_tick_are_summed_separately(tmp_path: Path) -> None:
     writer = HistoryWriter(Reader(), str(tmp_path))
     writer.start(CPUS, NOON)
     for second in range(10, 7201, 10):
@@ -80,7 +80,7 @@ def test_what_the_tick_brought_is_summed_apart(tmp_path: Path) -> None:
     assert len((tmp_path / NAME).read_text().splitlines()) <= 20
 
 
-def test_a_time_and_a_cpu_select(tmp_path: Path) -> None:
+def test_since_and_cpu_select_the_history(tmp_path: Path) -> None:
     written(tmp_path, every(range(10, 3601, 10), {30: came(2), 1800: came(1), 1810: came(9, 2, TIMER)}))
     assert [row.count for row in summarize(Reader(), str(tmp_path), NOON + 1000, 3).causes] == [1]
     assert [row.cause for row in summarize(Reader(), str(tmp_path), None, 2).causes] == ["local timer"]
@@ -89,7 +89,7 @@ def test_a_time_and_a_cpu_select(tmp_path: Path) -> None:
     assert summarize(Reader(), str(tmp_path), NOON + 9000, None).watched_s == 0
 
 
-def test_what_a_kill_leaves_is_all_but_the_last_minute(tmp_path: Path) -> None:
+def test_a_kill_loses_only_the_last_minute(tmp_path: Path) -> None:
     writer = written(tmp_path, every(range(10, 300, 10), {30: came(2), 280: came(5)}), ends=False)
     os.close(writer._lock)  # the process is gone, and its lock with it
     assert sum(row.count for row in summarize(Reader(), str(tmp_path), None, None).causes) == 2
@@ -100,7 +100,7 @@ def test_what_a_kill_leaves_is_all_but_the_last_minute(tmp_path: Path) -> None:
     assert sum(row.count for row in summarize(Reader(), str(tmp_path), None, None).causes) == 3
 
 
-def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
+def test_a_truncated_line_affects_no_other(tmp_path: Path) -> None:
     written(tmp_path, [(10, came(2))])
     with open(tmp_path / NAME, "ab") as file:
         file.write(b'{"from":17640')
@@ -175,7 +175,7 @@ def test_a_disk_that_stays_full_takes_no_more_than_a_mebibyte(tmp_path: Path, mo
     writer.close()
 
 
-def test_a_file_that_was_removed_is_made_again(tmp_path: Path) -> None:
+def test_a_removed_file_is_created_again(tmp_path: Path) -> None:
     writer = written(tmp_path, [(10, came(2)), (70, [])], ends=False)
     (tmp_path / NAME).unlink()
     writer.add(came(3), [], NOON + 80)
@@ -200,7 +200,7 @@ def test_other_cpus_begin_a_new_line(tmp_path: Path) -> None:
     assert summarize(Reader(), str(tmp_path), None, 3).causes[0].count == 2
 
 
-def test_two_do_not_write_one_history(tmp_path: Path) -> None:
+def test_two_watches_do_not_write_one_history(tmp_path: Path) -> None:
     writer = HistoryWriter(Reader(), str(tmp_path))
     with pytest.raises(Refused, match="another `quiet watch` keeps the history"):
         HistoryWriter(Reader(), str(tmp_path))
@@ -253,6 +253,6 @@ def test_since_takes_a_time_of_the_day_or_a_date() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "8", "h", "-8h", "25:00", "12:61", "yesterday", "9999999h", "٣h", "2026-02-31"])
-def test_since_refuses_what_is_no_time(text: str) -> None:
+def test_since_refuses_what_is_not_a_time(text: str) -> None:
     with pytest.raises(UsageError, match="--since"):
         history_summary.since(text, NOON)

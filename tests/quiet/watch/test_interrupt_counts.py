@@ -1,4 +1,4 @@
-"""What came on some CPUs between two texts of /proc: wrapped counters, CPUs and interrupts that come and go."""
+"""Interruptions of some CPUs between two readings of /proc: wrapped counters, CPUs and interrupts that come and go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ISOLATED = frozenset({2, 3})
 
 
 def between(folder: Path, before: dict[str, str], after: dict[str, str]) -> dict[tuple[int, str], int]:
-    """By CPU and cause what came on the isolated CPUs."""
+    """Interruptions of the isolated CPUs, by CPU and cause."""
     looked = counts(root := tree(folder, **before))
     put(root, **after)
     return {(cpu, called(cause)): count for cpu, cause, count in looked.look(ISOLATED)}
@@ -30,7 +30,7 @@ def test_an_interrupt_is_named_with_its_cpu_and_how_often_it_came(tmp_path: Path
     assert interrupted(tmp_path, before, after) == {(3, "IRQ 131 nvme0q7"): 4}
 
 
-def test_nothing_new_is_nothing(tmp_path: Path) -> None:
+def test_without_new_interrupts_nothing_is_counted(tmp_path: Path) -> None:
     looked = counts(tree(tmp_path))
     assert looked.look(ISOLATED) == []
     assert looked.look(ISOLATED) == []
@@ -40,7 +40,7 @@ def test_housekeeping_cpus_do_not_count(tmp_path: Path) -> None:
     assert interrupted(tmp_path, {"131": (0, 0, 0, 0)}, {"131": (7, 7, 0, 0)}) == {}
 
 
-def test_each_look_counts_from_the_one_before(tmp_path: Path) -> None:
+def test_each_check_counts_from_the_previous_one(tmp_path: Path) -> None:
     looked = counts(root := tree(tmp_path, interrupts=interrupts({"RES": (0, 0, 0, 0)})))
     for number in (1, 2, 3):
         put(root, interrupts=interrupts({"RES": (0, 0, number, 0)}))
@@ -57,16 +57,16 @@ def test_each_look_counts_from_the_one_before(tmp_path: Path) -> None:
         (1000, 5, 5),  # the descriptor is new
     ],
 )
-def test_a_counter_of_32_bits_wraps_or_begins_again(before: int, now: int, grew: int) -> None:
+def test_a_32_bit_counter_may_wrap_or_restart(before: int, now: int, grew: int) -> None:
     assert growth(before, now) == grew
 
 
-def test_a_counter_that_wraps_between_two_looks_counts_on(tmp_path: Path) -> None:
+def test_a_counter_that_wraps_between_two_checks_is_continued(tmp_path: Path) -> None:
     before, after = {"LOC": (0, 0, 4294967290, 0)}, {"LOC": (0, 0, 4, 0)}
     assert interrupted(tmp_path, before, after) == {(2, "local timer"): 10}
 
 
-def test_a_new_interrupt_counts_from_zero_and_one_that_has_gone_is_forgotten(tmp_path: Path) -> None:
+def test_a_new_interrupt_counts_from_zero_and_a_removed_one_is_forgotten(tmp_path: Path) -> None:
     looked = counts(root := tree(tmp_path, interrupts=interrupts({"24": (1, 1, 1, 1)})))
     put(root, interrupts=interrupts({"131": (0, 0, 0, 6)}))
     assert [(item.cpu, item.times) for item in looked.look(ISOLATED)] == [(3, 6)]
@@ -80,7 +80,7 @@ def test_columns_move_when_a_cpu_goes_offline(tmp_path: Path) -> None:
     assert [(item.cpu, item.times) for item in looked.look(ISOLATED)] == [(3, 5)]
 
 
-def test_a_cpu_that_comes_back_has_old_counts_that_are_not_news(tmp_path: Path) -> None:
+def test_old_counts_of_a_cpu_that_comes_back_are_not_reported(tmp_path: Path) -> None:
     looked = counts(root := tree(tmp_path, interrupts=interrupts({"RES": (100, 300, 405)}, cpus=(0, 1, 3))))
     put(root, interrupts=interrupts({"RES": (100, 300, 77, 405)}))
     assert looked.look(ISOLATED) == []
@@ -104,7 +104,7 @@ def test_softirqs_task_switches_and_steal_time_are_counted(tmp_path: Path) -> No
     assert between(tmp_path, before, after) == seen
 
 
-def test_steal_time_that_goes_back_is_nothing(tmp_path: Path) -> None:
+def test_decreasing_steal_time_is_ignored(tmp_path: Path) -> None:
     assert between(tmp_path, {"stat": stat((5,) * 4)}, {"stat": stat((4,) * 4)}) == {}
 
 
@@ -121,7 +121,7 @@ def test_a_file_larger_than_the_buffer_is_read_whole(tmp_path: Path) -> None:
     assert list(interrupted(tmp_path, rows, after).values()) == [1]
 
 
-def test_what_the_kernel_does_not_have_is_listed(tmp_path: Path) -> None:
+def test_counters_that_the_kernel_lacks_are_listed(tmp_path: Path) -> None:
     assert counts(tree(tmp_path)).missing == ["/proc/softirqs", "/proc/schedstat", "/proc/stat"]
 
 
@@ -131,7 +131,7 @@ def test_without_proc_interrupts_nothing_can_be_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "CPU0 CPU1\nLOC: 1\nx", "garbage", "CPUx\n1: 2\n"])
-def test_a_text_of_another_form_counts_nothing(tmp_path: Path, text: str) -> None:
+def test_text_in_another_form_counts_nothing(tmp_path: Path, text: str) -> None:
     looked = counts(root := tree(tmp_path, interrupts=text))
     put(root, interrupts=text + " ")
     assert looked.look(ISOLATED) == []

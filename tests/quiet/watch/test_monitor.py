@@ -1,4 +1,4 @@
-"""The monitor on a tree whose counters grow: what it reports, and how often."""
+"""The monitor on a tree whose counters grow: its reports, and their frequency."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_interrupt_is_reported_with_its_device_its_cpu_and_its_number(tmp_pat
     assert (detail.cause, detail.kind, dict(detail.counts), detail.seconds) == ("IRQ 131 nvme0q7", "irq", {3: 4}, 10)
 
 
-def test_an_interval_in_which_nothing_came_is_no_line(tmp_path: Path, clock: Clock) -> None:
+def test_an_interval_without_interruptions_gives_no_line(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     for _ in range(20):
         machine.look()
@@ -90,7 +90,7 @@ def test_an_interval_in_which_nothing_came_is_no_line(tmp_path: Path, clock: Clo
 
 
 @pytest.mark.slow
-def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path, clock: Clock) -> None:
+def test_a_continuing_cause_is_reported_less_and_less_often_but_completely(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     for _ in range(500):
         machine.look(nvme=1)
@@ -102,7 +102,7 @@ def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path
     assert all(event.interruption.seconds <= monitor.HOUR_S for event in machine.reported if event.interruption)
 
 
-def test_after_a_rest_it_is_reported_at_once_again(tmp_path: Path, clock: Clock) -> None:
+def test_after_a_pause_a_cause_is_reported_at_once_again(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     for _ in range(8):
         machine.look(nvme=1)
@@ -121,7 +121,7 @@ def test_one_line_has_all_cpus_of_a_cause(tmp_path: Path, clock: Clock) -> None:
 
 
 @pytest.mark.slow
-def test_the_tick_of_a_cpu_that_has_one_is_a_line_an_hour(tmp_path: Path, clock: Clock) -> None:
+def test_the_tick_of_a_cpu_that_has_one_is_reported_once_an_hour(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock, nohz_full="")
     for _ in range(720):
         machine.look(timer=2500)
@@ -151,7 +151,7 @@ def test_steal_time_is_reported_as_time(tmp_path: Path, clock: Clock) -> None:
     assert [event.text for event in reported] == ["host took 120 ms of CPUs 2-3 in 10 s"]
 
 
-def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
+def test_every_interruption_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
     for number in range(60):
         machine.look(nvme=5 if number % 6 == 3 else 0)
@@ -161,7 +161,7 @@ def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
     assert history.watched_s == 600
 
 
-def test_a_full_disk_is_one_line_and_the_watch_goes_on(
+def test_a_full_disk_is_reported_in_one_line_and_the_watch_continues(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
@@ -174,7 +174,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     for _ in range(30):
         machine.look(nvme=1)
     notes = [event.text for event in machine.reported if event.event == events.NOTE]
-    assert notes == [f"history: {tmp_path}/store: No space left on device; it is written when it can be"]
+    assert notes == [f"history: {tmp_path}/store: No space left on device; it is written once possible"]
     monkeypatch.setattr(os, "write", write)
     machine.look(nvme=1)
     machine.monitor.end()
@@ -182,7 +182,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [31]
 
 
-def test_where_nobody_reads_the_reports_the_history_and_the_metrics_are_still_whole(
+def test_with_a_closed_output_the_history_and_the_metrics_are_still_complete(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "quiet.prom"
@@ -202,7 +202,7 @@ def test_where_nobody_reads_the_reports_the_history_and_the_metrics_are_still_wh
     assert "quiet_watching 0\n" in path.read_text()
 
 
-def test_metrics_are_written_at_the_look_and_at_the_end(tmp_path: Path, clock: Clock) -> None:
+def test_metrics_are_written_at_each_check_and_at_the_end(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "quiet.prom"
     machine = Machine(tmp_path, clock, textfile=Textfile(str(path)))
     machine.look(nvme=4)
@@ -213,7 +213,7 @@ def test_metrics_are_written_at_the_look_and_at_the_end(tmp_path: Path, clock: C
     assert "quiet_applied 0\n" in path.read_text()
 
 
-def test_metrics_that_cannot_be_written_are_one_line(tmp_path: Path, clock: Clock) -> None:
+def test_metrics_that_cannot_be_written_are_reported_in_one_line(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "folder").mkdir()
     machine = Machine(tmp_path, clock, textfile=Textfile(str(tmp_path / "folder/quiet.prom")))
     (tmp_path / "folder").rmdir()
@@ -225,7 +225,7 @@ def test_metrics_that_cannot_be_written_are_one_line(tmp_path: Path, clock: Cloc
     assert machine.texts[-1].endswith("writing works again")
 
 
-def test_dear_looks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expensive_checks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(tmp_path, clock)
     spent = iter(0.1 * number for number in range(100))
     monkeypatch.setattr(monitor, "spent", lambda: next(spent))
@@ -234,7 +234,7 @@ def test_dear_looks_are_further_apart(tmp_path: Path, clock: Clock, monkeypatch:
     assert machine.monitor.at - clock.now == pytest.approx(0.1 / rate_limit.COUNTS_SHARE)
 
 
-def test_after_the_machine_slept_one_look_makes_up_for_all(tmp_path: Path, clock: Clock) -> None:
+def test_after_a_suspend_one_check_replaces_all_missed_ones(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
     clock.now += 5000
     machine.look(nvme=2)
@@ -290,7 +290,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--history", "--unit"), "--history and --unit"),
         (("--since", "8h"), "--since belongs to --history"),
         (("--cpu", "3"), "--cpu belongs to --history"),
-        (("--cpus", "9"), "--cpus 9: name CPUs that are online; online are 0-3"),
+        (("--cpus", "9"), "--cpus 9: name CPUs that are online; online CPUs: 0-3"),
         (("--cpus", "0-3"), "leave one CPU for the watch itself"),
         (("--cpus", ""), "--cpus: no CPU given"),
         (("--cpus", "x"), "--cpus: 'x' is not a CPU list"),
@@ -302,9 +302,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--history", "--cpu", "-1"), "--cpu -1"),
     ],
 )
-def test_options_that_make_no_sense_are_usage_errors(
-    tmp_path: Path, quiet: Quiet, options: tuple[str, ...], words: str
-) -> None:
+def test_invalid_options_are_usage_errors(tmp_path: Path, quiet: Quiet, options: tuple[str, ...], words: str) -> None:
     done = quiet("watch", "--root", tree(tmp_path), *options)
     assert done.code == 2
     assert words in done.err

@@ -41,7 +41,7 @@ def test_a_process_message_names_the_thread_that_is_new(message: bytes, tid: int
     assert netlink.started(message) == tid
 
 
-def test_an_uevent_has_its_action_device_and_subsystem() -> None:
+def test_a_uevent_has_its_action_device_and_subsystem() -> None:
     data = b"bind@/devices/pci0/virtio1\0ACTION=bind\0DEVPATH=/devices/pci0/virtio1\0SUBSYSTEM=virtio\0SEQNUM=7\0"
     assert netlink.uevent(data) == ("bind", "/devices/pci0/virtio1", "virtio")
     assert netlink.uevent(b"libudev\0\xfe\xed") is None
@@ -54,13 +54,13 @@ def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> No
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
 
 
-def test_a_device_whose_values_change_is_no_news() -> None:
+def test_a_changed_device_triggers_no_check() -> None:
     gathered = event_sources.Pending()
     gathered.uevents([netlink.Uevent("change", "/devices/battery", "power_supply")], 1.0)
     assert not gathered.ready
 
 
-def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: Path) -> None:
+def test_a_new_thread_triggers_a_check_only_if_it_may_run_on_isolated_cpus(tmp_path: Path) -> None:
     files = machine(cpus=4) | task(50, "sh", "0-1") | task(51, "sh", "0-3") | task(52, "kworker/3:1", "3", True, True)
     facts = Facts(Reader(str(plant(tmp_path, files))))
     for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.rechecked_on("task"))):
@@ -70,7 +70,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
         assert (gathered.knobs, gathered.tids) == (knobs, set())
 
 
-def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
+def test_a_starting_rival_triggers_a_check_wherever_it_runs(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=4) | task(60, "irqbalance", "0-1")))))
     gathered = event_sources.Pending()
     gathered.processes({60}, 1.0)
@@ -80,7 +80,7 @@ def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
     assert gathered.first == 1.0, "it has settled before it was judged, and waits no second time"
 
 
-def test_more_news_than_fit_lead_to_a_look() -> None:
+def test_too_many_notifications_trigger_a_full_check() -> None:
     class Full:
         lost = True
 
@@ -89,7 +89,7 @@ def test_more_news_than_fit_lead_to_a_look() -> None:
     assert (gathered.knobs, source.lost) == (None, False)
 
 
-def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
+def test_full_checks_take_a_fixed_share_however_expensive_they_are() -> None:
     kept = rate_limit.RateLimit(60.0)
     kept.checked(rate_limit.spent() - 0.01, 100.0, True)
     assert kept.whole_at() == pytest.approx(160, abs=5)
@@ -97,7 +97,7 @@ def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
     assert kept.whole_at() >= 100 + 1.0 / rate_limit.SHARE
 
 
-def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
+def test_notifications_are_handled_soon_until_there_are_too_many() -> None:
     kept = rate_limit.RateLimit(60.0)
     kept.checked(rate_limit.spent() - 1.0, 100.0, False)
     assert kept.pending_at(100.0) == 100.0 + rate_limit.SETTLE_S
@@ -105,18 +105,18 @@ def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
     assert kept.pending_at(101.0) == pytest.approx(101.0 + 0.8 / rate_limit.BUSY_SHARE, abs=0.5)
 
 
-def test_a_look_at_everything_follows_a_devices_news() -> None:
+def test_a_full_check_follows_a_devices_notification() -> None:
     kept = rate_limit.RateLimit(60.0)
     kept.checked(rate_limit.spent() - 0.001, 100.0, True)
     kept.hurry("bind virtio0")
     assert kept.whole_at() == 100.0 + rate_limit.SOON_S
-    assert kept.reason == "a look at everything after bind virtio0"
+    assert kept.reason == "a full check after bind virtio0"
     kept.checked(rate_limit.spent() - 0.001, 102.0, True)
     assert kept.whole_at() >= 160
-    assert kept.reason == "a look at everything"
+    assert kept.reason == "a full check"
 
 
-def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
+def test_repeated_repairs_wait_longer_and_longer() -> None:
     kept, now, waits = rate_limit.RateLimit(60.0), 1000.0, []
     for _ in range(9):
         kept.repaired(now)
@@ -128,7 +128,7 @@ def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
     assert kept.repair_at - (now + 1000) == rate_limit.FEWEST_S
 
 
-def test_a_file_notifies_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:
+def test_a_file_notifies_when_it_is_written_and_is_forgotten_when_it_is_removed(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, {"proc/a": "1", "sys/b": "1"})))
     files = inotify.Inotify(reader)
     for path in ("/proc/a", "/sys/b", "/sys/absent", "/proc/a"):

@@ -1,4 +1,4 @@
-"""The metrics file: what a strict reader of the exposition format makes of it.
+"""The metrics file: as read by a strict parser of the exposition format.
 
 The format: https://prometheus.io/docs/instrumenting/exposition_formats/, text-based, version 0.0.4.
 """
@@ -81,7 +81,7 @@ def test_counts_are_summed_by_cpu_and_cause(tmp_path: Path) -> None:
     assert types["quiet_applied"] == "gauge"
 
 
-def test_without_a_profile_its_state_is_not_there(tmp_path: Path) -> None:
+def test_without_a_profile_there_is_no_state_metric(tmp_path: Path) -> None:
     Textfile(str(tmp_path / "quiet.prom")).write(False, 0.0, None)
     _, samples = parsed((tmp_path / "quiet.prom").read_text())
     assert samples == {("quiet_watch_cpu_seconds_total", ()): 0, ("quiet_watching", ()): 0}
@@ -123,6 +123,6 @@ def test_the_file_is_replaced_as_a_whole_and_nothing_else_is_left(tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["quiet.prom"]
 
 
-def test_a_folder_that_has_gone_is_one_error(tmp_path: Path) -> None:
+def test_a_removed_folder_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(QuietError, match="--textfile"):
         Textfile(str(tmp_path / "gone/quiet.prom")).write(True, 0.0, None)

@@ -111,13 +111,13 @@ def test_a_setting_that_another_program_changes_is_reported(host: Host) -> None:
     assert Path(host.root, STAT).read_text() == "1\n"
 
 
-def test_what_another_program_puts_right_again_was_still_seen(host: Host) -> None:
+def test_drift_that_another_program_corrects_is_still_reported(host: Host) -> None:
     code, heard = watch(host, put(host, KSM, "1"), put(host, KSM, "0"))
     assert said(heard) == [(events.DRIFT, "ksm"), (events.MENDED, "ksm")]
     assert code == 1
 
 
-def test_the_same_value_written_again_is_no_drift(host: Host) -> None:
+def test_the_same_value_written_again_is_not_drift(host: Host) -> None:
     code, heard = watch(host, put(host, STAT, "120"), seconds=0.2)
     assert (code, said(heard)) == (0, [])
 
@@ -131,7 +131,7 @@ def test_a_drift_is_reported_once(host: Host) -> None:
     assert said(heard) == [(events.DRIFT, "vm.stat_interval"), (events.DRIFT, "ksm")]
 
 
-def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) -> None:
+def test_with_repair_a_setting_is_set_again_and_restored_to_its_original_value(host: Host) -> None:
     before = {path: text for path, text in kernels.settings().items() if path in (STAT, KSM)}
     code, heard = watch(host, put(host, STAT, "7"), repair=True)
     assert said(heard) == [(events.DRIFT, "vm.stat_interval"), (events.REPAIRED, "vm.stat_interval")]
@@ -145,17 +145,17 @@ def test_earlier_drift_is_reported_at_the_start(host: Host) -> None:
     put(host, KSM, "1")()
     code, heard = watch(host)
     assert heard[0].event == events.DRIFT
-    assert heard[0].by == "the first look"
+    assert heard[0].by == "the first check"
     assert code == 1
 
 
-def test_a_restore_ends_it(host: Host) -> None:
+def test_a_restore_ends_the_watch(host: Host) -> None:
     code, heard = watch(host, lambda: restore.restore(host))
     assert code == 0
     assert heard[-1].text.startswith("the profile was restored after")
 
 
-def test_repair_never_applies_what_was_restored(host: Host) -> None:
+def test_repair_never_applies_a_restored_profile(host: Host) -> None:
     def both() -> None:
         restore.restore(host)
         put(host, STAT, "5")()
@@ -173,7 +173,7 @@ def test_a_journal_that_is_damaged_while_it_is_watched_ends_the_watch(host: Host
     assert journal_of.read_bytes() == b""
 
 
-def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
+def test_the_watch_waits_for_an_unfinished_restore(host: Host) -> None:
     log = journal_writer.Journal(host)
     log.restore((), ())
     log.close()
@@ -183,7 +183,7 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
 
 
 @pytest.mark.slow
-def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
+def test_changes_by_another_running_quiet_are_not_drift(host: Host) -> None:
     def apply_by_another() -> None:
         log = journal_writer.Journal(host)
         log.before([])
@@ -196,7 +196,7 @@ def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     assert any("another quiet is at work" in event.text for event in heard)
 
 
-def test_a_refused_repair_is_reported_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
+def test_a_refused_repair_is_reported_and_ends_with_exit_code_1(host: Host, tmp_path: Path) -> None:
     stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
     code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
     assert (events.REFUSED, "vm.stat_interval") in said(heard)
@@ -211,7 +211,7 @@ def test_where_nothing_is_applied_nothing_is_watched(tmp_path: Path, quiet: Quie
 
 @pytest.mark.parametrize("time", ["0", "nan", "inf", "-inf"])
 @pytest.mark.parametrize("option", ["--rescan", "--duration"])
-def test_times_that_make_no_sense_are_usage_errors(host: Host, quiet: Quiet, option: str, time: str) -> None:
+def test_invalid_times_are_usage_errors(host: Host, quiet: Quiet, option: str, time: str) -> None:
     done = quiet("watch", "--root", host.root, f"{option}={time}")
     assert done.code == 2
     assert option in done.err
@@ -232,7 +232,7 @@ def test_each_line_of_json_is_one_object(host: Host, quiet: Quiet) -> None:
 def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet) -> None:
     put(host, KSM, "1")()
     done = quiet("watch", "--root", host.root, "--duration", "0.1")
-    assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (reported by the first look)" in done.out
+    assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (reported by the first check)" in done.out
     assert done.out[:8].count(":") == 2
 
 
@@ -301,7 +301,7 @@ def test_where_interruptions_cannot_be_counted_drift_is_still_watched(host: Host
     assert "interruptions cannot be counted: /proc/interrupts: No such file" in done.out.splitlines()[0]
 
 
-def test_watching_alone_writes_nothing(host: Host) -> None:
+def test_watching_without_repair_writes_nothing(host: Host) -> None:
     before = contents(Path(host.root))
     watch(host)
     assert contents(Path(host.root)) == before

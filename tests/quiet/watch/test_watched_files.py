@@ -55,7 +55,7 @@ def watched(facts: Facts, profile: Profile) -> dict[str, set[str]]:
         ),
     ],
 )
-def test_an_event_has_the_knobs_checked_that_it_may_make_drift(trigger: Trigger, names: str) -> None:
+def test_an_event_triggers_a_check_of_the_knobs_that_it_may_affect(trigger: Trigger, names: str) -> None:
     assert watched_files.rechecked_on(trigger) == set(names.split())
 
 
@@ -78,7 +78,7 @@ def test_other_words_in_the_knobs_change_no_watched_file(
 
 
 @pytest.mark.slow
-def test_a_knob_is_checked_again_upon_what_its_targets_depend_on(facts: Facts) -> None:
+def test_a_knob_is_checked_again_on_events_that_its_targets_depend_on(facts: Facts) -> None:
     found = set()
     for knob in KNOBS:
         for choice in knob.choices:

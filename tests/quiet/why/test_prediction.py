@@ -1,4 +1,4 @@
-"""What `quiet run` would prevent: a cause is gone when its remedy is a knob that the plan can do."""
+"""The prediction of `quiet run`: a cause is removed if its remedy is a knob that the plan can set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prediction(*changes: str, skips: tuple[Skipped, ...] = (), facts: Facts | No
     return Prediction(facts or Facts(Reader()), load("bench"), plan, applied=False)
 
 
-def test_a_cause_whose_knob_changes_something_is_gone() -> None:
+def test_a_cause_whose_knob_changes_something_is_predicted_to_be_gone() -> None:
     found = prediction("cpuset", "vm.stat_interval").of(
         seen(row("task a (1)", knob="cpuset"), row("vmstat", "work", "vm.stat_interval"), row("host", "host"))
     )
@@ -48,22 +48,22 @@ def test_a_cause_whose_knob_the_plan_skips_stays_and_the_reason_is_known() -> No
     assert found.absent == {"mce.interval": "no machine checks"}
 
 
-def test_a_cause_whose_knob_is_as_it_should_be_already_stays() -> None:
+def test_a_cause_whose_knob_already_has_its_value_stays() -> None:
     assert not prediction("cpuset").removes(row("vmstat", "work", "vm.stat_interval"))
 
 
-def test_an_interrupt_that_goes_to_other_cpus_already_is_gone() -> None:
+def test_an_interrupt_already_routed_to_other_cpus_is_gone() -> None:
     assert prediction("cpuset").removes(row("IRQ 30 eth0", "irq", "irq"))
 
 
-def test_an_interrupt_that_nobody_can_move_stays() -> None:
+def test_an_interrupt_that_cannot_be_moved_stays() -> None:
     skips = (Skipped("irq", "irq:36", "managed by its driver"),)
     found = prediction("irq", skips=skips)
     assert not found.removes(row("IRQ 36 virtio1-req.0", "irq", "irq"))
     assert found.removes(row("IRQ 35 virtio1-config", "irq", "irq"))
 
 
-def test_without_a_cpuset_controller_and_without_tasks_that_may_move_nothing_is_placed() -> None:
+def test_without_a_cpuset_controller_and_movable_tasks_nothing_is_moved() -> None:
     skips = (Skipped("cpuset", "cgroup:/", "none"), Skipped("tasks", "task:1", "not permitted"))
     assert not prediction(skips=skips).removes(row("task a (1)", knob="cpuset"))
 

@@ -24,7 +24,7 @@ KEYS |= {"steal_ns", "remaining", "method", "limits", "page_faults", "switches",
 
 
 class Done(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     returncode: int
     stdout: str
@@ -84,7 +84,7 @@ def test_options_after_the_command_are_the_commands() -> None:
 
 
 @pytest.mark.slow
-def test_it_waits_where_its_caller_waits_for_no_child_and_the_command_sees_that_too() -> None:
+def test_quiet_why_waits_for_the_command_even_if_its_caller_ignores_children() -> None:
     child = "import signal, sys; sys.exit(5 + (signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN))"
     code = (
         "import os, signal, sys\n"
@@ -94,7 +94,7 @@ def test_it_waits_where_its_caller_waits_for_no_child_and_the_command_sees_that_
     assert subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL, check=False).returncode == 6
 
 
-def test_an_unknown_command_is_one_line_and_nothing_is_run() -> None:
+def test_an_unknown_command_is_reported_in_one_line_and_nothing_is_run() -> None:
     done = why("--", "no-such-command-here")
     assert done.returncode == 2
     assert done.stderr == "quiet: error: no-such-command-here: no such command, or not executable\n"
@@ -160,7 +160,7 @@ def test_json_follows_what_the_command_printed() -> None:
 
 
 @pytest.mark.slow
-def test_a_user_without_any_right_gets_a_report() -> None:
+def test_an_unprivileged_user_gets_a_report() -> None:
     loaded_first = "import ctypes, json, platform, tomllib\n" + UNPRIVILEGED  # Python's own folder may be unreadable
     arguments = [sys.executable, "-c", loaded_first, "why", "--json", "--", "/bin/sh", "-c", "id -u"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Whether the orders were mixed in time: stretches of equal orders, counted out."""
+"""Whether the orders were mixed in time: stretches of equal orders, enumerated."""
 
 from __future__ import annotations
 

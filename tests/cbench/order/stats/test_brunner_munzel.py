@@ -18,7 +18,7 @@ def test_the_p_values_are_scipys(m: int, n: int, digits: int) -> None:
     first, second = np.sort(draw.normal(size=m).round(digits)), np.sort((2 * draw.normal(size=n) + 0.3).round(digits))
     exact = 1e-9 if m + n < 100 else 1e-3
     assert unequal_spread_p(first, second) == pytest.approx(scipy.stats.brunnermunzel(first, second).pvalue, rel=exact)
-    if m > 3:  # else so few distances are different that they are counted out
+    if m > 3:  # else so few distances are different that they are enumerated
         assert spread_p(first, second) == pytest.approx(scipy.stats.fligner(first, second).pvalue, rel=0.01, abs=1e-6)
 
 
@@ -44,7 +44,7 @@ def test_with_three_times_the_spread_in_the_smaller_sample_the_level_holds() -> 
     assert alarms <= 34
 
 
-def test_one_odd_value_of_3_among_60_that_are_alike_is_no_difference_of_spread() -> None:
+def test_one_odd_value_of_3_among_60_that_are_alike_is_not_a_difference_of_spread() -> None:
     """3 of the 63 ways to deal the values have the odd one in the sample of 3; by chi-squared p is 8e-6."""
     assert spread_p(np.array([1.0, 2, 2]), np.full(60, 2.0)) == pytest.approx(3 / 63)
 
@@ -65,7 +65,7 @@ def test_the_spread_of_few_different_values_has_the_p_of_all_permutations(
     assert spread_p(*samples) == pytest.approx((abs(sums - middle) >= seen - 1e-9).mean())
 
 
-def test_a_median_between_two_steps_of_a_coarse_clock_is_no_difference_of_spread() -> None:
+def test_a_median_between_two_steps_of_a_coarse_clock_is_not_a_difference_of_spread() -> None:
     """With distances to 0.5 in the one and 0 or 1 in the other, p was 0.08."""
     half, whole = np.repeat([0.0, 1], 5), np.repeat([0.0, 1, 2], [1, 8, 1])
     p = spread_p(half, whole)

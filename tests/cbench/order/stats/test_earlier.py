@@ -38,7 +38,7 @@ def test_the_test_that_changes_another_is_found_though_others_run_between() -> N
     assert strongest.effect.median_others == pytest.approx(np.median(value[value < 104]))
 
 
-def test_of_a_trend_over_the_positions_no_test_is_blamed() -> None:
+def test_no_test_is_blamed_for_a_trend_over_the_positions() -> None:
     """With a trend alone any test that runs before seems to do it; a lucky one may explain as much as the trend."""
     named = [
         each.effect.p * found.pairs < 0.05
@@ -57,7 +57,7 @@ def test_without_an_effect_false_alarms_are_as_rare_as_alpha_says() -> None:
     assert alarms <= 20  # of 200 with a chance of 5 %: more has a chance of 0.1 %
 
 
-def test_the_fixed_order_says_nothing_and_neither_do_failed_trials() -> None:
+def test_fixed_runs_and_failed_trials_are_not_used() -> None:
     assert earlier.earlier(study(20, 1, effect=8, order="fixed")).found == ()
     made = study(20, 1, effect=8)
     assert earlier.earlier(made, np.ones(made.value.size, dtype=bool)).found == ()

@@ -8,7 +8,7 @@ from cbench.order.stats.hosts import compare as compared
 from cbench.order.stats.hosts import spread_p
 
 
-def test_a_host_whose_order_has_another_effect_is_the_one_with_the_smallest_p() -> None:
+def test_the_host_with_a_different_effect_of_the_order_has_the_smallest_p() -> None:
     draw = np.random.default_rng(2)
     host = np.repeat(np.arange(6), 20).astype(np.int32)
     random = np.tile(np.arange(20) % 2 == 1, 6)
@@ -21,7 +21,7 @@ def test_a_host_whose_order_has_another_effect_is_the_one_with_the_smallest_p() 
     assert pooled > 0.2
 
 
-def test_a_spread_that_only_differs_between_hosts_is_no_effect_of_the_order() -> None:
+def test_a_spread_that_differs_only_between_hosts_is_not_an_effect_of_the_order() -> None:
     """The noisy host has three of four random runs, so that pooled distances would differ between the orders."""
     p = []
     for seed in range(40):

@@ -89,7 +89,7 @@ def test_large_samples_have_the_ranks_that_scipys_binomial_gives(n: int) -> None
     assert coverage(n, found[0] + 1, found[1] - 1) < 0.95
 
 
-def test_an_interval_that_is_not_attainable_is_none() -> None:
+def test_an_unattainable_interval_is_none() -> None:
     corrected = 1 - 0.05 / 20
     assert (ranks(9, corrected), ranks(10, corrected)) == (None, (1, 10))
     assert isclose(coverage(10, 1, 10), 0.998046875)
@@ -97,7 +97,7 @@ def test_an_interval_that_is_not_attainable_is_none() -> None:
 
 
 @pytest.mark.parametrize(("fixed", "random", "algorithm", "tool"), WORKED)
-def test_worked_examples_of_cases(
+def test_the_papers_worked_examples_give_its_cases(
     fixed: tuple[int, int, int], random: tuple[int, int, int], algorithm: int, tool: int
 ) -> None:
     pair = MedianInterval(*fixed), MedianInterval(*random)
@@ -112,7 +112,7 @@ def test_the_algorithm_says_the_same_when_the_orders_are_exchanged(
 
 
 @given(WHOLE, WHOLE)
-def test_the_rules_differ_only_in_what_is_inside(fixed: MedianInterval, random: MedianInterval) -> None:
+def test_the_rules_differ_only_in_the_meaning_of_inside(fixed: MedianInterval, random: MedianInterval) -> None:
     algorithm, tool = case(fixed, random), case(fixed, random, published=True)
     assert (algorithm == 1) == (tool == 1)
     assert algorithm != 2 or tool == 2

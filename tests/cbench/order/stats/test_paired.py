@@ -29,7 +29,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "pairs"), CASES)
-def test_neighbours_of_unlike_order_are_pairs_where_hardly_a_run_is_left_alone(text: str, pairs: object) -> None:
+def test_neighboring_runs_of_different_order_are_paired_if_few_runs_are_left_over(text: str, pairs: object) -> None:
     found = pairs_of_runs(kinds(text))
     assert (None if found is None else found.tolist()) == pairs
 
@@ -61,12 +61,12 @@ def test_of_many_pairs_p_is_scipys(n: int) -> None:
     assert found.p == pytest.approx(scipy.stats.wilcoxon(away, method="exact").pvalue, rel=0.02)
 
 
-def test_a_few_pairs_tell_nothing() -> None:
+def test_too_few_pairs_have_no_test() -> None:
     assert signed_ranks(np.arange(5.0)) is None
 
 
-def test_on_a_drifting_host_pairs_find_twice_as_much() -> None:
-    """A shift of half a deviation in a random walk of 0.3 deviations a run, 100 runs of each order."""
+def test_on_a_drifting_host_pairs_detect_twice_as_many_effects() -> None:
+    """A shift of half a deviation in a random walk of 0.3 deviations per run, 100 runs of each order."""
     draw, found = np.random.default_rng(2), np.zeros(2)
     for _ in range(100):
         value = np.cumsum(0.3 * draw.normal(size=200)) + draw.normal(size=200)

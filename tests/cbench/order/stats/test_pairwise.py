@@ -22,7 +22,7 @@ def says(a: list[int], b: list[int]) -> str:
 
 
 @given(SERIES, st.integers(1, 100))
-def test_every_pair_is_looked_at_once(series: list[tuple[list[int] | None, list[int] | None]], most: int) -> None:
+def test_every_pair_is_checked_once(series: list[tuple[list[int] | None, list[int] | None]], most: int) -> None:
     bounds = [
         tuple(np.array([nan if each[order] is None else each[order][end] for each in series]) for end in (0, 1))
         for order in (0, 1)

@@ -1,4 +1,4 @@
-"""How many runs it takes: Noether's formula, and that simulated studies bear it out."""
+"""The required number of runs: Noether's formula, confirmed by simulated studies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_detectable_shift_is_the_smallest_for_which_the_runs_suffice(
 
 
 @pytest.mark.slow
-def test_so_many_runs_see_the_shift_as_often_as_asked() -> None:
+def test_the_computed_number_of_runs_detects_the_shift_with_the_requested_power() -> None:
     rng = np.random.default_rng(3)
     noise = np.sort(rng.lognormal(0, 0.1, 4000))
     needed = runs_needed(spread(noise), 0.05, 0.05, 0.8)
@@ -84,7 +84,7 @@ def test_so_many_runs_see_the_shift_as_often_as_asked() -> None:
     assert 0.76 < seen / 2000 < 0.84
 
 
-def test_where_nothing_is_known_nothing_is_said() -> None:
+def test_nothing_is_reported_where_nothing_is_known() -> None:
     one = np.array([5.0])
     assert spread(one).size == spread(np.empty(0)).size == spread(np.array([-1.0, 0, 1])).size == 0
     assert runs_needed(spread(one), 0.01, 0.05, 0.8) is None

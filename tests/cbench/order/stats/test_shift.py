@@ -36,7 +36,7 @@ def test_the_interval_of_pairs_is_that_of_the_signed_ranks() -> None:
 
 
 @pytest.mark.parametrize(("m", "n", "sd"), [(12, 12, 1), (40, 10, 3), (10, 40, 3), (150, 150, 1)])
-def test_an_interval_covers_the_true_difference_as_often_as_it_says(m: int, n: int, sd: float) -> None:
+def test_an_interval_covers_the_true_difference_as_often_as_stated(m: int, n: int, sd: float) -> None:
     draw, covered = np.random.default_rng(5), 0
     for _ in range(300):
         found = of_samples(np.sort(100 + draw.normal(size=m)), np.sort(110 + sd * draw.normal(size=n)), 0.95)

@@ -1,4 +1,4 @@
-"""In simulated studies without any effect the family-wise error is what was asked for. The whole table, and the chances
+"""In simulated studies without any effect the family-wise error is the requested one. The whole table, and the chances
 to find effects, are printed by tests/benchmarks/order_simulations.py."""
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def test_with_no_effect_4_to_5_and_a_half_percent_of_studies_give_an_alarm(draw:
 
 
 @pytest.mark.slow
-def test_chi_squared_alone_is_too_shy_for_twenty_tests_of_twenty_runs() -> None:
+def test_chi_squared_alone_is_too_conservative_for_twenty_tests_of_twenty_runs() -> None:
     ours, chi2 = family_wise_error(NOISE["normal"], 20, STUDIES, (20,), SEED)
     assert chi2[0] < 4 < ours[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 10])
-def test_with_few_runs_the_error_stays_below_what_was_asked_for(n: int) -> None:
+def test_with_few_runs_the_error_stays_below_alpha(n: int) -> None:
     for draw in NOISE.values():
         found = family_wise_error(draw, n, 4000, FAMILIES, SEED)
         assert all(share < 5.9 for share in found[0])  # 5 and 2.6 standard errors
@@ -61,7 +61,7 @@ def test_position_and_predecessor_are_found_where_the_plain_test_is_blind() -> N
 
 
 @pytest.mark.parametrize("name", NOISE)
-def test_the_simulation_computes_what_the_analysis_does(name: str) -> None:
+def test_the_simulation_computes_the_same_as_the_analysis(name: str) -> None:
     rng = np.random.default_rng(1)
     rows = NOISE[name](rng, (60, 50))
     chi2, ours = p_values(rows, 20, np.full(60, 2.0))

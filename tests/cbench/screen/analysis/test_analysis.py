@@ -104,7 +104,7 @@ def test_choices_of_treatments_report_their_balance(
     assert used["balanced"] is balanced
 
 
-def test_out_of_balance_the_verdict_takes_what_the_balance_does_not_bias(tmp_path: Path) -> None:
+def test_in_an_unbalanced_design_the_verdict_uses_unbiased_effects(tmp_path: Path) -> None:
     rows = [row for row in screens.planted(20, effects=(0.05, 0.2, 0.0)) if (row["a"], row["b"]) != (0, 1) or row["c"]]
     made, _ = analysed(table(tmp_path / "skew.csv", rows), chosen=WALL_ONLY)
     effects = only(made)["effects"]
@@ -141,7 +141,7 @@ def test_hard_factors_are_tested_against_their_batches(tmp_path: Path) -> None:
     assert only(made)["effects"]["os"]["test"]["by"] == "split-plot analysis of variance"
 
 
-def test_a_hard_factor_with_one_batch_for_each_level_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_hard_factor_with_one_batch_per_level_is_reported_as_untestable(tmp_path: Path) -> None:
     rows = [each | {"boot": each["os"]} for each in screens.two_by_three(6)]
     made, _ = analysed(table(tmp_path / "one.csv", rows))
     assert only(made)["effects"]["os"]["p"] is None
@@ -150,7 +150,7 @@ def test_a_hard_factor_with_one_batch_for_each_level_is_refused_in_words(tmp_pat
     assert only(made)["effects"]["fp"]["p"] is not None
 
 
-def test_a_dependency_on_the_boot_is_found_inside_of_a_level(tmp_path: Path) -> None:
+def test_a_dependency_on_the_boot_is_found_within_a_level(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "boots.csv", screens.boots()))
     first, second = only(made)["boots"]
     assert (first["level"], second["level"]) == ("os=0", "os=1")
@@ -169,7 +169,7 @@ def test_a_dependency_on_the_boot_is_found_inside_of_a_level(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_what_was_planted_is_found_and_nothing_else(tmp_path: Path) -> None:
+def test_planted_effects_are_found_and_nothing_else(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "planted.csv", screens.planted()), chosen=BOTH)
     found = {
         name: {
@@ -187,7 +187,7 @@ def test_what_was_planted_is_found_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
+def test_nothing_is_found_without_an_effect(tmp_path: Path) -> None:
     made, _ = analysed(
         table(tmp_path / "none.csv", screens.planted()),
         chosen=screens.Chosen(values=("other",), factors=("a", "b", "c")),
@@ -207,7 +207,7 @@ def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path
     assert only(enough)["effects"]["c"]["significant"]
 
 
-def test_aliased_interactions_are_one_line(tmp_path: Path) -> None:
+def test_aliased_interactions_share_one_line(tmp_path: Path) -> None:
     half = [row for row in screens.planted(10) if (row["a"] + row["b"] + row["c"]) % 2]
     made, _ = analysed(table(tmp_path / "half.csv", half), chosen=WALL_ONLY)
     mains = [line for line in made["verdict"] if "cannot be separated from" in line]
@@ -217,7 +217,7 @@ def test_aliased_interactions_are_one_line(tmp_path: Path) -> None:
     assert "are interactions that cannot be separated from other effects" in mains[-1]
 
 
-def test_practice_says_from_which_size_on_samples_show_the_effects(tmp_path: Path) -> None:
+def test_the_sample_size_that_shows_the_effects_is_reported(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "planted.csv", screens.planted(100)), chosen=WALL_ONLY)
     material = only(made)["material"]
     assert material["median_effect"] == pytest.approx(0.07, abs=0.02)
@@ -236,7 +236,7 @@ def test_practice_says_from_which_size_on_samples_show_the_effects(tmp_path: Pat
 WALL_ONLY = screens.Chosen(values=("wall",), factors=("a", "b", "c"))
 
 
-def test_intervals_hold_the_mean_and_say_how_many_replicates_they_took(tmp_path: Path) -> None:
+def test_intervals_contain_the_mean_and_report_their_replicates(tmp_path: Path) -> None:
     made, data = analysed(table(tmp_path / "planted.csv", screens.planted()), chosen=WALL_ONLY)
     for row in only(made)["treatments"]:
         values = data.series[0].of(row["treatment"])
@@ -313,7 +313,7 @@ def test_values_that_are_all_alike_have_no_effect(tmp_path: Path, value: float) 
     rows = [row | {"wall": value} for row in screens.planted(5)]
     made, _ = analysed(table(tmp_path / "alike.csv", rows), chosen=WALL_ONLY)
     assert not made["factors_matter"]
-    assert "beware: wall: all values of each treatment are alike" in made["verdict"]
+    assert "beware: wall: all values of each treatment are equal" in made["verdict"]
     assert {each["effect"] for each in only(made)["effects"].values()} == {0}
     json.dumps(made, allow_nan=False)
 
@@ -375,7 +375,7 @@ def test_the_shape_is_the_documented_one(tmp_path: Path) -> None:
     ("scale", "said"),
     [(0.1, "wide, less than most effects"), (2.0, "and more than most others"), (100.0, "wide, more than any effect")],
 )
-def test_practice_says_what_intervals_of_a_usual_size_show(tmp_path: Path, scale: float, said: str) -> None:
+def test_the_effects_visible_at_a_usual_sample_size_are_reported(tmp_path: Path, scale: float, said: str) -> None:
     rows = screens.planted(30, effects=(0.05, 0.04, 0.5))
     draw = np.random.default_rng(9)
     rows = [row | {"wall": row["wall"] + scale * 0.1 * draw.standard_normal()} for row in rows]
@@ -384,8 +384,8 @@ def test_practice_says_what_intervals_of_a_usual_size_show(tmp_path: Path, scale
     assert said in line
 
 
-def test_of_many_responses_some_are_said_and_the_others_counted(tmp_path: Path) -> None:
+def test_of_many_responses_some_are_named_and_the_others_counted(tmp_path: Path) -> None:
     rows = [row | {f"v{number}": number + row["wall"] for number in range(8)} for row in screens.planted(3)]
     chosen = screens.Chosen(values=tuple(f"v{number}" for number in range(8)), factors=("a", "b", "c"))
     made, _ = analysed(table(tmp_path / "many.csv", rows), chosen=chosen)
-    assert "so much for 5 responses; the other 3 are in --json" in made["verdict"]
+    assert "5 responses are shown; the other 3 are in --json" in made["verdict"]

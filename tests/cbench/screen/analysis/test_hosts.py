@@ -1,4 +1,5 @@
-"""One screen on several hosts, host by host: planted effects, one with another effect, one of another speed."""
+"""One screen on several hosts, host by host: planted effects, a host with a different effect, and one with a different
+speed."""
 
 from __future__ import annotations
 

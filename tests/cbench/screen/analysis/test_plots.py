@@ -1,4 +1,4 @@
-"""What decides about an effect where there are several batches: whether they agree, and not their iterations alone."""
+"""With several batches, their agreement decides about an effect, not their iterations alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def of(path: Path, rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str
 
 
 @pytest.mark.parametrize("hard", [True, False])
-def test_an_effect_that_changes_from_batch_to_batch_is_not_found_and_words_say_so(tmp_path: Path, hard: bool) -> None:
+def test_an_effect_that_changes_from_batch_to_batch_is_not_found_and_the_report_says_so(
+    tmp_path: Path, hard: bool
+) -> None:
     made, row = of(tmp_path / "t.csv", boots(CHANGING, hard, iterations=25))
     effect = row["effects"]["B"]
     assert effect["test"]["by"] == "split-plot analysis of variance"
@@ -103,14 +105,12 @@ def coarse() -> list[dict[str, Any]]:
     ]
 
 
-def test_batches_that_are_exactly_alike_show_nothing_of_a_hard_factor(tmp_path: Path) -> None:
+def test_identical_batches_cannot_test_a_hard_factor(tmp_path: Path) -> None:
     made, row = of(tmp_path / "t.csv", coarse())
     assert not made["factors_matter"]
     assert (row["effects"]["os"]["p"], row["interactions"][0]["p"]) == (None, None)
-    assert row["effects"]["os"]["why"] == "the whole-plot error is 0: batches are exactly alike"
+    assert row["effects"]["os"]["why"] == "the whole-plot error is 0: batches are identical"
     assert row["effects"]["x"]["test"]["by"] == "signed ranks in blocks"
     assert row["effects"]["x"]["p"] > 0.05
-    assert any(
-        line.startswith("os cannot be tested: the batches of a level are exactly alike") for line in made["verdict"]
-    )
+    assert any(line.startswith("os cannot be tested: the batches of a level are identical") for line in made["verdict"])
     assert any(line.startswith(f"x, {cross('os', 'x')} cannot be tested against") for line in made["verdict"])

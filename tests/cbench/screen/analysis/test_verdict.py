@@ -1,4 +1,4 @@
-"""What the verdict says, and with which exit code, where little can be said."""
+"""The verdict and the exit code when data allow few conclusions."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def material_of(row: ResponseResult) -> Materiality:
 def test_values_that_repeat_exactly_have_no_error_to_compare_with(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     made = made_of(tmp_path, rows)
     assert made.tests == 0
-    assert made.verdict[0].startswith(
-        "nothing could be tested: the error is 0: values of a treatment are exactly alike"
-    )
+    assert made.verdict[0].startswith("nothing could be tested: the error is 0: values of a treatment are identical")
     with pytest.raises(UsageError) as error:
         end("data.csv", made)
     assert "nothing could be tested" in str(error.value)
@@ -64,7 +62,7 @@ def test_nothing_found_is_an_answer(tmp_path: Path, iterations: int) -> None:
     end("data.csv", made)
 
 
-def test_batches_can_test_what_their_few_iterations_cannot(tmp_path: Path) -> None:
+def test_batches_can_test_effects_that_their_few_iterations_cannot(tmp_path: Path) -> None:
     values = (10, 12, 11, 14, 13, 10, 11, 10, 9, 13, 12, 11)
     rows = [row | {"value": value} for row, value in zip(screens.split_plot(), values, strict=True)]
     made = made_of(tmp_path, rows)
@@ -79,7 +77,7 @@ def practice(made: ScreenResult) -> list[str]:
 
 @pytest.mark.parametrize("value", [5.0, 0.1, 1e300])
 @pytest.mark.parametrize("iterations", [10, 7])
-def test_rounding_is_no_effect_that_samples_show(tmp_path: Path, value: float, iterations: int) -> None:
+def test_rounding_is_not_an_effect_that_samples_show(tmp_path: Path, value: float, iterations: int) -> None:
     rows = [row | {"wall": value} for row in screens.planted(10)]
     kept = [row for row in rows if row["iteration"] < iterations or row["a"]]
     made = made_of(tmp_path, kept, WALL)
@@ -96,7 +94,7 @@ def test_an_inert_factor_has_no_adjusted_effect_of_rounding(tmp_path: Path) -> N
     assert effects["y"].effect == 0
 
 
-def test_what_cannot_be_judged_is_not_counted_among_the_effects_that_samples_show(tmp_path: Path) -> None:
+def test_untestable_effects_are_not_counted_among_those_that_samples_show(tmp_path: Path) -> None:
     path = table(tmp_path / "data.csv", screens.two_by_three(8))
     made = screened(path, replace(QUICK, only=("fp=0 prf=1", "fp=1 prf=2")))[0]
     row = made.responses["value"]
@@ -114,7 +112,7 @@ def test_without_a_separate_effect_a_reason_replaces_the_sizes(tmp_path: Path) -
     assert page_tables.material(made.responses["value"]) == ("no main effect that can be estimated", None)
 
 
-def test_the_terminals_sizes_are_the_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sizes_on_the_terminal_are_those_of_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row | {"value": row["value"] + row["iteration"]} for row in screens.two_by_three(12)]
     made = screened(table(tmp_path / "data.csv", rows), replace(QUICK, minus=("fp=0 prf=2",)))[0]
     assert "fp (+2.5 adjusted, +" in made.verdict[0]
@@ -133,7 +131,7 @@ def test_an_effect_that_is_balanced_or_unknown_has_no_mark() -> None:
     assert render_screen.size(EffectSize(effect=0.25, signed=False, testable=True)) == "0.25"
 
 
-def test_one_interaction_seen_as_many_main_effects_is_not_called_what_matters(tmp_path: Path) -> None:
+def test_one_interaction_aliased_with_many_main_effects_is_not_said_to_matter(tmp_path: Path) -> None:
     """Twelve runs of Plackett and Burman in which nothing but B and C together does anything."""
     draw = np.random.default_rng(1)
     names = "ABCDEFGHJKL"
@@ -171,7 +169,7 @@ def test_aliased_interactions_are_tested_as_their_sum(tmp_path: Path) -> None:
         assert found.effect == pytest.approx(-0.9, abs=0.3)
 
 
-def test_values_that_there_is_one_of_are_not_called_alike(tmp_path: Path) -> None:
+def test_single_values_are_not_called_equal(tmp_path: Path) -> None:
     made = made_of(tmp_path, screens.pilot())
     assert not any("alike" in line for line in made.verdict)
 
@@ -183,7 +181,7 @@ def test_a_coarse_clock_is_announced(tmp_path: Path) -> None:
     assert any(line.startswith("beware: value: read in steps of 0.001, and values of one") for line in made.verdict)
 
 
-def test_an_inert_hard_factor_is_not_said_to_have_the_same_order_in_all_boxes(tmp_path: Path) -> None:
+def test_an_inert_hard_factor_is_not_reported_to_have_the_same_order_in_all_boxes(tmp_path: Path) -> None:
     draw = np.random.default_rng(4)
     rows = []
     for boot in range(4):

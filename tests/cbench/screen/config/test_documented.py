@@ -22,7 +22,7 @@ DOCUMENT = (FOLDER / "screen-file.md").read_text()
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
-    """What the code asks a file for: the table, by name, and the key."""
+    """The keys that the code reads from a file: the table, by name, and the key."""
     found: set[tuple[str, str]] = set()
     take, has = TomlTable._take, TomlTable.has
 
@@ -85,7 +85,7 @@ def test_every_column_of_an_export_is_in_the_document() -> None:
         assert f"`{each}`" in DOCUMENT, each
 
 
-def test_its_links_lead_somewhere() -> None:
+def test_its_links_have_targets() -> None:
     for file, anchor in re.findall(r"\]\(([\w-]*\.?m?d?)#([\w-]+)\)", DOCUMENT):
         text = (FOLDER / file).read_text() if file else DOCUMENT
         headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)

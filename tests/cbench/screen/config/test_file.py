@@ -1,4 +1,4 @@
-"""An experiment's file: what is wrong is named with file, line and key, before anything runs."""
+"""An experiment's file: an error is named with file, line and key, before anything runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_example_is_an_experiment_with_eight_treatments() -> None:
     assert (screen.folder, screen.seed, screen.confidence) == ("/somewhere", 1, 0.95)
 
 
-def test_what_is_not_said_has_its_default() -> None:
+def test_omitted_keys_have_their_defaults() -> None:
     screen = read(experiment(A, B))
     assert (screen.batches, screen.seed, screen.alpha, screen.design, screen.reset.kind) == (1, 1, 0.05, "full", "none")
     assert [response.metric.source for response in screen.responses] == ["last-float"]
@@ -91,20 +91,23 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
     [
         (
             experiment(factor("a", {"0": "", "1": "aslr = true"})),
-            "e.toml:6: factor[1].level[1]: the level '0' is set by nothing",
+            "e.toml:6: factor[1].level[1]: the level '0' has no setting",
         ),
-        (experiment(factor("a", {"0": "found = false", "1": "aslr = true"})), "is set by nothing"),
-        (experiment(factor("a", {"0": "found = true\ncpus = '0'", "1": "aslr = true"})), "found, and cpus sets it"),
-        (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor has two levels or more"),
-        (experiment(A, A), "factor[2].name: 'a' is there twice"),
-        (experiment(A.replace("'1'\n", "'0'\n", 1)), "'0' is there twice"),
+        (experiment(factor("a", {"0": "found = false", "1": "aslr = true"})), "has no setting"),
+        (
+            experiment(factor("a", {"0": "found = true\ncpus = '0'", "1": "aslr = true"})),
+            "found = true, and cpus sets it",
+        ),
+        (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor has at least two levels"),
+        (experiment(A, A), "factor[2].name: 'a' appears twice"),
+        (experiment(A.replace("'1'\n", "'0'\n", 1)), "'0' appears twice"),
         (experiment(), "factor: is missing: an experiment needs at least one [[factor]]"),
         ("[screen]\n" + A, "workload: is missing"),
         (f"[screen]\niterations = 1\n{A}[[workload]]\ncommand = 'x'\n", "response: is missing"),
         (experiment(A, head=""), "e.toml:1: screen.iterations: is missing"),
         (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: from 1 to 1,000,000"),
-        (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; here may be"),
-        (experiment(A.replace("'a'", "'a b'")), "a text without spaces and without = , * :"),
+        (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; valid here:"),
+        (experiment(A.replace("'a'", "'a b'")), "write a string without spaces and without = , * :"),
         (experiment(A.replace("'a'", "'batch'")), "'batch' means something else in a table"),
         (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is a factor's name"),
         (experiment(factor("a", {"0": "found = true", "1": "restore = 'x'\naslr = true"})), "has no command to undo"),
@@ -122,7 +125,10 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             "are for `build` in [screen], which is missing",
         ),
         (experiment(factor("a", {"0": "found = true", "1": "environment = { CBENCH_RUN = '1' }"})), "cbench sets it"),
-        (experiment(factor("a", {"0": "found = true", "1": "environment = { 'A=B' = '1' }"})), "no variable's name"),
+        (
+            experiment(factor("a", {"0": "found = true", "1": "environment = { 'A=B' = '1' }"})),
+            "not the name of a variable",
+        ),
         (experiment(A, B, B.replace("'b'", "'c'")), "b and c both set aslr: that is one factor"),
         (experiment(A, A.replace("'a'", "'c'")), "a and c both set the variable A"),
         (experiment(A, more="[environment]\nA = '2'\n"), "a sets A, which [environment] sets too"),
@@ -163,7 +169,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(BOOT, more="[reset]\nkind = 'reboot'\n"), "needs a `command` in [reset] that boots with the words"),
         (
             experiment(BOOT.replace("kernel = []", "found = true"), more=REBOOT),
-            "'0' says nothing of the kernel's words",
+            "'0' does not say which kernel parameters it has",
         ),
         (experiment(A, head="iterations = 1\nsequence = ['0']"), "is for one hard factor, not for 0"),
         (experiment(HARD, head="iterations = 1\nsequence = ['0', '2']"), "h has no level '2'"),
@@ -220,7 +226,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a=0,1']\n"), "'x' keeps no treatment"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nonly = ['a=*']\n"), "'x' leaves out no treatment"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a']\n"), "write FACTOR=LEVEL"),
-        (experiment(A, more="[[controlled]]\nname = 'x'\n"), "write one of both"),
+        (experiment(A, more="[[controlled]]\nname = 'x'\n"), "write either the value in words"),
         (
             experiment(
                 *(
@@ -231,28 +237,31 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             "100000 treatments; at most 10000",
         ),
         (experiment(A, head="iterations = 1000000\nbatches = 10000"), "trials: at most 100,000,000"),
-        (experiment(A, more="[[response]]\nname = 'v'\nread = 'value'\n"), "cannot be read of commands"),
+        (experiment(A, more="[[response]]\nname = 'v'\nread = 'value'\n"), "cannot be read from commands"),
         (experiment(A, more="[[response]]\nname = 'v'\nworkloads = ['w']\n"), "'w': one of workload"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_that_names_the_place(text: str, words: str) -> None:
+def test_an_error_is_reported_in_one_line_that_names_the_place(text: str, words: str) -> None:
     assert words in said(text)
     assert said(text).startswith("e.toml")
 
 
-def test_a_workload_of_cbenchs_can_have_neither_a_profiler_nor_several_cpus() -> None:
+def test_a_workload_of_cbench_can_have_neither_a_profiler_nor_several_cpus() -> None:
     workload = "[[workload]]\nworkload = 'hash'\n[[response]]\nname = 'y'\n"
-    for way, words in (("profiler = 'fp'", "`perf record` is for commands"), ("cpus = '0-1'", "runs on one CPU")):
+    for way, words in (
+        ("profiler = 'fp'", "`perf record` works only with commands"),
+        ("cpus = '0-1'", "runs on one CPU"),
+    ):
         text = f"[screen]\niterations = 1\n{factor('a', {'0': 'found = true', '1': way})}{workload}"
         assert words in said(text)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory; `cbench screen init` writes an example"):
         load(tmp_path / "e.toml")
 
 
-def test_a_screen_says_once_how_its_commands_numbers_are_read() -> None:
+def test_a_screen_states_once_how_its_commands_numbers_are_read() -> None:
     made = read(experiment(A, head="iterations = 2\nread = 'wall'"))
     assert made.responses[0].metric.source == "wall"
     own = read(experiment(A, head="iterations = 2\nread = 'wall'", more="read = 'user'\n"))

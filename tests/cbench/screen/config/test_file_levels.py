@@ -1,4 +1,4 @@
-"""Levels of an experiment's file: each sets something, each something else, and none stays where another is meant."""
+"""Levels of an experiment's file: each sets something different, and none remains set when another one is due."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_a_command_that_nothing_undoes_is_refused_where_another_level_has_none()
         ({"off": "found = true", "on": "command = 'touch m'\nrestore = ''"}, [None, ""]),
     ],
 )
-def test_a_command_is_undone_or_said_to_stay_or_followed_by_that_of_every_other_level(
+def test_a_command_is_undone_declared_permanent_or_followed_by_that_of_every_other_level(
     levels: dict[str, str], restores: list[str | None]
 ) -> None:
     assert [level.restore for level in read(experiment(factor("a", levels))).factors[0].levels] == restores
 
 
-def test_what_undoes_needs_a_command_also_where_it_is_empty() -> None:
+def test_restore_needs_a_command_even_if_it_is_empty() -> None:
     text = experiment(factor("a", {"0": "found = true", "1": "aslr = true\nrestore = ''"}))
     assert "level[2].restore: the level '1' has no command to undo" in said(text)
 
@@ -68,10 +68,10 @@ def test_what_undoes_needs_a_command_also_where_it_is_empty() -> None:
 )
 def test_two_levels_of_a_factor_that_set_the_same_are_refused(way: str) -> None:
     text = experiment(factor("a", {"0": way, "1": "environment = { B = '1' }", "2": way}))
-    assert "level[3]: the level '2' sets the same as '0': they do not differ" in said(text)
+    assert "level[3]: the level '2' sets the same as '0': change or remove one of them" in said(text)
 
 
-def test_a_check_alone_makes_no_level_another_one() -> None:
+def test_a_check_alone_does_not_distinguish_two_levels() -> None:
     ways = {"0": "command = 'x'\nrestore = 'y'", "1": "command = 'x'\nrestore = 'y'\ncheck = 'z'"}
     assert "the level '1' sets the same as '0'" in said(experiment(factor("a", ways)))
 
@@ -98,7 +98,7 @@ def test_a_level_as_found_has_no_profiler_where_another_level_has_one() -> None:
     assert "the level '2' sets the same as '0'" in said(same)
 
 
-def test_a_level_as_found_is_sampled_where_only_the_response_asks_for_it() -> None:
+def test_a_level_as_found_is_sampled_if_only_the_response_requests_it() -> None:
     screen = read(experiment(factor("a", {"0": "found = true", "1": "aslr = true"}), more=SAMPLES))
     asked = [treatments.sampled(screen, each, screen.workloads[0]) for each in treatments.treatments(screen)]
     assert [each and each.call_graph for each in asked] == ["none", "none"]
@@ -106,16 +106,16 @@ def test_a_level_as_found_is_sampled_where_only_the_response_asks_for_it() -> No
 
 def test_a_variable_of_a_level_is_one_that_a_process_can_have() -> None:
     for value, words in (
-        ('"a\\u0000b"', "level[2].environment.A: has a null character in it"),
+        ('"a\\u0000b"', "level[2].environment.A: contains a null character"),
         (f"'{'x' * 3_000_000}'", "3,000,003 bytes with its name: no process can have more than"),
     ):
         assert words in said(experiment(factor("a", {"0": "found = true", "1": f"environment = {{ A = {value} }}"})))
 
 
 def test_the_hint_for_an_unknown_key_names_every_way_to_set_a_level_and_every_key_of_the_experiment() -> None:
-    hint = said(experiment(factor("a", {"0": "found = true\nfoo = 1", "1": "aslr = true"}))).partition("here may be ")
+    hint = said(experiment(factor("a", {"0": "found = true\nfoo = 1", "1": "aslr = true"}))).partition("valid here: ")
     ways = ["found", "environment", "cpus", "aslr", "profiler", "flags", "build", "knob", "profile", "governor"]
     assert sorted(hint[2].split(", ")) == sorted([*ways, "name", "command", "restore", "check", "kernel"])
     a = factor("a", {"0": "found = true", "1": "aslr = true"})
-    hint = said(experiment(a, head="iterations = 1\nfoo = 1")).partition("here may be ")
+    hint = said(experiment(a, head="iterations = 1\nfoo = 1")).partition("valid here: ")
     assert "runs" in hint[2].split(", ")

@@ -56,14 +56,14 @@ def test_two_factors_may_set_different_parameters_of_the_kernel() -> None:
     assert len(treatments.treatments(screen)) == 4
 
 
-def test_two_boots_with_the_same_words_are_no_two_levels() -> None:
+def test_two_boots_with_the_same_words_are_not_two_levels() -> None:
     text = experiment(boot("a", "nosmt", other="kernel = ['nosmt']"), more=REBOOT)
     assert "factor[1].level[2]: the level '1' sets the same as '0'" in said(text)
 
 
 def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> None:
     text = experiment(boot("a", "nosmt"), boot("b", "quiet", other="found = true"), more=REBOOT)
-    assert "factor[2].level: b: the level '0' says nothing of the kernel's words" in said(text)
+    assert "factor[2].level: b: the level '0' does not say which kernel parameters it has" in said(text)
 
 
 @pytest.mark.parametrize("reset", [REBOOT, REBOOT.replace("reboot", "command")])
@@ -75,7 +75,7 @@ def test_factors_whose_levels_a_reset_could_not_distinguish_are_refused(reset: s
     assert f"e.toml:4: factor[1].name: 'my-factor': {where}MY-FACTOR: write letters, digits and _ only" in said(text)
 
 
-def test_names_that_no_reset_looks_at_are_free() -> None:
+def test_names_that_no_reset_uses_are_unrestricted() -> None:
     assert read(experiment(held("a"), held("A")))
     assert read(experiment(held("my-factor"), more="[reset]\nkind = 'drop-caches'\n"))
     assert read(experiment(held("1_a"), two("my-factor"), two("A"), two("a"), more=REBOOT))
@@ -100,19 +100,19 @@ def sampled(read_: str, *levels: str, more: str = "") -> str:
         ),
         (
             sampled("samples:event=cpu-clock,hz=1000", "fp,hz=500", "dwarf,hz=500"),
-            "p=0 samples cpu-clock at 500 Hz and n asks for cpu-clock at 1,000 Hz",
+            "p=0 samples cpu-clock at 500 Hz and n requests cpu-clock at 1,000 Hz",
         ),
         (
             sampled("samples:hz=500", "fp,event=cpu-clock", "dwarf,event=cpu-clock"),
-            "p=0 samples cpu-clock at 1,000 Hz and n asks for cpu-clock at 500 Hz",
+            "p=0 samples cpu-clock at 1,000 Hz and n requests cpu-clock at 500 Hz",
         ),
         (
             sampled("samples:event=cycles", "fp,period=1000", "dwarf,period=1000"),
-            "p=0 samples cpu-clock each 1,000 and n asks for cycles at 1,000 Hz",
+            "p=0 samples cpu-clock each 1,000 and n requests cycles at 1,000 Hz",
         ),
         (
             sampled("samples:fp", "none", "fp"),
-            'p=0 is not sampled (profiler = "none"), which n asks for: leave its call graph out',
+            'p=0 is not sampled (profiler = "none"), which n requests: omit its call graph',
         ),
     ],
 )
@@ -126,7 +126,7 @@ def test_two_ways_to_sample_one_treatment_are_refused_before_anything_runs() -> 
     assert "p=0 is sampled in two ways: a command runs under one `perf record`" in said(text)
 
 
-def test_levels_say_the_rate_where_the_response_leaves_it_open_and_the_response_where_they_do() -> None:
+def test_the_rate_may_be_given_by_the_levels_or_by_the_response() -> None:
     for text in (
         sampled("samples:", "none", "fp,hz=500", "dwarf,hz=500"),
         sampled("samples:hz=500", "none", "fp", "dwarf"),
@@ -147,16 +147,16 @@ def test_rates_may_differ_where_no_response_counts_the_samples_or_one_treatment_
     assert read(sampled("samples:", "fp,hz=500", "fp,hz=2000", more=more))
 
 
-def test_a_size_that_the_generators_do_not_make_is_refused() -> None:
+def test_a_size_that_contradicts_the_generators_is_refused() -> None:
     head = "iterations = 1\ndesign = 'fraction'\nruns = {}\ngenerators = ['C=AB']"
     factors = [two(name) for name in "abc"]
     text = experiment(*factors, head=head.format(8))
-    assert said(text) == "e.toml:4: screen.runs: 8: what is asked for has 4 treatments"
+    assert said(text) == "e.toml:4: screen.runs: 8: the requested design has 4 treatments"
     assert len(treatments.treatments(read(experiment(*factors, head=head.format(4))))) == 4
 
 
 @pytest.mark.parametrize("character", ["\\u001b", "\\u0007", "\\u0001", "\\u007f", "\\u009b"])
-def test_a_name_has_no_character_that_steers_a_terminal(character: str) -> None:
+def test_a_name_has_no_control_character(character: str) -> None:
     name = f'"a{character}[31m"'
     plain = experiment(two("a"))
     for place, text in (

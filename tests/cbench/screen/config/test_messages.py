@@ -1,4 +1,4 @@
-"""What the commands say of an experiment is in an experiment's words, and points where it leads on."""
+"""Messages about an experiment use its terms, and name the next command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENV = factor("e", {"0": "environment = { V = '10' }", "1": "environment = { V = 
 QUICK = "workload = 'hash'\nparams = { n = 1000 }"
 
 
-def test_compare_says_which_command_reads_an_experiment(tmp_path: Path) -> None:
+def test_compare_names_the_command_that_reads_an_experiment(tmp_path: Path) -> None:
     written(tmp_path, experiment(ENV))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     data = tmp_path / "e.db"
@@ -35,7 +35,7 @@ def test_compare_says_which_command_reads_an_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_workload_on_cpus_that_are_not_isolated_is_pointed_to_the_table_of_its_own_file(tmp_path: Path) -> None:
+def test_the_hint_about_unisolated_cpus_names_the_table_of_the_workloads_file(tmp_path: Path) -> None:
     text = experiment(ENV, head="iterations = 1").replace("command = '''echo 1'''", QUICK)
     written(tmp_path, text)
     done = screen("run", "e.toml", folder=tmp_path)
@@ -44,7 +44,7 @@ def test_a_workload_on_cpus_that_are_not_isolated_is_pointed_to_the_table_of_its
     assert isolated_cpus() or 'profile = "bench" in [screen] changes that' in done.stderr
 
 
-def test_a_treatment_that_cannot_be_sampled_here_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_treatment_that_cannot_be_sampled_is_called_a_treatment(monkeypatch: pytest.MonkeyPatch) -> None:
     text = experiment(ENV).replace("name = 'y'", "name = 'y'\nread = 'samples:fp'")
     made = parse(text, "e.toml", "/")
     monkeypatch.setenv("PATH", "/nowhere")
@@ -52,7 +52,7 @@ def test_a_treatment_that_cannot_be_sampled_here_is_called_one(monkeypatch: pyte
         check(study_of(made, Planned(made).treatments), "e.toml", SCREEN)
 
 
-def test_a_file_that_has_changed_since_and_a_lock_speak_of_the_experiment(
+def test_messages_about_a_changed_file_and_a_lock_name_the_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "PATIENCE_S", 0.0)
@@ -60,20 +60,20 @@ def test_a_file_that_has_changed_since_and_a_lock_speak_of_the_experiment(
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     path.write_text(path.read_text() + "# later\n")
     done = screen("resume", "e.db", folder=tmp_path)
-    assert "e.toml has changed since: this goes on with the experiment as it was begun" in done.stderr
+    assert "e.toml has changed since: this resumes the experiment with its original file" in done.stderr
     with lock.alone(tmp_path / "e.db"), pytest.raises(Refused, match="is running this experiment"):  # noqa: SIM117
         with lock.alone(tmp_path / "e.db", kind=SCREEN):
             pass
-    assert "goes on with the experiment" in unit(tmp_path / "e.db", os.environ, SCREEN)
+    assert "resumes the experiment" in unit(tmp_path / "e.db", os.environ, SCREEN)
 
 
 def test_a_workload_without_a_command_is_not_called_a_test() -> None:
     text = experiment(ENV).replace("command = '''echo 1'''", "timeout = 5")
-    with pytest.raises(UsageError, match="it is either a `command` or a `workload` of cbench's: write one of both"):
+    with pytest.raises(UsageError, match="write either a `command` or a `workload` of cbench: write only one of them"):
         parse(text, "e.toml", "/")
 
 
-def test_what_a_profiler_may_be_is_reported_as_a_level_has_it() -> None:
+def test_allowed_profilers_are_reported_in_the_form_of_a_level() -> None:
     level = factor("p", {"0": "profiler = 'none'", "1": "profiler = 'frames'"})
     with pytest.raises(UsageError, match=r"such as fp,event=cycles,period=1000000$") as caught:
         parse(experiment(level), "e.toml", "/")

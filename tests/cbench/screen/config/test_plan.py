@@ -1,4 +1,5 @@
-"""What an experiment would run, what that can test of each response, and whether there are enough iterations."""
+"""The plan of an experiment: its runs, the testable effects of each response, and whether there are enough
+iterations."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def test_a_plackett_burman_design_has_a_multiple_of_four_treatments(tmp_path: Pa
     assert not any(each["testable"] for each in made["effects"] if X in each["name"])
 
 
-def test_what_a_plackett_burman_design_says_of_interactions_is_what_it_says_of_each(tmp_path: Path) -> None:
+def test_a_plackett_burman_designs_summary_of_interactions_agrees_with_each_one(tmp_path: Path) -> None:
     for names, runs in (("ab", 4), ("abcd", 8), ("abc", 4)):
         made = planned(tmp_path, experiment(*map(two, names), head=PB.format(runs)))
         tested = [each["testable"] for each in made["effects"] if X in each["name"]]
@@ -100,7 +101,7 @@ def test_an_experiment_that_can_test_nothing_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "e.db").exists()
 
 
-def test_what_cannot_be_tested_is_reported_before_it_runs(tmp_path: Path) -> None:
+def test_untestable_effects_are_reported_before_anything_runs(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("h", "hard = true"), head="iterations = 1"))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 0
@@ -108,13 +109,13 @@ def test_what_cannot_be_tested_is_reported_before_it_runs(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_time_it_takes_is_reported_where_an_earlier_run_knows_it(tmp_path: Path) -> None:
+def test_the_expected_time_is_reported_if_an_earlier_run_exists(tmp_path: Path) -> None:
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1"))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     written(tmp_path, experiment(two("a"), two("b"), command="sleep 0.05; echo 1", head="iterations = 100"))
     made = json.loads(screen("plan", "e.toml", "--json", folder=tmp_path).stdout)
     assert made["left_s"] > 400 * 0.05
-    assert "by the trials of an earlier run" in screen("plan", "e.toml", folder=tmp_path).stdout
+    assert "estimated from the trials of an earlier run" in screen("plan", "e.toml", folder=tmp_path).stdout
 
 
 def test_a_plan_for_people_has_treatments_batches_and_abridgments(tmp_path: Path) -> None:
@@ -126,11 +127,11 @@ def test_a_plan_for_people_has_treatments_batches_and_abridgments(tmp_path: Path
     assert "abridgment no b: 2 treatments, balanced" in said
 
 
-def test_init_writes_an_example_that_runs_and_writes_over_nothing(tmp_path: Path) -> None:
+def test_init_writes_an_example_that_runs_and_overwrites_nothing(tmp_path: Path) -> None:
     assert screen("init", "e.toml", folder=tmp_path).returncode == 0
     assert screen("plan", "e.toml", folder=tmp_path).returncode == 0
     done = screen("init", "e.toml", folder=tmp_path)
-    assert (done.returncode, "exists already" in done.stderr) == (2, True)
+    assert (done.returncode, "already exists" in done.stderr) == (2, True)
 
 
 def test_a_mixed_sequence_of_batches_is_balanced_and_neither_alternates_nor_comes_in_blocks(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_a_mixed_sequence_of_batches_is_balanced_and_neither_alternates_nor_come
     assert len(drawn) == 2
 
 
-def test_batches_in_rounds_that_nearly_alternate_are_said_to(tmp_path: Path) -> None:
+def test_batches_in_rounds_that_nearly_alternate_are_reported(tmp_path: Path) -> None:
     head = "iterations = 1\nbatches = 4\nsequence = ['0', '1', '0', '1', '0', '1', '0', '1']"
     made = planned(tmp_path, experiment(two("a"), two("h", "hard = true"), head=head))
     assert made["words"][-1].endswith("nearly alternating")
@@ -175,7 +176,7 @@ def said(text: str) -> tuple[str, ...]:
 MANY = "iterations = 20"
 
 
-def test_factors_that_are_aliased_where_a_response_can_be_had_are_reported_and_every_other_response_is_not() -> None:
+def test_factors_aliased_in_the_available_treatments_of_a_response_are_reported_for_that_response_only() -> None:
     made = checked(experiment(*map(two, "abc"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
     words = made.words()
     assert words[0] == "y is available for 4 of 8 treatments"
@@ -220,7 +221,7 @@ def test_missing_responses_of_a_plackett_burman_design_are_reported() -> None:
 @pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (3, False), (7, False), (8, True)])
 def test_iterations_that_are_too_few_for_ranks_are_reported(iterations: int, enough_of_them: bool) -> None:
     words = said(experiment(*map(two, "abc"), head=f"iterations = {iterations}"))
-    few = "few iterations: signed ranks, which take nothing for normal, need 8 for 6 effects that are tested, y has"
+    few = "few iterations: signed ranks, which do not assume normality, need 8 for 6 effects that are tested, y has"
     assert [each.startswith(f"{few} {iterations};") for each in words if "few" in each] == [True] * (not enough_of_them)
 
 
@@ -261,7 +262,7 @@ def test_the_analysis_says_why_a_response_has_no_test_of_an_effect_and_does_not_
     assert y["material"]["largest_effect"] < 1
 
 
-def test_the_analysis_says_which_level_a_response_never_has(tmp_path: Path) -> None:
+def test_the_analysis_reports_a_level_that_a_response_never_has(tmp_path: Path) -> None:
     rows = [
         {"a": a, "b": b, "iteration": number, "y": number + b if not a else "", "z": number}
         for number in range(12)

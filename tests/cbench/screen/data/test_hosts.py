@@ -67,11 +67,11 @@ def test_blocks_of_both_hosts_decide(stores: list[Path]) -> None:
     assert response["hosts"]["levels"][1]["median"] > 5 * response["hosts"]["levels"][0]["median"]
 
 
-def test_a_store_twice_and_another_screen_are_refused(stores: list[Path], tmp_path: Path) -> None:
+def test_a_duplicate_store_and_another_screen_are_refused(stores: list[Path], tmp_path: Path) -> None:
     same = shutil.copy(stores[0], tmp_path / "same.db")
     with pytest.raises(UsageError, match="is the same experiment as"):
         hosts.read([stores[0], Path(same)])
     written(tmp_path, experiment(SIZE, command="echo $S", head="iterations = 2\nseed = 5"))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
-    with pytest.raises(UsageError, match="has other factors or treatments"):
+    with pytest.raises(UsageError, match="has different factors or treatments"):
         hosts.read([stores[0], tmp_path / "e.db"])

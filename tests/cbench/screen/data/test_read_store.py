@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "e.db"
 
 
-def test_a_store_says_what_the_file_declared(store: Path) -> None:
+def test_a_store_contains_the_declarations_of_the_file(store: Path) -> None:
     data = read(store)
     assert [(each.name, each.levels) for each in data.factors] == [("size", ("small", "large")), ("way", ("a", "b"))]
     assert [each.name for each in data.series] == ["y", "z"]
@@ -69,7 +69,7 @@ def test_a_store_says_what_the_file_declared(store: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_is_exported_is_the_same_experiment(store: Path, kind: str) -> None:
+def test_an_exported_experiment_is_the_same_experiment(store: Path, kind: str) -> None:
     folder = store.parent
     command = Command(("e.db", "--format", kind, "-o", f"e.{kind}"), folder, "export")
     command.communicate()
@@ -86,7 +86,7 @@ def test_what_is_exported_is_the_same_experiment(store: Path, kind: str) -> None
             assert one.of(number).tolist() == other.of(same).tolist()
 
 
-def test_an_experiment_is_analysed_with_its_own_alpha_and_its_filters(store: Path) -> None:
+def test_an_experiment_is_analyzed_with_its_own_alpha_and_its_filters(store: Path) -> None:
     done = screen("analyze", "e.db", "--json", "--subsamples", "0", folder=store.parent)
     made = json.loads(done.stdout)
     assert (done.returncode, made["alpha"], made["factors_matter"]) == (1, 0.1, True)
@@ -111,7 +111,7 @@ def test_a_report_of_an_experiment_is_written(store: Path) -> None:
 
 
 def test_columns_are_for_tables_only(store: Path) -> None:
-    with pytest.raises(UsageError, match=r"of a table, and .* is a store"):
+    with pytest.raises(UsageError, match=r"applies to a table, and .* is a store"):
         read(store, Chosen(values=("y",)))
 
 

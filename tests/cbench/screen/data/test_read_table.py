@@ -1,4 +1,4 @@
-"""What the columns of a table are taken for, and what is refused."""
+"""The interpretation of a table's columns, and refusals."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def test_a_hard_factor_that_changes_within_a_batch_is_refused(tmp_path: Path) ->
     assert refused(table(tmp_path / "two.csv", half), Chosen(hard=("x",))) == wrong
 
 
-def test_a_hard_factor_that_its_batches_show_may_be_named(tmp_path: Path) -> None:
+def test_a_hard_factor_recognized_from_its_batches_may_also_be_named(tmp_path: Path) -> None:
     path = table(tmp_path / "data.csv", screens.split_plot())
     assert read(path, Chosen(hard=("os",))).factors == read(path).factors
 
 
-def test_a_measured_column_is_not_taken_for_a_factor(tmp_path: Path) -> None:
+def test_a_measured_column_is_not_treated_as_a_factor(tmp_path: Path) -> None:
     rows = [row | {"user": number / 7} for number, row in enumerate(runs(6))]
     path = table(tmp_path / "data.csv", rows)
     assert refused(path, Chosen(values=("value",))) == (
-        f"{path}: column user: 24 levels in 24 rows: is it a response? taken for factors are os, x, user; "
-        "name the factors by --factor, or responses by --value"
+        f"{path}: column user: 24 levels in 24 rows: is it a response? Treated as factors: os, x, user; name the "
+        "factors with --factor, or responses with --value"
     )
     twins = table(tmp_path / "twins.csv", [row | {"user": number // 2} for number, row in enumerate(rows)][:-1])
     assert "column user: 12 levels in 23 rows" in refused(twins)

@@ -1,4 +1,4 @@
-"""What each column of a table is taken for."""
+"""The role of each column of a table."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ def test_a_column_whose_levels_are_crossed_with_the_others_is_a_factor_whatever_
     assert made["verdict"][0].startswith(f"what matters: {name} (+10, ")
 
 
-def test_columns_that_are_no_factors_are_announced_with_the_reason(tmp_path: Path) -> None:
+def test_columns_that_are_not_factors_are_reported_with_the_reason(tmp_path: Path) -> None:
     rows = [row | {"trial": number, "host": "a", "seed": 7} for number, row in enumerate(crossed("y"))]
     made, _ = analysed(table(tmp_path / "data.csv", rows))
     columns = made["design"]["columns"]
     assert columns["seed"] == "ignored (it has one value)"
-    assert columns["trial"] == "ignored (its levels are not crossed with the factors'; --factor makes it one)"
+    assert columns["trial"] == (
+        "ignored (its levels are not crossed with those of the factors; --factor makes it a factor)"
+    )
 
 
-def test_a_table_with_iterations_speaks_our_language(tmp_path: Path) -> None:
+def test_in_a_table_with_iterations_our_column_names_have_their_meaning(tmp_path: Path) -> None:
     rows = [
         {"x": x, "batch": batch, "run": 3 * batch + at, "iteration": at, "value": x + at % 3 + batch}
         for batch in (0, 1)
@@ -63,12 +65,12 @@ def test_the_order_of_rows_never_changes_the_verdict_of_a_table_without_iteratio
     for number, each in enumerate((rows, by_value, shuffled)):
         made, _ = analysed(table(tmp_path / f"{number}.csv", each))
         p.append([effect["p"] for effect in made["responses"]["value"]["effects"].values()])
-        assert any(line.startswith("beware: no column iteration: the rows are taken for") for line in made["verdict"])
+        assert any(line.startswith("beware: no column iteration: the rows are treated as") for line in made["verdict"])
     assert p[0] == pytest.approx(p[1])
     assert p[0] == pytest.approx(p[2])
 
 
-def test_rows_are_paired_by_their_order_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_rows_are_paired_by_their_order_on_request(tmp_path: Path) -> None:
     rows = [{"a": a, "value": 100 * at + a + (at * a) / 50} for at in range(9) for a in (0, 1)]
     path = table(tmp_path / "data.csv", rows)
     paired, _ = analysed(path, chosen=Chosen(by_order=True))
@@ -76,7 +78,7 @@ def test_rows_are_paired_by_their_order_where_that_is_asked_for(tmp_path: Path) 
     assert not analysed(path)[0]["factors_matter"]
 
 
-def test_a_block_may_be_named_and_must_be_a_column_of_its_own(tmp_path: Path) -> None:
+def test_a_block_may_be_named_and_must_be_a_separate_column(tmp_path: Path) -> None:
     rows = [{"a": a, "day": f"d{day}", "value": 100 * day + a + (day * a) / 50} for day in range(9) for a in (0, 1)]
     path = table(tmp_path / "data.csv", rows)
     made, _ = analysed(path, chosen=Chosen(block="day"))
@@ -84,5 +86,5 @@ def test_a_block_may_be_named_and_must_be_a_column_of_its_own(tmp_path: Path) ->
     assert made["design"]["columns"]["day"] == "block"
     with pytest.raises(UsageError, match="--block week: no column week; there are a, day, value"):
         read(path, Chosen(block="week"))
-    with pytest.raises(UsageError, match="--block value: is something else as well"):
+    with pytest.raises(UsageError, match="--block value: already has another role"):
         read(path, Chosen(block="value"))

@@ -1,4 +1,4 @@
-"""Randomised blocks in batches, and sequences of boots: the laws they keep whatever the seed."""
+"""Randomized blocks in batches, and sequences of boots: their properties for any seed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_hard_levels_are_constant_in_a_batch_and_balanced_over_batches(
         assert len({batch.levels for batch in found[start : start + size]}) == size
 
 
-def test_orders_are_the_same_everywhere_and_for_ever() -> None:
+def test_orders_are_the_same_on_every_machine_and_in_every_version() -> None:
     batch = batches(FACTORS, COMPLETE, 1, seed=7)[0]
     assert (batch.levels, batch.treatments) == ((0,), (0, 1, 2, 3, 4, 5))
     assert [order(batch, iteration, 7) for iteration in range(3)] == [

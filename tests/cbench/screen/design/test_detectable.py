@@ -1,4 +1,4 @@
-"""What a plan says it can find is what simulated experiments find."""
+"""Simulated experiments detect the effects that a plan promises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CUBE = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("iterations", [3, 6])
-def test_an_effect_of_the_size_that_is_said_is_found_in_four_of_five(iterations: int) -> None:
+def test_an_effect_of_the_reported_size_is_found_in_four_of_five_experiments(iterations: int) -> None:
     """Each effect by itself; 200 experiments, three standard errors of 2.8 %."""
     size = smallest(8, iterations, 1, 0.05)
     assert size is not None
@@ -27,7 +27,7 @@ def test_an_effect_of_the_size_that_is_said_is_found_in_four_of_five(iterations:
     assert 0.71 <= found / 200 <= 0.95
 
 
-def test_more_iterations_find_less_and_the_needed_ones_are_the_fewest() -> None:
+def test_more_iterations_detect_smaller_effects_and_the_reported_number_is_the_smallest() -> None:
     made = detectable(8, 12, 6, 0.05, spread=2.0)
     assert made.sd is not None
     assert made.effect == pytest.approx(2 * made.sd)

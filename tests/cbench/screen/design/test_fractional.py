@@ -1,4 +1,4 @@
-"""Full factorials and fractions: relations, resolutions and aliases of the books, and generators that are none."""
+"""Full factorials and fractions: relations, resolutions and aliases of the books, and invalid generators."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def test_generators_may_have_the_factors_names() -> None:
         (["D=AX"], "D=AX: X: no such factor; there are a, b, c, d, e"),
         (["D=AA"], "the same factor twice"),
         (["D=AD"], "d on both sides"),
-        (["D=AB", "D=AC"], "d has a generator already"),
-        (["D=AB", "E=AD"], "d has a generator itself"),
+        (["D=AB", "D=AC"], "d already has a generator"),
+        (["D=AB", "E=AD"], "d has a generator of its own"),
         (["D=A"], "d would be the same as a"),
         (["D=AB", "E=AB"], "d and e would be the same"),
     ],
 )
-def test_what_is_no_generator_is_refused_in_one_line(generators: list[str], words: str) -> None:
+def test_anything_but_a_generator_is_refused_in_one_line(generators: list[str], words: str) -> None:
     with pytest.raises(ValueError, match=words) as raised:
         fraction("abcde", generators)
     assert "\n" not in str(raised.value)
@@ -165,7 +165,7 @@ def test_the_best_fraction_has_the_word_lengths_of_the_tables(k: int, runs: int,
     ("k", "runs", "words"),
     [(4, 6, "a power of two"), (3, 16, "more than the 8 treatments"), (9, 8, "9 factors need at least 16 runs")],
 )
-def test_a_fraction_that_cannot_be_is_refused(k: int, runs: int, words: str) -> None:
+def test_an_impossible_fraction_is_refused(k: int, runs: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         best_fraction("abcdefghjk"[:k], runs)
 

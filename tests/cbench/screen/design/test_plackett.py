@@ -51,7 +51,7 @@ def test_sixteen_and_eight_runs_see_whole_interactions() -> None:
         assert {abs(share) for *_, share in plackett_burman(names).aliases()} == {1}
 
 
-def test_what_is_seen_is_the_effect_and_the_shares_of_interactions() -> None:
+def test_the_estimate_is_the_effect_plus_the_shares_of_interactions() -> None:
     """Noiseless values with main effects and one interaction, by hand from the design's signs."""
     found = plackett_burman("abcdef", runs=12)
     levels = [[2 * level - 1 for level in run] for run in found.treatments]
@@ -63,7 +63,7 @@ def test_what_is_seen_is_the_effect_and_the_shares_of_interactions() -> None:
 
 
 @pytest.mark.parametrize("factors", [1, 3, 4, 7, 8, 11, 12, 47])
-def test_the_smallest_design_is_taken_when_none_is_asked_for(factors: int) -> None:
+def test_the_smallest_design_is_the_default(factors: int) -> None:
     found = plackett_burman([f"x{number}" for number in range(factors)])
     assert len(found.treatments) == max(4, 4 * (factors // 4 + 1))
     assert len(found.treatments[0]) == factors
@@ -77,6 +77,6 @@ def test_the_smallest_design_is_taken_when_none_is_asked_for(factors: int) -> No
         ("ab", 52, "up to 48"),
     ],
 )
-def test_what_cannot_be_made_is_refused(names: str, runs: int | None, words: str) -> None:
+def test_an_impossible_design_is_refused(names: str, runs: int | None, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         plackett_burman(names, runs)

@@ -1,4 +1,5 @@
-"""What a design can test: the technical note's treatments and abridgments, batches, fractions, and the words for it."""
+"""What a design can test: the technical note's treatments and abridgments, batches, fractions, and how it is
+described."""
 
 from __future__ import annotations
 
@@ -68,13 +69,13 @@ def test_a_second_batch_of_one_level_is_enough_to_test() -> None:
     assert assess(FACTORS, COMPLETE, plots={(0,): 1, (1,): 1}).effect(OS).why == NO_PLOTS
 
 
-def test_the_first_abridgment_is_reported_as_unbalanced_and_skew() -> None:
+def test_the_first_abridgment_is_reported_as_unbalanced_and_not_orthogonal() -> None:
     found = assess(FACTORS, WITHOUT_QUESTIONABLE, plots=2)
     assert (found.orthogonal, dict(found.empty)) == (False, {(FP, PRF): ((0, 2),)})
     assert found.words == (
         "fp is not balanced: treatments 4 with 0, 6 with 1",
         "prf is not balanced: treatments 4 with 0, 4 with 1, 2 with 2",
-        "fp and prf are not orthogonal, so that the plain effect of one has some of the other's in it: "
+        "fp and prf are not orthogonal, so the plain effect of one includes some of the other's: "
         "no treatment has fp=0 prf=2",
         f"fp{TIMES}prf can be tested in part only: 1 of 2 degrees of freedom",
     )
@@ -115,7 +116,7 @@ def test_a_fraction_of_resolution_four_aliases_its_interactions_in_pairs() -> No
     assert f"a{TIMES}b, c{TIMES}d are fully aliased: none can be separated from another" in found.words
 
 
-def test_a_fraction_of_resolution_three_says_what_is_seen_as_a_main_effect() -> None:
+def test_a_fraction_of_resolution_three_names_the_aliases_of_main_effects() -> None:
     design = fraction("abcdefg", ["D=AB", "E=AC", "F=BC", "G=ABC"])
     found = assess(factors("abcdefg"), design.treatments)
     assert found.effect(0).ok

@@ -52,7 +52,7 @@ def begun(folder: Path, text: str) -> tuple[int, str]:
     return int((folder / "pids").read_text().split()[-1]), process.communicate()[1]
 
 
-def test_after_a_kill_9_in_a_trial_the_next_start_puts_its_level_back_and_goes_on_at_the_next_trial(
+def test_after_a_kill_9_in_a_trial_the_next_start_restores_its_level_and_resumes_at_the_next_trial(
     tmp_path: Path,
 ) -> None:
     left, _ = begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
@@ -85,7 +85,7 @@ def test_after_a_kill_9_between_iterations_of_a_batch_its_level_is_set_again(tmp
     assert (tmp_path / "steps").read_text().split() == ["on", "off", "on", "off"]
 
 
-def test_ctrl_c_puts_the_level_back_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_restores_the_level_at_once(tmp_path: Path) -> None:
     written(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1\nseed = 1"))
     process = started("run", "e.toml", folder=tmp_path)
     until(tmp_path / "pids")
@@ -94,7 +94,7 @@ def test_ctrl_c_puts_the_level_back_at_once(tmp_path: Path) -> None:
         until(tmp_path / "pids", 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(LONG_S) == 130
-    assert "what has ended is kept; resume with: cbench screen resume e.db" in process.communicate()[1]
+    assert "what has finished is kept; resume with: cbench screen resume e.db" in process.communicate()[1]
     assert not (tmp_path / "set").exists()
     assert not (tmp_path / "e.db.set").exists()
 
@@ -115,7 +115,7 @@ def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_a
     assert done.returncode == 3
     assert "c=on cannot be" in done.stderr
     assert words in done.stderr
-    assert "what has ended is kept; resume with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
+    assert "what has finished is kept; resume with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "set").exists()
     assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
 
@@ -156,7 +156,7 @@ def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_t
 
 
 @pytest.mark.slow
-def test_after_a_kill_9_status_and_the_analysis_say_what_is_still_set(tmp_path: Path) -> None:
+def test_after_a_kill_9_status_and_the_analysis_name_the_levels_still_set(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
     assert "still set on this host: c=on;" in screen("status", "e.db", folder=tmp_path).stdout
     said = "c=on is still set on this host: `cbench screen resume` restores it"
@@ -167,7 +167,7 @@ def test_after_a_kill_9_status_and_the_analysis_say_what_is_still_set(tmp_path: 
     assert said not in read(tmp_path / "e.db").warnings
 
 
-def test_what_does_not_build_leaves_no_store_and_names_the_level(tmp_path: Path) -> None:
+def test_a_failed_build_leaves_no_store_and_names_the_level(tmp_path: Path) -> None:
     levels = {"good": "build = 'true'", "bad": "build = 'echo not C >&2; exit 1'"}
     written(tmp_path, experiment(factor("opt", levels)))
     done = screen("run", "e.toml", folder=tmp_path)
@@ -178,7 +178,7 @@ def test_what_does_not_build_leaves_no_store_and_names_the_level(tmp_path: Path)
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
 
 
-def test_a_folder_with_other_things_in_it_is_not_taken_for_what_was_built(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_treated_as_a_build(tmp_path: Path) -> None:
     (tmp_path / "e.db.builds").mkdir()
     (tmp_path / "e.db.builds" / "letter").touch()
     written(tmp_path, experiment(factor("b", {"0": "build = 'true'", "1": "build = ':'"})))
@@ -188,9 +188,9 @@ def test_a_folder_with_other_things_in_it_is_not_taken_for_what_was_built(tmp_pa
     assert (tmp_path / "e.db.builds" / "letter").exists()
 
 
-def test_what_an_experiment_that_is_gone_has_left_set_is_restored_by_the_next_of_its_name(tmp_path: Path) -> None:
+def test_settings_left_by_a_deleted_experiment_are_restored_by_the_next_one_of_the_same_name(tmp_path: Path) -> None:
     begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1"))
-    (tmp_path / "go").touch()  # its trial ends: nobody knows it any more
+    (tmp_path / "go").touch()  # its trial ends: no process knows it any more
     (tmp_path / "e.db").unlink()
     written(tmp_path, experiment(ENV))
     done = screen("run", "e.toml", folder=tmp_path)
@@ -200,7 +200,7 @@ def test_what_an_experiment_that_is_gone_has_left_set_is_restored_by_the_next_of
 
 
 @pytest.mark.slow
-def test_artefacts_that_were_changed_since_they_were_built_are_not_gone_on_with(tmp_path: Path) -> None:
+def test_changed_build_artifacts_prevent_a_resume(tmp_path: Path) -> None:
     levels = {"0": "build = 'echo 1 >$CBENCH_BUILD/n'", "1": "build = 'echo 2 >$CBENCH_BUILD/n'"}
     text = experiment(factor("b", levels), HOLD, command=f"{WAITS}; cat $CBENCH_BUILD/n")
     begun(tmp_path, text)
@@ -214,7 +214,7 @@ def test_artefacts_that_were_changed_since_they_were_built_are_not_gone_on_with(
     assert {(t.treatment // 2, t.values["y"]) for t in read(tmp_path / "e.db").trials} == {(0, 1.0), (1, 2.0)}
 
 
-def test_a_batch_that_could_not_be_reset_is_left_out_whole_and_the_others_run(tmp_path: Path) -> None:
+def test_a_batch_that_could_not_be_reset_is_skipped_as_a_whole_and_the_others_run(tmp_path: Path) -> None:
     hard = factor("h", {"0": "environment = { H = '0' }", "1": "environment = { H = '1' }"}, "hard = true")
     more = "[reset]\nkind = 'command'\ncommand = 'echo x >>resets; test $CBENCH_LEVEL_H = 0'\n"
     text = experiment(hard, ENV, command="echo $H", head="iterations = 3\nsequence = ['1', '0']", more=more)
@@ -227,7 +227,7 @@ def test_a_batch_that_could_not_be_reset_is_left_out_whole_and_the_others_run(tm
     assert "3 of 6 iterations were left out: not reset: echo x" in found.warnings[0]
 
 
-def test_cpus_that_are_not_there_are_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_missing_cpus_are_refused_before_anything_runs(tmp_path: Path) -> None:
     written(tmp_path, experiment(factor("cpu", {"0": "found = true", "1": "cpus = '4000'"})))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 3
@@ -235,19 +235,19 @@ def test_cpus_that_are_not_there_are_refused_before_anything_runs(tmp_path: Path
     assert not (tmp_path / "e.db").exists()
 
 
-def test_a_store_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+def test_an_existing_store_is_not_overwritten(tmp_path: Path) -> None:
     written(tmp_path, experiment(ENV))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 2
-    assert "e.db: exists already; `cbench screen resume e.db` continues it" in done.stderr
+    assert "e.db: already exists; `cbench screen resume e.db` continues it" in done.stderr
     done = screen("status", "e.db", folder=tmp_path)
     assert "4 of 4 trials, 2 of 2 runs\nfinished\n" in done.stdout
 
 
 @pytest.mark.slow
 def test_kill_9_at_random_moments_loses_nothing_doubles_nothing_and_leaves_nothing_set(tmp_path: Path) -> None:
-    """Each moment is drawn over some trials' time; who was killed is resumed until it is done."""
+    """Each moment is drawn over some trials' time; a killed process is resumed until it is done."""
     draw = random.Random(1855)
     written(
         tmp_path,

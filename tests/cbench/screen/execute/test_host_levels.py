@@ -66,7 +66,7 @@ def test_a_level_as_found_touches_nothing(root: Path) -> None:
     assert contents(root) == before
 
 
-def test_what_a_killed_process_had_applied_is_restored_by_who_goes_on_and_by_no_other_experiment(root: Path) -> None:
+def test_settings_of_a_killed_process_are_restored_by_its_resume_and_by_no_other_experiment(root: Path) -> None:
     before = contents(root)
     levels(root, KNOB).set({"timers": "quiet"})  # and then it is killed
     other = HostLevels(parse(experiment(KNOB), "e.toml", "/"), root.parent / "o.db", "another", {}, Host(str(root)))
@@ -74,7 +74,7 @@ def test_what_a_killed_process_had_applied_is_restored_by_who_goes_on_and_by_no_
     with pytest.raises(Refused, match=r"timers=quiet cannot be set: .* is applied to this host; run `quiet restore`"):
         other.set({"timers": "quiet"})
     assert text(root, TIMERS) == "1"  # not ours to restore
-    assert levels(root, KNOB).left_behind() == ["what quiet had applied"]
+    assert levels(root, KNOB).left_behind() == ["settings that quiet had applied"]
     assert contents(root) == before
 
 
@@ -90,7 +90,7 @@ def test_settings_that_another_program_changes_are_noticed_at_the_next_check_and
     assert text(root, TIMERS) == "7"
 
 
-def test_what_can_never_be_set_is_said_before_anything_is(root: Path) -> None:
+def test_an_impossible_level_is_reported_before_anything_is_set(root: Path) -> None:
     host = Host(str(root))
     before = contents(root)
     assert "policy 0 offers no governor 'fast'" in quiet_levels.obstacle(host, Level("x", governor="fast"), None)
@@ -98,7 +98,7 @@ def test_what_can_never_be_set_is_said_before_anything_is(root: Path) -> None:
     assert quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None) == ""
     (root / TIMERS.lstrip("/")).write_text("1\n")
     said = quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None)
-    assert said == "the knob timer_migration: is quiet already, nothing would change"
+    assert said == "the knob timer_migration: is already quiet, nothing would change"
     (root / TIMERS.lstrip("/")).unlink()
     said = quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None)
     assert said == "the knob timer_migration: this kernel does not have it"
@@ -140,7 +140,7 @@ def test_words_of_the_kernels_command_line_are_read_back(root: Path) -> None:
         host.set({"smt": "on"})
 
 
-def test_a_profile_is_a_level_too_and_says_which_cpus_its_trials_have(root: Path) -> None:
+def test_a_profile_can_be_a_level_and_determines_the_cpus_of_its_trials(root: Path) -> None:
     own = root.parent / "own.toml"
     own.write_text("[cpus]\nisolated = '2-3'\n[knobs]\ntimer_migration = 'quiet'\naslr = 'command'\n")
     profiled = factor("p", {"found": "found = true", "own": f"profile = '{own}'"})

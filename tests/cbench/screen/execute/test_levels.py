@@ -44,7 +44,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_each_batch_is_in_a_boot_of_its_own_with_its_words_and_all_its_iterations_are_in_it(host: Path) -> None:
+def test_each_batch_has_a_separate_boot_with_its_words_and_all_its_iterations(host: Path) -> None:
     done = screen("run", "e.toml", folder=host)
     assert done.returncode == -signal.SIGKILL
     assert "after each reboot, run: cbench screen resume e.db; it is a test" in done.stderr
@@ -70,7 +70,7 @@ def test_a_boot_without_the_words_ends_it_with_a_clear_line_and_the_data_kept(ho
     assert screen("run", "e.toml", folder=host).returncode == -signal.SIGKILL
     done = screen("resume", "e.db", folder=host)
     assert done.returncode == 3
-    assert "smt=off cannot be confirmed: the kernel was booted without nosmt; what has ended is kept" in done.stderr
+    assert "smt=off cannot be confirmed: the kernel was booted without nosmt; what has finished is kept" in done.stderr
     (host / "root/proc/cmdline").write_text("nosmt\n")
     assert screen("resume", "e.db", folder=host).returncode == -signal.SIGKILL  # goes on, up to the next batch
     assert len(read(host / "e.db").trials) == 4

@@ -49,7 +49,7 @@ def run(folder: Path, text: str) -> Path:
     return folder / "e.db"
 
 
-def test_each_iteration_runs_every_treatment_once_in_an_order_of_its_own(tmp_path: Path) -> None:
+def test_each_iteration_runs_every_treatment_once_in_its_own_order(tmp_path: Path) -> None:
     factors = [factor(n, {"0": f"environment = {{ {n} = '0' }}", "1": f"environment = {{ {n} = '1' }}"}) for n in "abc"]
     data = run(tmp_path, experiment(*factors, command="echo $a$b$c", head="iterations = 5\nseed = 3"))
     found = read(data)
@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_orders(tmp_path: Path) -> None:
     assert orders[0] == orders[1]
 
 
-def test_environment_cpus_and_addresses_are_those_of_the_level_and_what_was_set_is_stored(tmp_path: Path) -> None:
+def test_environment_cpus_and_addresses_are_those_of_the_level_and_are_stored(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     cpus = factor("cpu", {"one": f"cpus = '{cpu}'", "any": "found = true"})
     aslr = factor("aslr", {"off": "aslr = false", "on": "aslr = true"})
@@ -89,7 +89,7 @@ def test_environment_cpus_and_addresses_are_those_of_the_level_and_what_was_set_
         assert confirmed["e"] == f"V={value}"
 
 
-def test_a_command_sets_a_level_before_each_trial_and_another_puts_it_back_after_it(tmp_path: Path) -> None:
+def test_a_command_sets_a_level_before_each_trial_and_another_restores_it_afterwards(tmp_path: Path) -> None:
     data = run(tmp_path, experiment(TOUCH, command="test -e set && echo 1 || echo 0", head="iterations = 3"))
     found = read(data)
     assert Counter((found.treatments[t.treatment].levels["c"], t.values["y"]) for t in found.trials) == {
@@ -103,7 +103,7 @@ def test_a_command_sets_a_level_before_each_trial_and_another_puts_it_back_after
 
 
 @COMPILER
-def test_each_combination_of_levels_is_built_once_and_its_trials_run_what_was_built_for_it(tmp_path: Path) -> None:
+def test_each_combination_of_levels_is_built_once_and_its_trials_run_that_build(tmp_path: Path) -> None:
     opt = factor("opt", {"O0": "flags = '-DOPT=100'", "O2": "flags = '-DOPT=200'"})
     more = factor("more", {"no": "flags = ''", "yes": "flags = '-DMORE=7'\nbuild = 'echo more >>built'"})
     (tmp_path / "p.c").write_text(
@@ -120,7 +120,7 @@ def test_each_combination_of_levels_is_built_once_and_its_trials_run_what_was_bu
 
 @pytest.mark.slow
 @COMPILER
-def test_workloads_of_cbenchs_have_levels_too_also_one_that_is_built(tmp_path: Path) -> None:
+def test_workloads_of_cbench_have_levels_too_even_built_ones(tmp_path: Path) -> None:
     (tmp_path / "w.c").write_text(
         "#include <stdint.h>\n#include <stdlib.h>\n"
         "uint64_t spin(void *state, uint64_t n) {\n"
@@ -184,7 +184,7 @@ def test_a_profiler_samples_the_trials_of_its_level_only(tmp_path: Path) -> None
     assert read(data).warnings == ()
 
 
-def test_a_hard_factor_is_set_once_a_batch_and_the_host_is_reset_between_batches(tmp_path: Path) -> None:
+def test_a_hard_factor_is_set_once_per_batch_and_the_host_is_reset_between_batches(tmp_path: Path) -> None:
     hard = factor(
         "h",
         {

@@ -1,4 +1,4 @@
-"""What is said beside the figures of a screen's report."""
+"""The captions of the figures of a screen's report."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_questionable_treatments_are_red() -> None:
     assert figures.RED in bad
 
 
-def test_an_interval_narrower_than_a_pixel_is_left_away() -> None:
+def test_an_interval_narrower_than_a_pixel_is_omitted() -> None:
     wide = [row(9), row(9, 1, mean=6.0, bca_mid=(5.0, 7.0), t=(5.0, 7.0))]
     narrow = [replace(each, bca_mid=(mean - 1e-4, mean + 1e-4)) for each, mean in zip(wide, (5.0, 6.0), strict=True)]
     shown = figures.means("k", [("x", wide, LABEL)])
@@ -94,7 +94,7 @@ def test_an_interval_narrower_than_a_pixel_is_left_away() -> None:
     assert "interval by BCa" not in figures.means("k", [("x", narrow, LABEL)])
 
 
-def test_responses_without_a_unit_have_scales_of_their_own() -> None:
+def test_responses_without_a_unit_have_separate_scales() -> None:
     small = [row(9), row(9, 1, mean=5.2, bca_mid=(5.0, 5.4), t=(5.0, 5.4))]
     large = [row(9, mean=5e6, bca_mid=(4e6, 6e6), t=(4e6, 6e6))]
     none = replace(LABEL, unit="")
@@ -126,7 +126,7 @@ def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: ScreenResult) -
     pairs = figures_effects.interactions("k", made.responses["wall"].interactions, "s")
     assert all(name in pairs for name in (cross("a", "b"), cross("a", "c"), cross("b", "c")))
     boxes = figures_effects.block_plots("k", made.responses["wall"].blocks, "s")
-    assert boxes.count(">one order in 4, chance 0.12<") >= 1
+    assert boxes.count(">one order in all 4, probability 0.12<") >= 1
     assert all(f">{name}=1<" in boxes for name in "abc")
 
 

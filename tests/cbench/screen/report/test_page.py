@@ -1,4 +1,4 @@
-"""The page of a screen's report: what matters is said first, and it needs nothing but itself."""
+"""The page of a screen's report: the most important statement comes first, and it is self-contained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
 
 
 def nasty() -> list[dict[str, Any]]:
-    """Factors and levels with names that nobody expects."""
+    """Factors and levels with unexpected names."""
     return [
         {NASTY[0]: NASTY[1 + level], "b": b, "iteration": iteration, "value": level + len(b) + iteration % 3}
         for iteration in range(6)
@@ -59,7 +59,7 @@ each_screen = pytest.mark.parametrize("name", SCREENS)
 
 
 @each_screen
-def test_a_page_is_well_formed_and_no_id_is_there_twice(pages: dict[str, str], name: str) -> None:
+def test_a_page_is_well_formed_and_no_id_appears_twice(pages: dict[str, str], name: str) -> None:
     found = Outline(pages[name])
     assert len(set(found.ids)) == len(found.ids)
     assert pages[name].startswith("<!doctype html>")
@@ -76,7 +76,7 @@ def test_a_page_needs_nothing_but_itself(pages: dict[str, str], name: str) -> No
 
 
 @each_screen
-def test_what_a_page_refers_to_inside_of_itself_is_there(pages: dict[str, str], name: str) -> None:
+def test_every_internal_reference_of_a_page_has_a_target(pages: dict[str, str], name: str) -> None:
     found = Outline(pages[name])
     attributes = [value or "" for _, attrs in found.tags for value in attrs.values()]
     wanted = {link[1:] for link in found.links if link.startswith("#")}
@@ -96,7 +96,7 @@ def test_every_figure_says_in_words_what_it_shows(pages: dict[str, str], name: s
 
 
 @each_screen
-def test_numbers_that_are_not_known_are_no_numbers(pages: dict[str, str], name: str) -> None:
+def test_unknown_numbers_are_not_shown_as_numbers(pages: dict[str, str], name: str) -> None:
     assert not re.search(r"\b(nan|inf|None|True|False)\b", Outline(pages[name]).text())
 
 
@@ -108,11 +108,11 @@ def test_the_verdict_comes_first_and_in_words(pages: dict[str, str]) -> None:
     assert 'class="verdict no"' in pages["all alike"]
 
 
-def test_every_kind_of_figure_of_the_method_is_there(pages: dict[str, str]) -> None:
+def test_every_kind_of_figure_of_the_method_is_present(pages: dict[str, str]) -> None:
     titles = Outline(pages["planted"]).text("title")
     for title in (
         *("Means with intervals", "Main effects", "Interactions of two factors", "Block plots", "Every value"),
-        *("Values in time", "Intervals by the size of the sample"),
+        *("Values over time", "Intervals by the size of the sample"),
     ):
         assert title in titles
     assert "Do values depend on the batch?" in Outline(pages["boots"]).text("h3")
@@ -128,7 +128,7 @@ def test_questionable_treatments_are_marked_and_choices_compared(pages: dict[str
     assert "#b3261e" in pages["questionable"][pages["questionable"].index("Block plots") - 60_000 :]
 
 
-def test_names_are_shown_and_not_obeyed(pages: dict[str, str]) -> None:
+def test_names_are_shown_and_not_interpreted(pages: dict[str, str]) -> None:
     found = Outline(pages["names that nobody expects"])
     assert NASTY[0] in found.text("dt")
     assert "script" not in {tag for tag, _ in found.tags}

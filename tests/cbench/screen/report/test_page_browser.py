@@ -1,4 +1,4 @@
-"""The page of a screen's report in a real browser: it fits, nothing is cut, it asks nobody for anything, it prints."""
+"""The page of a screen's report in a real browser: it fits, nothing is cut off, it makes no requests, it prints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ each_page = pytest.mark.parametrize("name", PAGES)
 
 @each_page
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
+def test_a_page_fits_into_the_window_and_makes_no_requests(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width)
@@ -77,7 +77,9 @@ def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
 
 
 @each_page
-def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: dict[str, Path], name: str) -> None:
+def test_no_text_of_a_figure_is_cut_off_or_overlaps_another(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.open(pages[name], DESKTOP)
     for texts in browser.value(TEXTS):
         assert texts
@@ -92,7 +94,7 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: 
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_every_figure_is_drawn_in_its_colours(browser: Browser, pages: dict[str, Path], width: int) -> None:
+def test_every_figure_is_drawn_in_its_colors(browser: Browser, pages: dict[str, Path], width: int) -> None:
     browser.open(pages["note"], width)
     pixels = picture(browser)
     boxes = browser.value(BOXES)

@@ -1,4 +1,4 @@
-"""The adaptive number of replicates: when it stops, and what comes out."""
+"""The adaptive number of replicates: when it stops, and its results."""
 
 from __future__ import annotations
 

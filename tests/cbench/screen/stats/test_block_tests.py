@@ -65,7 +65,7 @@ def test_the_estimates_are_those_of_the_treatments_means() -> None:
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_what_happens_to_whole_blocks_and_the_order_of_anything_change_nothing(seed: int) -> None:
+def test_shifting_whole_blocks_or_reordering_changes_nothing(seed: int) -> None:
     random = np.random.default_rng(seed)
     values = np.round(experiment(seed, 15), 6)
     one = effects_of(LEVELS, values)
@@ -80,7 +80,7 @@ def test_what_happens_to_whole_blocks_and_the_order_of_anything_change_nothing(s
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_turning_every_block_round_turns_the_effect_and_keeps_its_p(seed: int) -> None:
+def test_reversing_every_block_reverses_the_effect_and_keeps_its_p(seed: int) -> None:
     values = experiment(seed, 14)
     one, two = effects_of(LEVELS, values), effects_of(LEVELS, -values)
     for factors, each in one.items():
@@ -90,14 +90,14 @@ def test_turning_every_block_round_turns_the_effect_and_keeps_its_p(seed: int) -
 
 
 def test_rounding_makes_no_effect_where_values_are_exact() -> None:
-    """A counter that always says the same: 0.1 more with the first factor, nothing else."""
+    """A counter that always reads the same: 0.1 more with the first factor, nothing else."""
     values = np.tile(0.3 + 0.1 * LEVELS[:, 0], (40, 1)) + np.arange(40)[:, np.newaxis] * 0.7
     found = effects_of(LEVELS, values)
     assert found[0,].p < 1e-6
     assert [each.p for factors, each in found.items() if factors != (0,)] == [1.0] * 5
 
 
-def test_an_empty_cell_leaves_the_pairs_that_are_there() -> None:
+def test_an_empty_cell_keeps_the_remaining_pairs() -> None:
     """fp by the boxes that have both levels: the adjusted effect 2.5 of the worked example, not the plain 2.6667."""
     levels = np.array([each[1:] for each in WITHOUT_QUESTIONABLE[:5]])
     means = np.array(
@@ -208,7 +208,7 @@ def test_signed_ranks_are_scipys_ranks_of_magnitudes(numbers: list[int]) -> None
     assert signed_ranks(with_gap, 1e-9).ravel().tolist() == [*wanted.tolist(), 0]
 
 
-def test_all_signs_of_few_blocks_are_counted_out() -> None:
+def test_all_signs_of_few_blocks_are_enumerated() -> None:
     scores = np.random.default_rng(7).normal(size=(8, 2)) + 0.5
     found = flip_test(scores)
     assert found is not None
@@ -221,7 +221,7 @@ def test_all_signs_of_few_blocks_are_counted_out() -> None:
 
 
 @pytest.mark.parametrize("df", [1, 2])
-def test_the_approximations_come_close_to_counting_out(df: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_approximations_are_close_to_enumeration(df: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10):
         scores = np.random.default_rng(seed).normal(0.25, size=(14, df))
         beta = flip_test(scores)
@@ -233,7 +233,7 @@ def test_the_approximations_come_close_to_counting_out(df: int, monkeypatch: pyt
         assert beta.p == pytest.approx(counted.p, rel=0.1, abs=0.003)
 
 
-def test_one_far_value_switches_no_other_difference_off() -> None:
+def test_one_outlier_does_not_suppress_other_differences() -> None:
     values = experiment(3, 20)
     values[4, 7] = 1e13
     plain, far = (effects_of(LEVELS, each) for each in (np.delete(values, 4, axis=0), values))

@@ -1,4 +1,5 @@
-"""Block plots: chances of the complete design and of its abridgments, ties, missing levels, what is questionable."""
+"""Block plots: chances of the complete design and of its abridgments, ties, missing levels, and questionable
+treatments."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_the_fewest_boxes_are_as_printed() -> None:
     assert round(chance(4, 2), 4) == 0.0417
 
 
-def test_ten_boxes_of_twelve_have_the_printed_sign_test() -> None:
+def test_ten_of_twelve_boxes_have_the_printed_sign_test() -> None:
     one, two = sign_test(10, 12)
     assert (round(one, 7), one) == (0.0192871, 79 / 4096)
     assert round(two, 7) == 0.0385742
@@ -99,7 +100,7 @@ def test_equal_means_in_a_box_break_consistency() -> None:
     assert [box.order for box in found.boxes if box.tied] == [None, None]
 
 
-def test_all_boxes_tied_is_no_order_at_all() -> None:
+def test_if_all_boxes_are_tied_there_is_no_order() -> None:
     found = plotted(LEVELS, np.ones(12), PRF)
     assert (found.consistent, found.order, found.agreeing, found.p) == (False, None, 0, None)
     assert plotted(LEVELS, np.ones(12), OS).p is None
@@ -114,7 +115,7 @@ def test_a_box_with_a_missing_level_is_left_out_and_shown() -> None:
     assert (found.boxes[0].others, np.isnan(found.boxes[0].means).tolist()) == ("os=0 fp=0", [True, False, False])
 
 
-def test_questionable_treatments_are_marked_and_left_out_when_wanted() -> None:
+def test_questionable_treatments_are_marked_and_left_out_on_request() -> None:
     questionable = [number for number, each in enumerate(COMPLETE) if each[1:] == (0, 2)]
     marked = plotted(LEVELS, RISING, PRF, questionable=questionable)
     assert [box.questionable for box in marked.boxes] == [(False, False, True), (False,) * 3] * 2
@@ -134,7 +135,7 @@ def test_one_level_makes_no_plot() -> None:
     assert chance(2, 1) == 1
 
 
-def test_the_boxes_of_a_hard_factor_are_one_throw_of_the_dice() -> None:
+def test_the_boxes_of_a_hard_factor_are_one_random_draw() -> None:
     hard = [replace(FACTORS[OS], hard=True), *FACTORS[1:]]
     found = block_plot(hard, LEVELS, RISING, OS)
     assert found is not None

@@ -59,7 +59,7 @@ def test_a_table_of_two_by_three_has_the_printed_means_and_residuals() -> None:
     assert (both.signed, both.effect) == (False, pytest.approx(5 / 6))
 
 
-def test_a_treatment_less_biases_the_plain_effect_and_not_the_adjusted_one() -> None:
+def test_a_missing_treatment_biases_the_plain_effect_but_not_the_adjusted_one() -> None:
     unbalanced = MEANS.copy()
     unbalanced[2] = np.nan
     found = main_effect(CELLS, unbalanced, 0)
@@ -82,7 +82,7 @@ def test_a_table_with_an_empty_cell_has_no_size_of_its_interaction() -> None:
     assert both.effect is None
 
 
-def test_what_is_fully_aliased_has_no_adjusted_effect() -> None:
+def test_a_fully_aliased_factor_has_no_adjusted_effect() -> None:
     found = main_effect(np.array([[0, 1], [1, 2]] * 2), np.array([1.0, 2, 1, 2]), 0)
     assert found is not None
     assert (found.effect, found.adjusted) == (1, None)

@@ -1,4 +1,4 @@
-"""Values near the ends of 64-bit numbers: nothing vanishes without a word, nothing is a traceback."""
+"""Values near the ends of 64-bit numbers: nothing vanishes silently, nothing ends in a traceback."""
 
 from __future__ import annotations
 

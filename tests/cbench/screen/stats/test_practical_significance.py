@@ -54,7 +54,7 @@ def test_a_size_counts_only_if_all_larger_ones_do() -> None:
     assert material({"a": 0.2}, [], [study({5: 0.1, 10: 0.4, 20: 0.1})]).enough[T] == 20
 
 
-def test_what_no_size_shows_is_none() -> None:
+def test_an_effect_that_no_sample_size_shows_has_no_size() -> None:
     found = material({"a": 0.001}, [1.0], [study(WIDTHS)])
     assert found.enough == {T: None, BCA: None}
     assert found.effects["a"].detected_from == {T: None, BCA: None}
@@ -149,6 +149,6 @@ def test_a_sample_of_two_has_no_bca_interval_and_counts_as_a_miss() -> None:
 
 
 @pytest.mark.slow
-def test_a_study_of_the_published_size_takes_seconds_a_size() -> None:
+def test_a_study_of_the_published_size_takes_seconds_per_sample_size() -> None:
     found = subsampling(np.random.default_rng(1).lognormal(size=5000), [40], 15_000)
     assert 0.88 < found[1].coverage < 0.93

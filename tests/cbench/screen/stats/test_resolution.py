@@ -23,9 +23,9 @@ def test_values_within_some_steps_are_coarse(step: float) -> None:
 
 
 @pytest.mark.parametrize(("step", "sd"), [(1e-9, 1.0), (0.001, 0.1), (1.0, 0.0)])
-def test_fine_clocks_and_values_that_never_vary_are_not(step: float, sd: float) -> None:
+def test_fine_clocks_and_constant_values_are_not_coarse(step: float, sd: float) -> None:
     assert coarse(samples(step, sd)) is None
 
 
-def test_too_few_values_show_neither() -> None:
+def test_too_few_values_show_neither_a_coarse_nor_a_fine_clock() -> None:
     assert coarse([np.array([1.0, 2.0])]) is None

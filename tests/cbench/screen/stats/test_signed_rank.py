@@ -1,4 +1,4 @@
-"""Signed ranks where most values are one and the same: blocks that say nothing, and sums that can take few values."""
+"""Signed ranks where most values are equal: blocks without information, and sums that can take few values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def counted(scores: np.ndarray) -> float:
     return float(np.mean(np.array(sums) >= abs(float(scores.sum())) * (1 - 1e-9)))
 
 
-def test_one_other_value_among_alike_ones_is_no_effect_however_many_blocks_there_are() -> None:
+def test_one_other_value_among_alike_ones_is_not_an_effect_however_many_blocks_there_are() -> None:
     for blocks in (2, 12, 13, 20, 60, 500):
         values = np.full((blocks, 2), 5.0)
         values[blocks // 2, 1] = 6
@@ -57,7 +57,7 @@ def test_equal_scores_have_the_chances_of_the_sign_test(agreeing: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_coarse_scores_of_more_than_twelve_blocks_are_counted_out_too(seed: int) -> None:
+def test_coarse_scores_of_more_than_twelve_blocks_are_enumerated_too(seed: int) -> None:
     scores = np.random.default_rng(seed).choice([1 / 30, 1 / 29, 7 / 30, -1 / 30, -1 / 29], size=15)
     assert chance(scores) == pytest.approx(counted(scores), rel=1e-9)
 

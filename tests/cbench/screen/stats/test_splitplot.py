@@ -1,4 +1,4 @@
-"""Split plots: the worked example to the last digit, the wrong analysis, what cannot be tested, sums of squares."""
+"""Split plots: the worked example to the last digit, the wrong analysis, untestable effects, sums of squares."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_batches_against_the_error_within_them_have_the_printed_p(table: Spl
     assert round(f_sf(8.0, whole.df, within.df), 6) == 0.034294
 
 
-def test_each_value_as_a_batch_of_its_own_overstates_the_hard_factor() -> None:
+def test_treating_each_value_as_a_batch_overstates_the_hard_factor() -> None:
     wrong = line(split_plot(("os", "B"), LEVELS, np.arange(12), VALUES, hard=[0, 1]), "os")
     assert round(wrong.f or 0, 4) == 40.3333
     assert round(wrong.p or 0, 5) == 0.00022
@@ -75,7 +75,7 @@ def test_one_batch_per_level_is_refused_in_words() -> None:
     assert (line(found, "os").f, line(found, "os").p, line(found, WHOLE_ERROR).df) == (None, None, 0)
     assert found.refused[0].startswith("os cannot be tested: one batch per level of os;")
     assert "boot check" in found.refused[0]
-    assert "its iterations can tell of effects in this batch only" in found.refused[1]
+    assert "its iterations show effects in this batch only" in found.refused[1]
 
 
 def test_several_values_of_a_treatment_count_as_their_mean(table: SplitPlot) -> None:
@@ -106,10 +106,8 @@ def test_effects_are_not_compared_with_an_error_of_zero_and_words_say_so() -> No
     found = split_plot(("os", "B"), LEVELS, PLOTS, LEVELS @ np.array([3.0, 1.0]), hard=[0])
     assert [(row.f, row.p) for row in found.rows if row.source in NAMES] == [(None, None), (None, None), (None, 1.0)]
     whole, within = found.refused
-    assert whole.startswith("os cannot be tested: the batches of a level are exactly alike, so the whole-plot error is")
-    assert within.startswith(
-        "B cannot be tested against the batches: effects are exactly alike in the batches of a level"
-    )
+    assert whole.startswith("os cannot be tested: the batches of a level are identical, so the whole-plot error is")
+    assert within.startswith("B cannot be tested against the batches: effects are identical in the batches of a level")
 
 
 def test_batches_that_differ_have_an_error_again() -> None:
@@ -160,7 +158,7 @@ def test_a_shift_of_whole_batches_changes_nothing_within_them(seed: int) -> None
     assert [a for a, _ in within] == pytest.approx([b for _, b in within], rel=1e-6)
 
 
-def test_an_empty_cell_gives_each_effect_what_it_has_beyond_the_others() -> None:
+def test_with_an_empty_cell_each_effect_gets_its_contribution_beyond_the_others() -> None:
     """By hand: additive values, so nothing is left for the interaction, whatever cell is missing."""
     rows = [
         (a, fp, prf)

@@ -34,7 +34,7 @@ def test_the_last_number_of_the_output_is_read_and_its_text_is_kept(value: float
 @pytest.mark.parametrize(
     ("text", "found"), [("12ms", "12"), ("sha256 -3", "-3"), ("a=.5e-3,", ".5e-3"), ("1.2.3 7", "7"), ("5.", "5.")]
 )
-def test_a_number_may_have_a_unit_behind_it_but_is_no_part_of_a_word(text: str, found: str) -> None:
+def test_a_number_may_be_followed_by_a_unit_but_is_not_part_of_a_word(text: str, found: str) -> None:
     assert number("last-float", text)[1] == found
 
 
@@ -70,18 +70,18 @@ AMBIGUOUS += ["1:02.5", "2024-01-31", "3/4", "1'234", "1\u202f234", "1.5\u00d710
 
 @pytest.mark.parametrize("token", AMBIGUOUS)
 @pytest.mark.parametrize("around", ["{}", "run 3: {} ms\n", "5\na={},\n"])
-def test_a_number_that_may_mean_another_one_is_refused_with_what_was_printed(token: str, around: str) -> None:
+def test_an_ambiguous_number_is_refused_with_the_printed_text(token: str, around: str) -> None:
     with pytest.raises(NoNumber) as caught:
         number("last-float", around.format(token))
-    assert str(caught.value) == f"{token!r} is no plain number; use regex:"
+    assert str(caught.value) == f"{token!r} is not a plain number; use regex:"
 
 
 @pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-Infinity", "nanms", "infs"])
-def test_a_number_before_what_is_no_number_is_not_the_last_one(word: str) -> None:
+def test_a_number_before_an_invalid_one_is_not_the_last_number(word: str) -> None:
     for text in (f"run 3: latency {word}", f"5\nresult={word}\n", f"3 {word}%"):
-        with pytest.raises(NoNumber, match=rf"^'{word}' is no finite number$"):
+        with pytest.raises(NoNumber, match=rf"^'{word}' is not a finite number$"):
             number("last-float", text)
-    with pytest.raises(NoNumber, match=r"^'1e999' is no finite number$"):
+    with pytest.raises(NoNumber, match=r"^'1e999' is not a finite number$"):
         number("last-float", "1e999")
 
 
@@ -105,18 +105,18 @@ def test_times_are_those_of_the_command() -> None:
 
 WHY = [
     ("last-float", "", "nothing", "no number in its output"),
-    ("regex", "x=([a-z]+)", "x=y", "'y' is no number"),
-    ("regex", "x=([0-9]+)", "y", "nothing in its output is like"),
-    ("regex", "x=(.*)", "x=inf", "'inf' is no finite number"),
+    ("regex", "x=([a-z]+)", "x=y", "'y' is not a number"),
+    ("regex", "x=([0-9]+)", "y", "nothing in its output matches"),
+    ("regex", "x=(.*)", "x=inf", "'inf' is not a finite number"),
     ("json", "a.b", "{", "its output is not JSON"),
     ("json", "a.b", '{"a": []}', "nothing at 'a.b' in its output"),
-    ("json", "a", '{"a": true}', "'a' in its output is no number"),
+    ("json", "a", '{"a": true}', "'a' in its output is not a number"),
     ("file", "missing", "", "No such file"),
 ]
 
 
 @pytest.mark.parametrize(("source", "detail", "text", "why"), WHY, ids=[why for *_, why in WHY])
-def test_what_cannot_be_read_says_why(source: str, detail: str, text: str, why: str) -> None:
+def test_an_unreadable_number_says_why(source: str, detail: str, text: str, why: str) -> None:
     with pytest.raises(NoNumber, match=why):
         number(source, text, detail)
 
@@ -148,7 +148,7 @@ def test_of_much_output_the_end_is_kept() -> None:
     assert done.output.endswith(b"7\n")
 
 
-def test_what_a_command_leaves_running_does_not_hold_it_up() -> None:
+def test_processes_that_a_command_leaves_running_do_not_delay_it() -> None:
     done = execute("sleep 60 & echo $!", "/", {"PATH": os.environ["PATH"]}, 60)
     assert done.code == 0
     os.kill(int(done.output), signal.SIGKILL)  # it still runs
@@ -166,7 +166,7 @@ LONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
-def test_much_that_is_no_json_is_refused_at_once(what: str) -> None:
+def test_large_output_that_is_not_json_is_refused_quickly(what: str) -> None:
     text, why = LONG[what]
     begun = time.process_time()
     with pytest.raises(NoNumber, match=why):
@@ -183,6 +183,6 @@ def test_of_many_lines_of_json_the_last_one_is_read_at_once() -> None:
 
 @pytest.mark.parametrize("source", ["last-float", "regex"])
 def test_a_number_of_a_million_digits_is_shortened_where_it_is_refused(source: str) -> None:
-    with pytest.raises(NoNumber, match="is no finite number") as caught:
+    with pytest.raises(NoNumber, match="is not a finite number") as caught:
         number(source, "9" * 10**6, "([0-9]+)" if source == "regex" else "")
     assert len(str(caught.value)) < 200

@@ -21,14 +21,14 @@ def test_records_of_samples_are_counted_and_others_are_not(tmp_path: Path, order
     assert count(file(tmp_path / "p", *records, order=order)) == Samples(5, 0, 0, (1, 0), False)
 
 
-def test_what_the_kernel_has_lost_and_paused_is_reported(tmp_path: Path) -> None:
+def test_lost_samples_and_pauses_of_the_kernel_are_reported(tmp_path: Path) -> None:
     lost = record(LOST, struct.pack("<QQ", 77, 3))
     pauses = record(THROTTLE, bytes(24))
     made = count(file(tmp_path / "p", record(SAMPLE), lost, lost, pauses, record(LOST_SAMPLES, struct.pack("<Q", 4))))
     assert made == Samples(1, 6, 1, (1, 0), False)  # both report the same loss
 
 
-def test_what_follows_a_record_of_a_trace_is_no_record(tmp_path: Path) -> None:
+def test_data_after_a_trace_record_are_not_a_record(tmp_path: Path) -> None:
     trace = record(AUX, struct.pack("<QQQIIII", 20, 0, 0, 0, 0, 0, 0)) + record(SAMPLE) + bytes(12)
     assert count(file(tmp_path / "p", trace, record(SAMPLE))).samples == 1
 
@@ -38,8 +38,8 @@ def test_what_follows_a_record_of_a_trace_is_no_record(tmp_path: Path) -> None:
     [
         (lambda path: path, "No such file or directory"),
         (lambda path: path.mkdir() or path, "Is a directory"),
-        (lambda path: path.write_text("PERF") and path, "is no file of `perf record`"),
-        (lambda path: file(path, record(SAMPLE), header=16), "was written into a pipe, or by a perf that is not known"),
+        (lambda path: path.write_text("PERF") and path, "is not a file of `perf record`"),
+        (lambda path: file(path, record(SAMPLE), header=16), "was written to a pipe, or by an unknown version of perf"),
         (lambda path: file(path, record(SAMPLE), size=0), "was not finished: `perf record` was ended before it could"),
         (lambda path: file(path, record(SAMPLE), size=99), "ends before its last record"),
         (lambda path: file(path, record(SAMPLE), bytes(8)), "damaged at byte 176"),

@@ -1,4 +1,4 @@
-"""A command under `perf record`, and the counters that perf_event gives: what is read, and what cannot be had."""
+"""A command under `perf record`, and the counters that perf_event gives: its readings, and unavailable counters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_test_is_sampled_in_one_way_for_all_of_its_metrics() -> None:
         parse(text + metric.format("m", "samples:dwarf"), "s.toml", "/")
 
 
-def test_units_of_what_is_read_are_known() -> None:
+def test_units_of_instruments_are_known() -> None:
     for name, unit in (("task-clock", "s"), ("perf-elapsed", "s"), ("cycles", "cycles"), ("samples:fp", "samples")):
         assert parse(f'{STUDY}read = "{name}"\n', "s.toml", "/").tests[0].metrics[0].unit == unit
 
@@ -67,7 +67,7 @@ def test_units_of_what_is_read_are_known() -> None:
 @pytest.mark.slow
 @NEEDS_PERF
 @pytest.mark.parametrize("graph", ["none", "fp", "dwarf"])
-def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: Path) -> None:
+def test_the_number_of_samples_is_about_the_frequency(graph: str, tmp_path: Path) -> None:
     metrics = (Metric("n", "samples"), Metric("used", "cpu-clock"))
     longer = BUSY.replace("100000", "600000")  # perf's own start counts too, and is not sampled
     test = model.Test("a", longer, metrics=metrics, sampling=Sampling(graph))
@@ -80,7 +80,7 @@ def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: P
 
 @pytest.mark.slow
 @NEEDS_PERF
-def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
+def test_perf_record_preserves_the_exit_code_of_a_command(tmp_path: Path) -> None:
     done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, [PerfRecording(Sampling())])
     assert (done.code, done.output) == (3, b"5\n")
     late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, [PerfRecording(Sampling())])
@@ -89,8 +89,8 @@ def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_PERF
-def test_a_clock_that_perf_takes_in_place_of_an_event_is_no_count_of_it(tmp_path: Path) -> None:
-    """Where there is no PMU perf does so without a word."""
+def test_a_clock_that_perf_takes_in_place_of_an_event_is_not_a_count_of_it(tmp_path: Path) -> None:
+    """Without a PMU, perf does so silently."""
     made = file(tmp_path / "p", record(9))
     assert isinstance(perf_record.counted(Sampling(), made), Samples)
     assert str(perf_record.counted(Sampling(event="cycles"), made)).startswith("cycles cannot be sampled here")
@@ -100,17 +100,17 @@ def test_a_clock_that_perf_takes_in_place_of_an_event_is_no_count_of_it(tmp_path
         assert "cannot be sampled" in perf_record.obstacle(Sampling(event="cycles"))
 
 
-def test_samples_of_user_mode_alone_are_none_of_the_kernel_too(tmp_path: Path) -> None:
-    """Who may not look into the kernel gets them from perf without a word."""
+def test_samples_of_user_mode_alone_exclude_the_kernel(tmp_path: Path) -> None:
+    """Without permission to observe the kernel, perf silently returns them."""
     made = file(tmp_path / "p", record(9), flags=EXCLUDE_KERNEL)
-    said = "cpu-clock: the kernel may not be sampled without root; event=cpu-clock:u samples user mode alone"
+    said = "cpu-clock: the kernel may not be sampled without root; event=cpu-clock:u samples only user mode"
     assert perf_record.counted(Sampling(), made) == said
     assert isinstance(perf_record.counted(Sampling(event="cpu-clock:u"), made), Samples)
 
 
 @pytest.mark.slow
 @NEEDS_PERF
-def test_user_mode_alone_is_sampled_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_user_mode_alone_is_sampled_on_request(tmp_path: Path) -> None:
     work = f"dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null; {BUSY}"
     counts = []
     for event in ("cpu-clock", "cpu-clock:u"):
@@ -128,7 +128,7 @@ def test_without_perf_a_study_that_samples_is_refused_in_one_line() -> None:
 
 
 @NEEDS_PERF
-def test_what_perf_refuses_is_reported_in_its_words() -> None:
+def test_a_refusal_of_perf_is_reported_in_its_words() -> None:
     assert "'nonsense'" in perf_record.obstacle(Sampling(event="nonsense"))
     most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
     if most < perf_record.MOST_HZ:
@@ -136,7 +136,7 @@ def test_what_perf_refuses_is_reported_in_its_words() -> None:
         assert said == f"hz={most + 1}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
 
 
-def test_samples_of_a_command_that_was_not_sampled_are_no_number(tmp_path: Path) -> None:
+def test_samples_of_a_command_that_was_not_sampled_are_not_a_number(tmp_path: Path) -> None:
     made = command(
         model.Test("a", "true", metrics=(Metric("n", "samples"),)),
         *(0, 0, 0),
@@ -155,7 +155,7 @@ def taken_s() -> float:
 
 
 @pytest.mark.slow
-def test_clocks_count_a_command_and_nothing_before_it() -> None:
+def test_clocks_count_only_the_command() -> None:
     before = taken_s()
     done = execute(f"{BUSY}; ({BUSY})", "/", ENVIRONMENT, 60, [Counting("task-clock"), Counting("cpu-clock")])
     task, cpu = (BY_SOURCE[name].read("", done, "/")[0] for name in ("task-clock", "cpu-clock"))
@@ -177,7 +177,7 @@ def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
 
 
 @NEEDS_PERF
-def test_what_we_count_is_what_perf_stat_counts(tmp_path: Path) -> None:
+def test_our_counts_agree_with_perf_stat(tmp_path: Path) -> None:
     """Of one execution: perf counts the command, we count the same command and perf's own start around it."""
     events = ("task-clock", "cpu-clock")
     perf = f"LC_ALL=C perf stat -x, -e {','.join(events)},duration_time -o {tmp_path}/perf --"
@@ -216,7 +216,7 @@ def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to drop to a user with fewer rights")
-def test_clocks_are_had_by_who_may_not_look_into_the_kernel() -> None:
+def test_clocks_are_available_without_permission_to_count_the_kernel() -> None:
     limit = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if limit > 2:
         pytest.skip(f"kernel.perf_event_paranoid is {limit}: nobody may count anything")

@@ -1,4 +1,4 @@
-"""What the instruments resolve on this host, and what is said where one is missing."""
+"""The resolution of the instruments on this host, and messages about missing ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_how_cpu_time_is_divided_depends_on_the_kernel(
     assert "/proc/config.gz" in why
 
 
-def test_a_kernel_that_hides_its_configuration_is_taken_for_one_that_ticks_and_that_is_said(tmp_path: Path) -> None:
+def test_a_kernel_that_hides_its_configuration_is_assumed_to_use_ticks_and_this_is_reported(tmp_path: Path) -> None:
     step, why = times.cpu_time_step(Reader(str(tmp_path)))
     assert step == TICK_S
     assert "is taken for granted" in why
@@ -65,7 +65,7 @@ def test_the_tick_is_that_of_the_clock_that_moves_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_sum_of_user_and_system_time_is_no_multiple_of_the_tick() -> None:
+def test_the_sum_of_user_and_system_time_is_not_a_multiple_of_the_tick() -> None:
     """It is the scheduler's own count: ticks only divide it."""
     tick = round(TICK_S * 1e6)
     done = [execute(BUSY, "/", {"PATH": os.environ["PATH"]}, 60) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""Commands that end with their parent, and what is reported of those that fail."""
+"""Commands that end with their parent, and reports about those that fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_bound_command_is_killed_with_the_process_that_waits_for_it(tmp_path: 
     assert comes(lambda: not alive(int(mark.read_text())))
 
 
-def test_what_a_bound_command_has_started_is_killed_too(tmp_path: Path) -> None:
+def test_children_of_a_bound_command_are_killed_too(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     pid = os.fork()
     if pid == 0:

@@ -36,7 +36,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(folder: Path)
     assert list(folder.iterdir()) == []
 
 
-def test_what_only_has_such_a_name_stays(folder: Path) -> None:
+def test_a_folder_with_only_such_a_name_is_kept(folder: Path) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "cbench-scratch-link").symlink_to(folder / "elsewhere")
     (folder / "cbench-scratch-file").touch()

@@ -1,4 +1,4 @@
-"""Resets, with real processes and files; what needs systemd or root runs in the lab."""
+"""Resets, with real processes and files; tests that need systemd or root run in the lab."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def refused(wanted: Reset, folder: Path, environment: dict[str, str] | None = No
     return str(caught.value)
 
 
-def test_none_does_nothing(tmp_path: Path) -> None:
+def test_the_reset_none_does_nothing(tmp_path: Path) -> None:
     assert done(NoReset(), tmp_path) == {}
 
 
@@ -61,7 +61,7 @@ def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
     assert 0 < facts["seconds"] < 60
 
 
-def test_a_command_that_fails_is_late_or_is_not_confirmed_is_named_with_its_last_lines(tmp_path: Path) -> None:
+def test_a_command_that_fails_times_out_or_is_not_confirmed_is_named_with_its_last_lines(tmp_path: Path) -> None:
     failed = CommandReset(command="echo one >&2; echo two >&2; exit 3")
     assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: ended with 3: one | two"
     assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
@@ -70,7 +70,7 @@ def test_a_command_that_fails_is_late_or_is_not_confirmed_is_named_with_its_last
     assert "No such file" in refused(CommandReset(command="true"), tmp_path / "none")
 
 
-def test_without_systemd_a_service_is_one_line(tmp_path: Path) -> None:
+def test_without_systemd_a_service_is_refused_in_one_line(tmp_path: Path) -> None:
     said = refused(ServiceReset(unit="x.service"), tmp_path, {"PATH": str(tmp_path)})
     assert said == "there is no systemctl here: a reset of the kind service needs systemd"
 
@@ -95,8 +95,8 @@ UP = "ActiveState=active\\nMainPID=%d\\nActiveEnterTimestampMonotonic=%d\\nInvoc
         (UP % (8, 200, "bb"), None),
     ],
 )
-def test_a_service_must_have_begun_again_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
-    """A stand-in says what systemd hardly ever says; the real one restarts real units in the lab."""
+def test_a_service_must_have_restarted_and_be_active(after: str, why: str | None, tmp_path: Path) -> None:
+    """A stand-in reports states that systemd rarely reports; the real one restarts real units in the lab."""
     (tmp_path / "systemctl").write_text(CTL)
     (tmp_path / "systemctl").chmod(0o755)
     (tmp_path / "state").write_text((UP % (7, 100, "aa")).replace("\\n", "\n"))
@@ -121,12 +121,12 @@ VMSTAT = {"proc/vmstat": "drop_pagecache 4\ndrop_slab 2\n", "proc/meminfo": "Mem
 def test_caches_that_were_not_dropped_are_noticed(tmp_path: Path) -> None:
     """A recorded host takes the order and drops nothing."""
     reader = tree(tmp_path, {**VMSTAT, "proc/sys/vm/drop_caches": ""})
-    with pytest.raises(ResetError, match="took the order, but the kernel has dropped nothing"):
+    with pytest.raises(ResetError, match="accepted the write, but the kernel has dropped nothing"):
         on(reader, CachesReset())
     assert (tmp_path / "proc/sys/vm/drop_caches").read_text() == "3\n"
 
 
-def test_where_caches_may_not_be_dropped_root_is_asked_for(tmp_path: Path) -> None:
+def test_if_dropping_caches_is_not_permitted_the_message_asks_for_root(tmp_path: Path) -> None:
     (tmp_path / "proc/sys/vm/drop_caches").mkdir(parents=True)
     with pytest.raises(ResetError, match=r"/proc/sys/vm/drop_caches: .*: dropping caches needs root"):
         on(tree(tmp_path, VMSTAT), CachesReset())
@@ -145,9 +145,9 @@ def test_cooling_waits_for_the_hottest_sensor_and_the_slowest_cpu(tmp_path: Path
     reader = tree(tmp_path, HOT)
     cool = on(reader, CoolDownReset(celsius=56, khz=1_000_000, timeout_s=0.1))
     assert (cool["celsius"], cool["khz"]) == (55.5, 1_000_000)
-    with pytest.raises(ResetError, match=r"^after 0\.1 s still 55\.5 degrees Celsius, 50 are wanted$"):
+    with pytest.raises(ResetError, match=r"^after 0\.1 s still 55\.5 degrees Celsius, 50 are required$"):
         on(reader, CoolDownReset(celsius=50, timeout_s=0.1))
-    with pytest.raises(ResetError, match=r"^after 0\.1 s still 1,000,000 kHz, 2,000,000 are wanted$"):
+    with pytest.raises(ResetError, match=r"^after 0\.1 s still 1,000,000 kHz, 2,000,000 are required$"):
         on(reader, CoolDownReset(khz=2_000_000, timeout_s=0.1))
 
 
@@ -171,7 +171,7 @@ def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["sleep 300 >/dev/null 2>&1 &", "setsid -f sleep 300 >/dev/null 2>&1"])
 def test_processes_that_trials_left_behind_are_ended_and_those_of_setup_stay(how: str, tmp_path: Path) -> None:
-    """Real daemons, found by their marks: nothing of the process that runs the tests is touched."""
+    """Real daemons, found by their marks: the process that runs the tests is left alone."""
     mine, theirs = ours(f"{tmp_path}"), ours(f"{tmp_path} too")
     for environment in (mine.of_trial(3, 1, "a"), mine.of_step(process_tags.SETUP), theirs.of_trial(3, 1, "a")):
         subprocess.run(["/bin/sh", "-c", how], env={**ENVIRONMENT, **environment}, check=True)
@@ -208,7 +208,7 @@ def test_a_study_with_fresh_processes_has_none_of_the_run_before(tmp_path: Path)
     psutil.Process(daemons[-1]).kill()
 
 
-def test_a_run_that_cannot_be_reset_is_left_out_with_its_reason_and_later_ones_go_on(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_reset_is_skipped_with_its_reason_and_later_ones_continue(tmp_path: Path) -> None:
     flaky = "kind = 'command'\ncommand = 'echo x >>count; test $(wc -l <count) != 2'"
     written(tmp_path, study({"a": "echo 1"}, "repetitions = 2", flaky))
     finished = order("run", "s.toml", folder=tmp_path)
@@ -244,8 +244,8 @@ def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -
         assert wanted.obstacle(ENVIRONMENT, bare) == ""
 
 
-def test_only_who_may_write_there_may_drop_caches() -> None:
-    """As nobody where this is root, whom no mode keeps out."""
+def test_dropping_caches_requires_write_permission() -> None:
+    """As the user nobody if this is root, which no mode excludes."""
     with tempfile.TemporaryDirectory() as folder:
         reader = tree(Path(folder), {"proc/sys/vm/drop_caches": ""})
         Path(folder).chmod(0o755)

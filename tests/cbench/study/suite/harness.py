@@ -1,4 +1,4 @@
-"""A harness in a file: `python3 harness.py list`, `python3 harness.py run RESULTS NAME ...`. Its values are no times.
+"""A harness in a file: `python3 harness.py list`, `python3 harness.py run RESULTS NAME ...`. Its values are not times.
 
 The test "victim" is 10 after "culprit" in the same process and 5 otherwise; the others are always 1. A test whose name
 begins with "broken" has no result, and the process then ends with 3.

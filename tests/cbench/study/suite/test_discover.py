@@ -19,7 +19,7 @@ def listed(folder: Path, **keys: str) -> tuple[str, ...]:
     return discover(suite, str(folder), os.environ, "s.toml")
 
 
-def test_names_are_lines_and_may_be_anything_printable(tmp_path: Path) -> None:
+def test_names_are_single_lines_of_any_printable_characters(tmp_path: Path) -> None:
     written(tmp_path)
     assert listed(tmp_path) == NAMES
 
@@ -36,7 +36,7 @@ def test_names_come_from_results_where_the_command_writes_them(tmp_path: Path) -
 
 WRONG = [
     (("a",), 3, {}, "ended with 3: a"),
-    (("a", "b", "a"), 0, {}, "'a' is listed 2 times: which of them ran is not known"),
+    (("a", "b", "a"), 0, {}, "'a' is listed 2 times: it is not known which of them ran"),
     (("a\x1b[2J",), 0, {}, "a name with control characters, which no report can show"),
     (("a",), 0, {"names": "'(b)'"}, "lists no tests: a"),
     ((), 0, {"discover": '["./nothing-there"]'}, "./nothing-there: No such file or directory"),
@@ -59,7 +59,7 @@ WRONG = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("names", "status", "keys", "why"), WRONG, ids=[why for *_, why in WRONG])
-def test_what_is_wrong_is_one_line_that_names_the_key(
+def test_an_error_is_one_line_that_names_the_key(
     names: tuple[str, ...], status: int, keys: dict[str, str], why: str, tmp_path: Path
 ) -> None:
     written(tmp_path, names, status)

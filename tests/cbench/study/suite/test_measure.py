@@ -86,7 +86,7 @@ def test_both_compares_isolated_tests_with_one_process_for_all(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_harness_with_an_order_of_its_own_runs_random_halves_of_its_tests(tmp_path: Path) -> None:
+def test_a_harness_with_its_own_order_runs_random_halves_of_its_tests(tmp_path: Path) -> None:
     """The harness here takes a filter: the names are those that it matches, in the harness's order."""
     filtering = "import re, sys; del sys.argv[0]; results, filter, *names = sys.argv;"
     filtering += "import os; os.execvp('python3', ['python3', 'harness.py', 'run', results,"

@@ -1,4 +1,4 @@
-"""What is wrong with a table `[suite]` is one line that says what to write."""
+"""An error in a table `[suite]` is one line with the correction."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ WRONG = [
     ({"discover": "[]"}, "", "suite.discover: is missing: a list of words, or a preset of pytest-benchmark"),
     ({"program": "[]"}, "", "suite.program: is missing: the words that start the harness"),
     ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words needs {tests}, {order}, {filter}"),
-    ({"run": '["x={tests}"]'}, "", "suite.run: {tests} must be a word of its own: it becomes several"),
+    ({"run": '["x={tests}"]'}, "", "suite.run: {tests} must be a separate word: it expands to several"),
     ({"isolated": '"some"'}, "", "suite.isolated: 'some': one of both"),
     ({"isolated": "1"}, "", "suite.isolated: 1: must be true or false"),
     ({"names": "'('"}, "", "suite.names: '(': missing )"),
-    ({"names": "'(a)(b)'"}, "", "suite.names: '(a)(b)': an expression with one group, which is the name"),
-    ({"other": "1"}, "", "suite.other: unknown; here may be preset, program"),
-    ({"run": OWN}, "design = 'random'", "study.design: 'random': here subsets: the suite runs tests in an order of"),
+    ({"names": "'(a)(b)'"}, "", "suite.names: '(a)(b)': write an expression with one group, the name"),
+    ({"other": "1"}, "", "suite.other: unknown; valid here: preset, program"),
+    ({"run": OWN}, "design = 'random'", "study.design: 'random': here subsets: the suite runs tests in its own order"),
     ({"run": SEED}, "design = 'fixed'", "study.design: 'fixed': one of interleaved, shuffled, random, williams, subse"),
     ({"run": SEED}, "design = 'williams'", "study.design: 'williams': here random: the suite draws the order itself"),
     (
@@ -34,9 +34,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("keys", "head", "message"), WRONG, ids=[message for *_, message in WRONG])
-def test_what_is_wrong_is_one_line_with_the_place_and_what_to_write(
-    keys: dict[str, str], head: str, message: str
-) -> None:
+def test_an_error_is_one_line_with_the_place_and_a_correction(keys: dict[str, str], head: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse(study(head=f"repetitions = 1\n{head}", **keys), "s.toml", "/")
     assert "\n" not in str(raised.value)
@@ -68,7 +66,7 @@ def test_the_default_design_is_one_that_the_harness_can_run(keys: dict[str, str]
 
 @pytest.mark.parametrize("preset", PRESETS, ids=[each.name for each in PRESETS])
 @pytest.mark.parametrize("isolated", ["false", "true", '"both"'])
-def test_each_preset_is_a_suite_that_needs_its_program_alone(preset: Preset, isolated: str) -> None:
+def test_each_preset_is_a_suite_that_needs_only_its_program(preset: Preset, isolated: str) -> None:
 
     text = f"[study]\nrepetitions = 2\n[suite]\npreset = '{preset.name}'\nprogram = ['./x']\nisolated = {isolated}\n"
     made = parse(text, "s.toml", "/").suite

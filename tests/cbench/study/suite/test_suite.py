@@ -1,4 +1,4 @@
-"""The words of a suite's commands: what stands in for a placeholder, and that no name means anything but itself."""
+"""The words of a suite's commands: the replacements of placeholders, and that every name is taken literally."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_each_name_is_one_word_in_the_order_given() -> None:
     assert words == ["python3", "harness.py", "run", "/r", *NAMES]
 
 
-def test_a_placeholder_within_a_name_stays_as_it_is() -> None:
+def test_a_placeholder_within_a_name_is_not_replaced() -> None:
     words = suite(run='["x", "--filter={filter}", "{results}"]').command(["{results}{seed}"], 1, "/r", "/o")
     assert words == ["x", "--filter=^(\\{results}\\{seed})$", "/r"]
 
@@ -36,12 +36,12 @@ def test_a_filter_matches_exactly_the_names_selected(name: str) -> None:
     assert all(re.fullmatch(expression(NASTY), each) for each in NASTY)
 
 
-def test_a_filter_escapes_nothing_that_posix_leaves_undefined() -> None:
+def test_a_filter_contains_no_escape_that_posix_leaves_undefined() -> None:
     """libstdc++ refuses a backslash before ], } and letters in extended expressions, which google/benchmark uses."""
     assert expression(["a: [x] {y}-z/8"]) == "^(a: \\[x] \\{y}-z/8)$"
 
 
-def test_a_file_of_names_has_one_a_line_with_the_characters_escaped_that_the_harness_wants() -> None:
+def test_a_file_of_names_has_one_per_line_with_the_escapes_that_the_harness_needs() -> None:
     catch2 = suite(preset='"catch2"', program='["./c"]', discover='["x"]', run='["{program}", "{order}", "{seed}"]')
     assert catch2.order_file(["one, [x]", "two"]) == "one\\, \\[x\\]\ntwo\n"
     assert suite(run='["x", "{order}"]').order_file(["one, [x]"]) == "one, [x]\n"
@@ -56,7 +56,7 @@ def test_a_file_of_names_has_one_a_line_with_the_characters_escaped_that_the_har
         ('["x", "{filter}", "{seed}"]', "drawn"),
     ],
 )
-def test_the_placeholders_say_who_decides_the_order(run: str, control: str) -> None:
+def test_the_placeholders_determine_who_decides_the_order(run: str, control: str) -> None:
     head = "repetitions = 1\ndesign = 'random'"
     if control == "own":
         head = "repetitions = 1"

@@ -32,7 +32,7 @@ def cleaned(text: str, add: list[str], drop: list[str]) -> str:
     st.lists(st.sampled_from(OLD), unique=True),
     st.sampled_from(["{}\n", "append {}\n", 'parameters = "{}"\n', "{} -- single\n"]),
 )
-def test_other_words_stay_whatever_is_put_in_and_taken_out(
+def test_other_words_stay_whatever_is_added_and_removed(
     others: list[str], ours: list[str], old: list[str], shape: str
 ) -> None:
     first = " ".join([*others[:2], *old, *others[2:]])
@@ -44,10 +44,10 @@ def test_other_words_stay_whatever_is_put_in_and_taken_out(
     )
 
 
-def test_what_another_program_has_changed_in_our_word_is_theirs() -> None:
+def test_changes_of_another_program_to_our_word_are_kept() -> None:
     assert cleaned("ro isolcpus=1-2 skew_tick=1\n", ["isolcpus=1", "skew_tick=1"], []) == "ro isolcpus=1-2\n"
 
 
-def test_a_file_as_found_or_as_made_is_as_found() -> None:
+def test_an_unchanged_or_regenerated_file_is_recognized() -> None:
     assert cleaned("ours", ["a"], []) == "first"
     assert cleaned("first", ["a"], []) == "first"

@@ -22,7 +22,7 @@ def test_blanks_separate_words_but_not_between_quotes(line: str, found: list[str
     assert cmdline.split(line) == found
 
 
-def test_what_follows_two_dashes_is_for_init() -> None:
+def test_words_after_two_dashes_are_for_init() -> None:
     line = cmdline.parse("ro quiet -- single nohz_full=3")
     assert (line.words, line.init) == (("ro", "quiet"), ("--", "single", "nohz_full=3"))
     assert str(line.changed(["quiet"], ["nohz_full=2"])) == "ro nohz_full=2 -- single nohz_full=3"
@@ -37,6 +37,6 @@ def test_dashes_and_underscores_are_equal_in_names_only() -> None:
 
 
 @pytest.mark.parametrize("word", ["", "a b", 'x="1"', "x=$(id)", "x;y", "--", "=3", "x'y", "x\ny", "x=`id`", "x\\y"])
-def test_a_word_that_a_boot_loader_would_read_otherwise_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match="no word of a kernel command line"):
+def test_a_word_that_a_boot_loader_would_misread_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="not a word of a kernel command line"):
         cmdline.check(word, "profile mine")

@@ -34,7 +34,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         pytest.param("skew-tick=1", "skew_tick=1", "skew-tick=1", id="in whichever spelling"),
         pytest.param("skew_tick=0 ro skew_tick=1", "skew_tick=1", "ro skew_tick=1", id="two of a name become one"),
         pytest.param('x="a b" ro', "skew_tick=1", 'x="a b" ro skew_tick=1', id="quoted values stay whole"),
-        pytest.param("tsc=reliable", "tsc=nowatchdog", "tsc=reliable", id="a stronger word does it already"),
+        pytest.param("tsc=reliable", "tsc=nowatchdog", "tsc=reliable", id="a stronger word already does it"),
         pytest.param("nowatchdog", "nosoftlockup", "nowatchdog", id="so does a wider one"),
         pytest.param("tsc=watchdog", "tsc=nowatchdog", "tsc=nowatchdog", id="what contradicts goes"),
         pytest.param("clocksource=hpet", "tsc=nowatchdog", "clocksource=hpet", id="another clock was chosen: it stays"),
@@ -78,7 +78,7 @@ def test_of_two_lists_for_one_tick_the_kernel_would_drop_one_so_they_become_one(
     assert str(merged.line) == "isolcpus=domain,1 nohz_full=1-3"
 
 
-def test_a_list_that_stands_there_for_the_tick_stays_one_with_that_of_isolcpus(facts: Facts) -> None:
+def test_an_existing_list_for_the_tick_stays_equal_to_that_of_isolcpus(facts: Facts) -> None:
     merged = merge(cmdline.parse("isolcpus=nohz,domain,1 nohz_full=1"), ["isolcpus=managed_irq,domain,2-3"], facts)
     assert str(merged.line) == "nohz_full=1-3 isolcpus=managed_irq,domain,1-3"
 
@@ -91,7 +91,7 @@ def test_a_number_of_huge_pages_stays_behind_its_size(facts: Facts, there: str) 
     assert str(merge(cmdline.parse(f"ro {there}"), HUGE.split(), facts).line) == f"ro {HUGE}"
 
 
-def test_the_watch_over_a_counter_stays_where_the_kernel_reads_another_clock(tmp_path: Path) -> None:
+def test_the_watchdog_of_a_counter_is_kept_if_the_kernel_reads_another_clock(tmp_path: Path) -> None:
     files = {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"}
     root = plant(tmp_path, machine(4) | {"proc/cpuinfo": "vendor_id\t: GenuineIntel"} | files)
     merged = merge(cmdline.parse("ro"), ["tsc=nowatchdog"], Facts(Reader(str(root))))
@@ -106,19 +106,19 @@ def test_a_safeguard_that_stays_is_named(facts: Facts) -> None:
     assert "tsc=unstable" in merged.rows[0].why
 
 
-def test_interrupts_keep_off_what_the_user_had_isolated_already(facts: Facts) -> None:
+def test_interrupts_avoid_cpus_that_the_user_had_already_isolated(facts: Facts) -> None:
     merged = merge(cmdline.parse("isolcpus=1"), ["isolcpus=domain,2-3", "irqaffinity=0-1"], facts)
     assert merged.line.words == ("isolcpus=domain,1-3", "irqaffinity=0")
 
 
-def test_no_cpu_left_is_refused_with_the_words_that_take_them(facts: Facts) -> None:
+def test_a_line_that_leaves_no_cpu_is_refused_with_the_words_responsible(facts: Facts) -> None:
     with pytest.raises(Refused, match="together with isolcpus=0-1 no CPU would be left"):
         merge(cmdline.parse("isolcpus=0-1"), ["isolcpus=2-3"], facts)
     with pytest.raises(Refused, match="no CPU would be left"):
         merge(cmdline.parse("nohz_full=1-3"), ["isolcpus=0"], facts)
 
 
-def test_every_row_says_what_becomes_of_its_parameter_and_why(facts: Facts) -> None:
+def test_every_row_states_the_fate_of_its_parameter_and_the_reason(facts: Facts) -> None:
     merged = merge(cmdline.parse("skew_tick=0 nohz=off rcu_nocbs=2-3 amd"), [*WISH, "amd_pstate=passive"], facts)
     found = {row.parameter: row.action for row in merged.rows}
     wanted = {"isolcpus": "add", "nohz_full": "add", "rcu_nocbs": "keep", "irqaffinity": "add", "skew_tick": "change"}
@@ -140,7 +140,7 @@ WORDS += ["rcu_nocbs=all", "rcu_nocbs", "rcu-nocbs=1,3", "irqaffinity=0-3", "irq
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=6), st.sets(st.integers(1, 3), min_size=1))
-def test_whatever_stands_there_the_merged_line_holds_the_wish_once_and_merging_again_changes_nothing(
+def test_for_any_line_the_merged_one_has_the_requested_words_once_and_merging_is_idempotent(
     facts: Facts, there: list[str], isolated: set[int]
 ) -> None:
     chosen, rest = cpulist.format(isolated), cpulist.format({0, 1, 2, 3} - isolated)

@@ -1,4 +1,4 @@
-"""The remedies are a table of knowledge: a case for each row, with the names that the kernel really gives."""
+"""The table of remedies: a case for each row, with the names that the kernel really uses."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_a_row_has_a_case_and_is_not_hidden_by_an_earlier_one(item: Remedy) -> N
 
 
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
-def test_a_row_names_what_there_is(item: Remedy) -> None:
+def test_a_row_names_existing_knobs_and_parameters(item: Remedy) -> None:
     assert item.kind in (*KINDS, *WAKE_KINDS)
     assert item.how in (KNOB, BOOT, USER, NONE)
     assert bool(item.what) == (item.how in (KNOB, BOOT))
@@ -253,32 +253,32 @@ def test_every_kind_ends_with_a_row_for_all_the_rest(kind: str) -> None:
     assert remedy(Cause(kind, "nobody knows (this) \N{SNOWMAN}"), CPU).kind == kind
 
 
-def test_a_kind_that_nothing_makes_is_an_error_and_not_a_guess() -> None:
+def test_an_unknown_kind_is_an_error() -> None:
     with pytest.raises(LookupError, match="no remedy for the kind bogus"):
         remedy(Cause("bogus", "x"), CPU)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_function_that_has_a_name_for_people_has_more_than_the_general_remedy(name: str) -> None:
+def test_a_function_with_a_display_name_has_a_specific_remedy(name: str) -> None:
     assert row(CALL, name).pattern != ".*"
 
 
 @pytest.mark.parametrize(
     "name", [name for name in VECTORS if name not in ("error_apic", "spurious_apic", "x86_platform_ipi")]
 )
-def test_a_vector_that_has_a_name_for_people_has_more_than_the_general_remedy(name: str) -> None:
+def test_a_vector_with_a_display_name_has_a_specific_remedy(name: str) -> None:
     assert row(VECTOR, name).pattern != ".*"
 
 
 @pytest.mark.parametrize("name", SOFTIRQS)
-def test_every_softirq_has_more_than_the_general_remedy(name: str) -> None:
+def test_every_softirq_has_a_specific_remedy(name: str) -> None:
     assert row(SOFTIRQ, name).pattern != ".*"
 
 
 @pytest.mark.parametrize(
     "cause", [attribute_untraced.TICK, attribute_untraced.OTHER, attribute_untraced.TASK, attribute_untraced.OWN]
 )
-def test_what_is_found_by_counting_has_a_remedy(cause: Cause) -> None:
+def test_causes_found_by_counting_have_a_remedy(cause: Cause) -> None:
     assert remedy(cause, CPU).text
 
 
@@ -292,7 +292,7 @@ def test_a_knob_reports_what_it_stops() -> None:
 
 
 @pytest.mark.parametrize("knob", BY_NAME)
-def test_what_a_knob_stops_is_reported_without_a_certain_cpu(knob: str) -> None:
+def test_the_interruptions_that_a_knob_stops_are_reported_without_a_specific_cpu(knob: str) -> None:
     for item in stopped_by(knob):
         assert item.what == knob
         assert not re.search(r"[{}]", item.text)
@@ -301,7 +301,7 @@ def test_what_a_knob_stops_is_reported_without_a_certain_cpu(knob: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[2] in (KNOB, BOOT)], ids=" ".join)
-def test_what_is_in_place_already_is_no_remedy_and_the_text_says_why(case: tuple[str, ...]) -> None:
+def test_a_setting_already_in_place_is_not_a_remedy_and_the_text_says_why(case: tuple[str, ...]) -> None:
     kind, name, _, what, _, *by = case
     cause = named(kind, name, *by)
     knob = what.partition("=")[0]
@@ -311,17 +311,17 @@ def test_what_is_in_place_already_is_no_remedy_and_the_text_says_why(case: tuple
     if still := row(kind, name, *by).still:
         assert found.text == still
     else:
-        assert all(part in found.text for part in (what, "in place already", remedy(cause, CPU).text))
+        assert all(part in found.text for part in (what, "already in place", remedy(cause, CPU).text))
     assert remedy(cause, CPU, {"aslr"}) == remedy(cause, CPU)
 
 
-def test_what_goes_on_in_spite_of_its_remedy_is_explained() -> None:
+def test_a_cause_that_persists_despite_its_remedy_is_explained() -> None:
     assert "second task" in remedy(Cause(HRTIMER, "tick_nohz_handler"), CPU, {"nohz_full"}).text
     assert (
         remedy(attribute_untraced.TICK, CPU, {"nohz_full"}).text
         == remedy(named(HRTIMER, "tick_sched_timer"), CPU, {"nohz_full"}).text
     )
-    assert "elsewhere already" in remedy(Cause(SOFTIRQ, "RCU"), CPU, {"rcu_nocbs"}).text
+    assert "already run elsewhere" in remedy(Cause(SOFTIRQ, "RCU"), CPU, {"rcu_nocbs"}).text
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
@@ -338,7 +338,7 @@ def test_a_kernel_parameter_names_all_the_cpus_that_were_measured() -> None:
     assert remedy(Cause(HRTIMER, "tick_nohz_handler"), 3, cpus="2-3").what == "nohz_full=2-3"
 
 
-def test_what_this_kernel_lacks_is_no_remedy_and_the_reason_is_given() -> None:
+def test_a_setting_that_this_kernel_lacks_is_not_a_remedy_and_the_reason_is_given() -> None:
     lacking = {"nohz_full": "this kernel has no nohz_full"}
     found = remedy(Cause(HRTIMER, "tick_nohz_handler"), CPU, absent=lacking)
     assert (found.how, found.what) == (NONE, "")
@@ -346,7 +346,7 @@ def test_what_this_kernel_lacks_is_no_remedy_and_the_reason_is_given() -> None:
     assert remedy(Cause(TIMER, "clocksource_watchdog"), CPU, absent=lacking).how == BOOT
 
 
-def test_root_or_tracefs_is_asked_for_only_where_that_is_missing() -> None:
+def test_root_or_tracefs_is_requested_only_if_it_is_missing() -> None:
     naming = "; run as root, and the kernel's tracing names it"
     assert remedy(attribute_untraced.OTHER, CPU, naming=naming).text.endswith(naming)
     assert "root" not in remedy(attribute_untraced.OTHER, CPU).text

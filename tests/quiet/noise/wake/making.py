@@ -49,7 +49,7 @@ def measured(
     request = WakeRequest(frozenset({one.cpu}), 1_000_000, 1_000_000_000, stop_above)
     explained = [*anatomies, *([None] * len(one.worst))]
     worst = tuple(ExplainedWakeUp(each, how) for each, how in zip(one.worst, explained, strict=False))
-    made = WakeMeasurement(CLOCK, request, "", "a made-up source", ["a made-up limit"], str(one.cpu), {})
+    made = WakeMeasurement(CLOCK, request, "", "a synthetic source", ["a synthetic limit"], str(one.cpu), {})
     made.cpus[one.cpu] = WakesOnCpu(one, worst, (C1,), in_place)
     if stop_above and one.most > stop_above:
         made.stopped, made.timeline = one.cpu, tuple(timeline)

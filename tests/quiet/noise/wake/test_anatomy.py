@@ -1,4 +1,4 @@
-"""A wake-up is taken apart into phases that add up, and each part has a cause. On made-up events; a tick is 1 ns."""
+"""A wake-up is taken apart into phases that add up, and each part has a cause. On synthetic events; a tick is 1 ns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sleeps(time: int, to: int = 0, comm: str = "swapper") -> list[TraceEvent]:
 
 
 def timer(time: int, pid: int = 0) -> list[TraceEvent]:
-    """The timer's interrupt: 300 from its begin to the thread's wake-up, 1,000 in all."""
+    """The timer's interrupt: 300 from its beginning to the thread's wake-up, 1,000 in all."""
     return [
         at(time, BEGIN, VECTOR, "local_timer", pid, 236),
         at(time + 100, BEGIN, HRTIMER, "hrtimer_wakeup", pid, 5),
@@ -99,7 +99,7 @@ def test_a_task_that_runs_on_past_the_due_time_kept_interrupts_off() -> None:
     assert found.parts[0] == ("timer", Cause(IRQS_OFF, "task hog (812)"), 300_000)
 
 
-def test_who_ran_is_known_from_its_events_where_the_trace_begins_after_its_switch() -> None:
+def test_the_running_task_is_known_from_its_events_if_the_trace_begins_after_its_switch() -> None:
     events = [at(-1000, POINT, NMI, "watchdog", HOG), *timer(300_000, HOG), *runs(302_000, HOG)]
     found = taken_apart(events, wakings(300_300), 302_500)
     assert found.parts[0] == ("timer", Cause(IRQS_OFF, "task hog (812)"), 300_000)
@@ -158,10 +158,10 @@ def test_a_trace_without_the_thread_explains_nothing() -> None:
     assert dissect([at(0, SWITCH, THREAD, "a", 5, other=6)], [], THREAD_3, DUE, DUE + 10, name, LIMITS) is None
 
 
-def test_an_idle_state_whose_begin_was_not_traced_is_of_unknown_depth() -> None:
+def test_an_idle_state_whose_start_was_not_traced_has_unknown_depth() -> None:
     events = [at(-10, BEGIN, IRQ, "1 x", key=1), at(-5, END, IRQ, key=1), at(40_000, NOTE, IDLE_NOTE, key=NOT_IDLE)]
     found = taken_apart([*events, *timer(40_200), *runs(43_000)], wakings(40_500), 44_000)
-    assert found.parts[0].cause == Cause(IDLE, "of an unknown depth")
+    assert found.parts[0].cause == Cause(IDLE, "of unknown depth")
 
 
 @pytest.mark.parametrize("clock_slip", [-9, 9])
@@ -178,7 +178,7 @@ def test_a_kernel_that_does_not_trace_its_idle_task_still_shows_who_ran() -> Non
     slept = [*sleeps(-900_000)[:1], *other, at(-300_000, SWITCH, THREAD, "swapper", HOG, other=0)]
     found = taken_apart([*slept, *timer(40_000)], wakings(40_300), 44_000)
     assert found.phases == (40_000, 300, 3_700, 0)
-    assert found.parts[0] == ("timer", Cause(IDLE, "of an unknown depth"), 40_000)
+    assert found.parts[0] == ("timer", Cause(IDLE, "of unknown depth"), 40_000)
 
 
 @pytest.mark.parametrize(("virtual", "name"), [(True, HYPERVISOR), (False, OUTSIDE)])

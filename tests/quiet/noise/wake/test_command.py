@@ -1,4 +1,4 @@
-"""`quiet noise --wake`: what it refuses, and one real measurement of a CPU of this host without any right."""
+"""`quiet noise --wake`: what it refuses, and one real measurement of a CPU of this host without privileges."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def mine() -> int:
         (("--save-trace", "x"), "--save-trace: the events are those of --stop-above"),
         (("--stop-above", "1ms", "--save-trace", "none/x"), "--save-trace none/x: no directory none"),
         (("--fifo", "100"), "--fifo '100'"),
-        (("--threshold", "1us"), "--threshold: of gaps"),
-        (("--max-gap", "1us"), "--max-gap: of gaps; leave out --wake, or this option; --max-latency limits wake-ups"),
-        (("--timeline", "x.html"), "--timeline: of gaps"),
+        (("--threshold", "1us"), "--threshold: for gaps"),
+        (("--max-gap", "1us"), "--max-gap: for gaps; omit --wake, or this option; --max-latency limits wake-ups"),
+        (("--timeline", "x.html"), "--timeline: for gaps"),
     ],
 )
-def test_nonsense_is_one_line_that_names_the_option(
+def test_an_invalid_value_is_one_line_that_names_the_option(
     quiet: Quiet, mine: int, options: tuple[str, ...], said: str
 ) -> None:
     is_error(quiet("noise", "--cpus", mine, "--wake", *options), 2, said)
 
 
 @pytest.mark.parametrize("option", ["--period", "--max-latency", "--stop-above", "--save-trace"])
-def test_an_option_of_wake_ups_needs_wake(quiet: Quiet, mine: int, option: str) -> None:
-    is_error(quiet("noise", "--cpus", mine, option, "1ms"), 2, f"{option}: of wake-ups; add --wake")
+def test_a_wake_up_option_needs_wake(quiet: Quiet, mine: int, option: str) -> None:
+    is_error(quiet("noise", "--cpus", mine, option, "1ms"), 2, f"{option}: for wake-ups; add --wake")
 
 
 @pytest.mark.parametrize(("cpus", "said"), [("", "names no CPU"), ("x", "--cpus x"), ("65000", "no such CPU")])
-def test_cpus_that_cannot_be_measured_are_one_line(quiet: Quiet, cpus: str, said: str) -> None:
+def test_cpus_that_cannot_be_measured_are_reported_in_one_line(quiet: Quiet, cpus: str, said: str) -> None:
     is_error(quiet("noise", "--wake", "--cpus", cpus), 2, said)
 
 
@@ -71,7 +71,7 @@ def checked(shape: dict[str, Any], cpu: int) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_real_run_without_any_right_reports_the_distribution_and_what_root_would_add(mine: int) -> None:
+def test_a_run_without_privileges_reports_the_distribution_and_the_benefit_of_root(mine: int) -> None:
     command = [sys.executable, "-c", UNPRIVILEGED, "noise", "--wake", "--cpus", str(mine), "--json", "--fifo", "10"]
     done = subprocess.run([*command, "--duration", "0.2"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -89,11 +89,11 @@ def test_all_cpus_can_be_measured_and_the_report_says_what_that_means(quiet: Qui
     done = quiet("noise", "--wake", "--cpus", ",".join(map(str, ONLINE)), "--duration", "0.2", "--no-trace", "--json")
     assert sorted(map(int, done.json["cpus"])) == ONLINE
     assert done.json["limits"][0].startswith("all CPUs are measured")
-    assert done.json["limits"][1].startswith("kernel tracing was not asked for")
+    assert done.json["limits"][1].startswith("kernel tracing was not requested")
 
 
 @pytest.mark.slow
-def test_a_limit_that_cannot_hold_stops_at_its_first_wake_up_and_ends_with_1(
+def test_an_impossible_limit_stops_at_the_first_wake_up_and_ends_with_1(
     quiet: Quiet, mine: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "trace.txt"
@@ -110,7 +110,7 @@ def test_a_limit_that_cannot_hold_stops_at_its_first_wake_up_and_ends_with_1(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_early_with_what_there_is(mine: int, number: int) -> None:
+def test_a_signal_ends_it_early_with_the_results_so_far(mine: int, number: int) -> None:
     command = [sys.executable, "-m", "quiet", "noise", "--wake", "--cpus", str(mine), "--duration", "3600", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     child = None

@@ -40,7 +40,7 @@ def test_every_kind_of_event_is_a_line() -> None:
     ]
 
 
-def test_what_is_long_before_or_after_it_is_left_out() -> None:
+def test_events_long_before_or_after_the_wake_up_are_omitted() -> None:
     far = TraceEvent(DUE - BEFORE_NS - 1, POINT, NMI, "early", 0)
     late = TraceEvent(AT + 1, POINT, NMI, "late", 0)
     assert [text for _, text in lines(far, late)] == [

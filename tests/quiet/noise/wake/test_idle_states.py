@@ -1,4 +1,4 @@
-"""What a CPU's idle states were used for is the difference of two readings of the kernel's counts."""
+"""The use of a CPU's idle states is the difference of two readings of the kernel's counts."""
 
 from __future__ import annotations
 

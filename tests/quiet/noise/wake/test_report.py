@@ -61,7 +61,7 @@ def test_causes_are_counted_by_the_longest_part() -> None:
 def test_a_knob_that_is_in_place_is_not_proposed() -> None:
     made = report.make(measured(slept([41_000]), [SLEPT], frozenset({"idle.cpus"})), NONE, {})
     assert made.cpus[1].causes[0].knob is None
-    assert "in place already" in made.cpus[1].causes[0].remedy
+    assert "already in place" in made.cpus[1].causes[0].remedy
 
 
 def test_without_a_trace_the_idle_states_used_have_a_remedy() -> None:
@@ -81,7 +81,7 @@ def test_without_a_trace_the_idle_states_used_have_a_remedy() -> None:
         (WakeBudgets(40_000.0, 40_000.0), ["max-latency", "stop-above"]),
     ],
 )
-def test_the_verdict_goes_by_the_latest_wake_up(limits: WakeBudgets, exceeded: list[str]) -> None:
+def test_the_verdict_depends_on_the_latest_wake_up(limits: WakeBudgets, exceeded: list[str]) -> None:
     made = report.make(measured(slept([41_000, 2_000])), limits, {})
     assert [each.budget for each in made.exceeded] == exceeded
     assert all("41.0 us" in each.text for each in made.exceeded)
@@ -120,9 +120,9 @@ def test_the_json_is_plain_and_whole() -> None:
     assert shape["exceeded"] == [{"cpu": 1, "budget": "stop-above", "limit": 100_000.0, "found": 301_000}]
 
 
-def test_the_saved_trace_is_the_timeline_or_says_that_there_is_none() -> None:
+def test_the_saved_trace_is_the_timeline_or_states_that_there_is_none() -> None:
     stopped = measured(slept([301_000]), [OFF], stop_above=100_000, timeline=EVENTS)
     saved = command.saved_trace(report.make(stopped, NONE, {}))
     assert saved.splitlines()[0].startswith("CPU 1: a wake-up 301 us late")
     assert len(saved.splitlines()) == 3
-    assert command.saved_trace(report.make(measured(slept([2_000])), NONE, {})) == "no wake-up was above the limit\n"
+    assert command.saved_trace(report.make(measured(slept([2_000])), NONE, {})) == "no wake-up exceeded the limit\n"

@@ -1,4 +1,4 @@
-"""Journals for the tests: of older formats (recorded, kept for ever), and lines sealed again after an edit.
+"""Journals for the tests: of older formats (recorded, kept forever), and lines sealed again after an edit.
 
 `format-1.jsonl` is what the last quiet of format 1 wrote for `apply --profile bench` on the recorded machine `cpufreq`;
 `format-1.json` has the files that it changed, each with its contents before and after.

@@ -22,11 +22,10 @@ options:
     type: str
     choices: [started, finished, stopped, fetched]
     default: started
-  begin: {description: Words of cbench that begin it; needed for started., type: list, elements: str, default: []}
-  chdir: {description: The folder to begin it in., type: path, default: ''}
-  copy: {description: Where fetched puts the copy; DATA.copy by default., type: path, default: ''}
-  timeout: {description: Seconds that finished waits., type: int, default: 86400}
-  bin: {description: Folder of the programs., type: path, default: ''}
+  begin: {description: Arguments of cbench that start it; required for started., type: list, elements: str, default: []}
+  chdir: {description: The folder to begin it in., type: path, default: ''} copy: {description: Where fetched puts the
+  copy; DATA.copy by default., type: path, default: ''} timeout: {description: Seconds that finished waits., type: int,
+  default: 86400} bin: {description: Folder of the programs., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": ("ab", "--resume")}

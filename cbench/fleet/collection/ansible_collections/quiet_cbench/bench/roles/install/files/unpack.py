@@ -23,12 +23,12 @@ def misfit(name):
     python, abi, where = name.removesuffix(".whl").split("-")[-3:]
     version = sys.version_info[:2]
     if where != "any" and not any(each.endswith(platform.machine()) for each in where.split(".")):
-        return f"is for another machine than {platform.machine()}"
+        return f"is for a different machine than {platform.machine()}"
     if abi == "none":
         return ""
     made_for = [(int(each[2]), int(each[3:])) for each in python.split(".")]
     fits = min(made_for) <= version if abi == "abi3" else version in made_for
-    return "" if fits else f"is for another Python than {version[0]}.{version[1]}"
+    return "" if fits else f"is for a different Python than {version[0]}.{version[1]}"
 
 
 def entry_points(text):
