@@ -21,7 +21,7 @@ from cbench.gate.rule import GateRule, together
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
-"""Outcomes of tests in which a regression is ruled out, or in which one of the threshold would have been detected."""
+"""Outcomes of tests that rule a regression out, or that would have detected a regression as large as the threshold."""
 NEW_ARM = 0  # of the analysis: the only arm that is neither old nor its copy
 
 

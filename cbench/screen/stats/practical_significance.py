@@ -168,7 +168,7 @@ def materiality(
 
 
 def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]:
-    """The widths by method and n, for the sample sizes of which every study has intervals."""
+    """The widths by method and n, for the sample sizes that every study has intervals for."""
     widths: dict[tuple[str, int], list[float]] = {}
     for each in (each for study in studies for each in study):
         if (middle := each.width_quartiles[1]) is not None:
