@@ -52,14 +52,7 @@ class Ticket(NamedTuple):
     locker: int = 0
 
 
-class Position(NamedTuple):
-    """A run's place in the queue: who is on the CPUs (None: no run yet), and how many others are before it."""
-
-    holder: Ticket | None
-    ahead: int
-
-
-Wait = Callable[[Position, float], bool]
+Wait = Callable[[str, float], bool]
 
 
 def queue(reader: Reader) -> list[Ticket]:
@@ -129,15 +122,23 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn. `wait(seconds)` returns False to give up. Returns False then, or after the limit."""
+        """Wait for the turn; whether it came within the limit.
+
+        `wait(line, seconds)` gets a line with the run on the CPUs and the number ahead whenever they change, else "". It
+        returns False to give up.
+        """
         end = None if limit_s is None else time.monotonic() + limit_s
+        shown = None
         while True:
-            position = self._position()
-            if position.ahead == 0 and self._take():
+            holder, ahead = self._position()
+            if ahead == 0 and self._take():
                 return True
             if end is not None and time.monotonic() >= end:
                 return False
-            if not wait(position, _POLL_FIRST_S if position.ahead < 2 else _POLL_S * position.ahead):
+            now = (holder.name if holder else "", ahead)
+            line = _waiting(holder, ahead) if ahead and now != shown else ""
+            shown = now
+            if not wait(line, _POLL_FIRST_S if ahead < 2 else _POLL_S * ahead):
                 return False
 
     def close(self) -> None:
@@ -149,8 +150,8 @@ class Turn:
             self._host.unlink(f"{QUEUE}/{self.name}")
         os.close(self._fd)
 
-    def _position(self) -> Position:
-        """Raises Refused when the ticket was deleted."""
+    def _position(self) -> tuple[Ticket | None, int]:
+        """The run on the CPUs, if any, and how many others are ahead. Raises Refused when the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -158,8 +159,8 @@ class Turn:
         before = tickets[: names.index(self.name)]
         blocking = [ticket for ticket in before if not (ticket.share and self._share)]
         if self._share and not blocking:
-            return Position(None, 0)
-        return Position(before[0] if before else None, len(before))
+            return None, 0
+        return before[0] if before else None, len(before)
 
     def _take(self) -> bool:
         if self._turn < 0:
@@ -283,7 +284,6 @@ def described(ticket: Ticket) -> str:
     return f"{pid} (uid {ticket.uid}{command}, {age})"
 
 
-def waiting(position: Position) -> str:
-    """A position in words."""
-    who = described(position.holder) if position.holder else "another run"
-    return f"waiting for {who}, {position.ahead} ahead"
+def _waiting(holder: Ticket | None, ahead: int) -> str:
+    who = described(holder) if holder else "another run"
+    return f"waiting for {who}, {ahead} ahead"

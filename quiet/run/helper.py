@@ -14,7 +14,7 @@ from quiet.cpulist import CpuSet
 from quiet.errors import QuietError, Refused
 from quiet.host import queue
 from quiet.host.host import Host
-from quiet.host.queue import Position, Turn
+from quiet.host.queue import Turn
 from quiet.machine.affinity import forgo_huge_pages
 from quiet.noise.observe import TICK_S
 from quiet.run import linger, process, threads
@@ -85,14 +85,10 @@ class RunSession:
             return True  # started by the run that has them
         options = self._options
         self._turn = Turn(self._host, self._caller.pid, options.command, options.share, self._caller.uid)
-        shown = ""
 
-        def wait(position: Position, seconds: float) -> bool:
-            nonlocal shown
-            who = f"{position.holder.name if position.holder else ''} {position.ahead}"
-            if position.ahead and who != shown:
-                shown = who
-                self._channel.send(Waiting(queue.waiting(position)))
+        def wait(line: str, seconds: float) -> bool:
+            if line:
+                self._channel.send(Waiting(line))
             return not _hung_up(self._channel, seconds)
 
         if self._turn.wait(wait, options.wait_s):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from quiet.errors import Refused
 from quiet.host import queue
 from quiet.host.host import Host
-from quiet.host.queue import Position
 from quiet.run import child, identity
 from quiet.run.child import CommandSignals
 
@@ -22,15 +21,11 @@ def lock(host: Host, command: Sequence[str], share: bool, wait_s: float | None, 
 
     program = child.find(command[0])
     user = identity.wanted(None)
-    shown = ""
     with CommandSignals() as signals:
 
-        def wait(position: Position, seconds: float) -> bool:
-            nonlocal shown
-            who = f"{position.holder.name if position.holder else ''} {position.ahead}"
-            if position.ahead and who != shown:
-                shown = who
-                waiting(queue.waiting(position))
+        def wait(line: str, seconds: float) -> bool:
+            if line:
+                waiting(line)
             if signals.pending:
                 return False
             time.sleep(seconds)

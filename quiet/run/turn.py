@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from quiet.cpulist import CpuSet
 from quiet.host import queue
 from quiet.host.host import Host
-from quiet.host.queue import Position
 from quiet.settings.journal import isolated_cpus
 
 
@@ -24,14 +23,10 @@ def isolated_turn(cpus: CpuSet, command: str, waiting: Callable[[str], None]) ->
     if not (cpus & isolated_cpus(host)) or not host.exists(queue.QUEUE):
         yield
         return
-    shown = ""
 
-    def wait(position: Position, seconds: float) -> bool:
-        nonlocal shown
-        who = f"{position.holder.name if position.holder else ''} {position.ahead}"
-        if position.ahead and who != shown:
-            shown = who
-            waiting(queue.waiting(position))
+    def wait(line: str, seconds: float) -> bool:
+        if line:
+            waiting(line)
         time.sleep(seconds)
         return True
 

@@ -15,7 +15,7 @@ import pytest
 
 from quiet.errors import Refused
 from quiet.host.host import Host
-from quiet.host.queue import QUEUE, Position, Turn, described, holder_above, make_queue, queue, waiting
+from quiet.host.queue import QUEUE, Turn, described, holder_above, make_queue, queue
 from quiet.host.reader import FLOCK
 
 
@@ -32,7 +32,7 @@ def take(host: Host, command: str = "", share: bool = False) -> Turn:
 
 def now(turn: Turn) -> bool:
     """Whether it has its turn at once."""
-    return turn.wait(lambda position, seconds: False)
+    return turn.wait(lambda line, seconds: False)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def another_process(host: Host, share: bool = False) -> Iterator[int]:
         turn = take(host, "another", share)
         now(turn)
         os.write(write_end, b"x")
-        turn.wait(lambda position, seconds: not time.sleep(0.01))
+        turn.wait(lambda line, seconds: not time.sleep(0.01))
         time.sleep(600)
     os.close(write_end)
     os.read(read_end, 1)
@@ -71,19 +71,21 @@ def test_runs_get_their_turn_in_the_order_of_arrival(host: Host) -> None:
 def test_a_waiting_run_sees_who_has_the_cpus_and_how_many_are_ahead(host: Host) -> None:
     first, second, third = (take(host, name) for name in ("first", "second", "third"))
     assert now(first)
-    seen: list[Position] = []
-    assert not third.wait(lambda position, seconds: bool(seen.append(position)))
-    assert seen[0].ahead == 2
-    assert waiting(seen[0]).startswith(f"waiting for PID {os.getpid()} (uid {os.geteuid()}: first, for ")
+    seen: list[str] = []
+    assert not third.wait(lambda line, seconds: bool(seen.append(line)))
+    assert seen[0].startswith(f"waiting for PID {os.getpid()} (uid {os.geteuid()}: first, for ")
+    assert seen[0].endswith(", 2 ahead")
     second.close()
-    assert not third.wait(lambda position, seconds: bool(seen.append(position)))
-    assert seen[-1].ahead == 1
+    assert not third.wait(lambda line, seconds: bool(seen.append(line)))
+    assert seen[-1].endswith(", 1 ahead")
+    assert not third.wait(lambda line, seconds: len(seen) < 5 and not seen.append(line))
+    assert [bool(line) for line in seen[2:]] == [True, False, False]  # said again only when it has changed
 
 
 def test_a_limit_ends_the_wait(host: Host) -> None:
     first = take(host)
     assert now(first)
-    assert not take(host).wait(lambda position, seconds: True, limit_s=0)
+    assert not take(host).wait(lambda line, seconds: True, limit_s=0)
 
 
 def test_a_run_that_was_killed_holds_nothing(host: Host) -> None:
@@ -188,9 +190,9 @@ def test_who_locks_the_turn_without_a_ticket_is_shown_and_waited_for(host: Host)
     with another_process(host) as pid:
         for ticket in queue(host):
             host.unlink(f"{QUEUE}/{ticket.name}")
-        seen: list[Position] = []
-        assert not take(host).wait(lambda position, seconds: bool(seen.append(position)))
-        assert waiting(seen[0]) == f"waiting for PID {pid} (uid {os.geteuid()}, which has no ticket), 1 ahead"
+        seen: list[str] = []
+        assert not take(host).wait(lambda line, seconds: bool(seen.append(line)))
+        assert seen[0] == f"waiting for PID {pid} (uid {os.geteuid()}, which has no ticket), 1 ahead"
         assert [ticket.running for ticket in queue(host)] == [True, False]
 
 

@@ -163,7 +163,7 @@ def test_who_waits_at_a_helper_that_stays_does_not_keep_it_from_ending(root: Pat
     front.ask(root, 77, linger_s=60)
     assert front.run(root).stays
     turn = Turn(Host(str(root)), 0, "holder")
-    assert turn.wait(lambda position, seconds: False)
+    assert turn.wait(lambda line, seconds: False)
     first = start(root, helpers)
     first.ask(root, 88)
     until(lambda: len(queue(Host(str(root)))) == 2)
