@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Mapping
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
@@ -49,7 +48,6 @@ class RunSession:
         self._users, self._ours = -1, False
         self._asked: Profile | None = None  # the profile itself, where that of the run differs
         self._profile: Profile | None = None  # the request of the front
-        self._knobs: Mapping[str, str] = {}
 
     def run(self) -> None:
         """The whole run; failures are reported to the front."""
@@ -60,7 +58,6 @@ class RunSession:
             self._options = options
             profile = self._lingering.profile(options.profile) if self._lingering else None
             profile = self._profile = profile or permitted(self._host, options.profile, self._caller.uid)
-            self._knobs = profile.knobs
             forgo_huge_pages()  # the command is not a child of this process
             self._group.remember(self._caller.pid)
             if self._wait():
@@ -72,10 +69,13 @@ class RunSession:
         finally:
             self._leave()
 
-    def _leave(self) -> None:
+    def _leave(self, message: RunEnded | RunFailure | None = None) -> None:
+        """End the turn, then say how the run ended."""
         if self._turn:
             self._turn.close()
             self._turn = None
+        if message:
+            self._channel.send(message)
         self._channel.close()
 
     def _wait(self) -> bool:
@@ -120,10 +120,10 @@ class RunSession:
             self._guard.dismiss()
             if kept:  # the helper that stays waits for this process, and with it for the guard
                 use.leave(self._users)  # before the next one has its turn, and may want that helper to restore
-                self._leave_with(failure or ended)
+                self._leave(failure or ended)
             self._guard.wait()
         if not kept:
-            self._leave_with(failure or ended)
+            self._leave(failure or ended)
 
     def _apply(self, profile: Profile, kept: bool) -> CpuSet:
         if kept and self._lingering:
@@ -145,7 +145,8 @@ class RunSession:
             return
         self._group.add(begin.pid, self._caller.pid, self._caller.uid, cpus)
         if self._options.observe:
-            applied = frozenset(name for name, choice in self._knobs.items() if choice != "leave")
+            assert self._profile
+            applied = frozenset(name for name, choice in self._profile.knobs.items() if choice != "leave")
             self._observer = RunObserver(self._host, cpus, begin.pid, self._group.path, applied, self._options.trace)
         self._channel.send(Moved())  # first: the guard does not send it again
         self._note(_MOVED)
@@ -195,7 +196,7 @@ class RunSession:
         listening = lingering.listen(self._host)
         if not listening:  # another helper of this user does it
             ended = _ended(use.end_use(self._host, self._users))
-        self._leave_with(ended)
+        self._leave(ended)
 
         def session(channel: HelperChannel, peer: Peer) -> None:
             self._drop()
@@ -212,13 +213,6 @@ class RunSession:
         assert self._guard
         os.close(self._users)
         self._guard.drop()
-
-    def _leave_with(self, message: RunEnded | RunFailure) -> None:
-        if self._turn:
-            self._turn.close()
-            self._turn = None
-        self._channel.send(message)
-        self._channel.close()
 
     def _note(self, letter: bytes) -> None:
         assert self._guard

@@ -49,7 +49,6 @@ def cleanse(host: Host) -> None:
     for number in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    signal.setitimer(signal.ITIMER_REAL, 0)
     for name, limit in _LIMITS.items():
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
