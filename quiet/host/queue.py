@@ -124,7 +124,7 @@ class Turn:
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
         """Wait for the turn; whether it came within the limit.
 
-        `wait(line, seconds)` gets a line with the run on the CPUs and the number ahead whenever they change, else "". It
+        `wait(line, seconds)` gets a line, the run on the CPUs and the number ahead, whenever they change, else "". It
         returns False to give up.
         """
         end = None if limit_s is None else time.monotonic() + limit_s
