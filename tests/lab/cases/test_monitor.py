@@ -13,7 +13,7 @@ from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.12"], indirect=True)]
 
-ROUNDS, SECONDS = 3, 20
+ROUNDS, SECONDS = 2, 15
 CALM_S, MOST_SHARE = 600, 0.0005
 OTHER = "2"
 IPIS = ("IPI: reschedule", "IPI: function call")

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -31,6 +32,7 @@ ended_by() {
 }
 for signal in INT TERM HUP KILL; do step $signal; ended_by $signal; done
 step next; quiet noise --cpus 3 --duration 0.5 --threshold 1ms; left $?
+step default; quiet noise --cpus 3 --duration 0.2 --json
 step full; python - <<'END'
 from quiet.host.host import Host
 from quiet.noise import budgets, measure, report, table, tracefs
@@ -72,6 +74,12 @@ def test_a_full_trace_is_reported_and_later_gaps_have_no_cause(machine: Machine)
     assert re.search(r"CPU 0: the trace was full after [\d.]+ s, [\d,]+ events lost", said)
     assert "unattributed: after the trace's end" in said
     assert "exit 0\ninstances\n" in said
+
+
+def test_no_gap_makes_the_next_one_where_returning_to_the_loop_takes_long(machine: Machine) -> None:
+    (found,) = json.loads(steps(machine)["default"])["cpus"].values()
+    assert found["gaps"] > 0
+    assert found["looking_pct"] < 10  # 41 when each gap made the next
 
 
 def test_cpus_that_cannot_be_measured_are_refused_in_one_line(machine: Machine) -> None:
