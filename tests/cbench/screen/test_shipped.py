@@ -141,6 +141,7 @@ def test_the_technical_notes_experiment_runs_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_planted_experiment_shows_the_planted_effects_and_nothing_else(tmp_path: Path) -> None:
     # twice as often as in the file, so that one false alarm in a thousand runs is enough to find the effects
     file = str(shortened("planted", tmp_path, 40))

@@ -19,7 +19,6 @@ SCRIPT = "export PYTHONDONTWRITEBYTECODE=1; python3 -P -m tests.lab.guest.boot"
 TIMEOUT_S = 1500
 BOOTS = 5
 WANTED = {"isolcpus=managed_irq,2-3", "nohz_full=2-3"}
-PROFILES = pytest.mark.parametrize("profile", ["bench", "strict"])
 
 
 @once
@@ -55,20 +54,18 @@ def test_the_boot_loaders_own_program_has_written_its_menu(machine: Machine) -> 
     assert "Found linux image" in step["err"]
 
 
-@PROFILES
-def test_with_systemd_apply_does_what_the_plan_shows(machine: Machine, profile: str) -> None:
-    found = seen(machine, BOOTS)[profile]
+def test_with_systemd_apply_does_what_the_plan_shows(machine: Machine) -> None:
+    found = seen(machine, BOOTS)["strict"]
     assert len(found["plan"]["json"]["changes"]) > 10
     assert found["apply"]["code"] == 0, said(found["apply"])
     assert len(found["changed_by_apply"]) > 10
     assert found["plan_again"]["json"]["changes"] == []
     assert found["verify"]["code"] == 0, said(found["verify"])
-    assert found["status"]["json"]["applied"]["profile"] == profile
+    assert found["status"]["json"]["applied"]["profile"] == "strict"
 
 
-@PROFILES
-def test_with_systemd_restore_leaves_nothing_changed(machine: Machine, profile: str) -> None:
-    found = seen(machine, BOOTS)[profile]
+def test_with_systemd_restore_leaves_nothing_changed(machine: Machine) -> None:
+    found = seen(machine, BOOTS)["strict"]
     assert found["restore"]["code"] == 0, said(found["restore"])
     assert found["left"] == []
 

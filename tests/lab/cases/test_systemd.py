@@ -1,4 +1,4 @@
-"""Under systemd on other kernels too, both profiles are applied and restored (on Debian's 6.12: test_boot.py)."""
+"""Under systemd on other kernels, both profiles are applied and restored; test_boot.py does it on 6.12."""
 
 from __future__ import annotations
 
