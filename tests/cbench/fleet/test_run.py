@@ -36,7 +36,7 @@ from tests.cbench.running import comes, error_line
 
 Start = Callable[..., Controller]
 # KILLS=30 in the environment kills at 30 random moments.
-KILLS = int(os.environ.get("KILLS", "6"))
+KILLS = int(os.environ.get("KILLS", "4"))
 
 
 @pytest.mark.slow
