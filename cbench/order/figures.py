@@ -208,7 +208,7 @@ def _legend(axes: Any) -> None:
 
 
 def positions(result: OrderResult, names: Sequence[str]) -> str:
-    """Medians by the position in the random runs, in % of their own median; the first six names."""
+    """Plot medians by position in the random runs, in % of each test's median, for the first six names."""
 
     def panel(axes: Any, name: str) -> None:
         test = result.tests[name].position

@@ -28,7 +28,7 @@ OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`name`: of the study; `rows`: the facts in its store."""
+    """`name`: the study's name; `rows`: the facts in its store."""
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()

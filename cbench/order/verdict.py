@@ -187,7 +187,7 @@ def _looked_at(test: OrderTest) -> bool:
 
 
 def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
-    """For designs without a fixed order, in which each run has an order of its own."""
+    """The verdict for designs without a fixed order, in which each run has a different order."""
     of = sum(_looked_at(test) for test in result.tests.values())
     within = result.claim("within")
     yes = within.named if within else ()

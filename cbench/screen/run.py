@@ -231,7 +231,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
 
 
 def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
-    """`builds`: whose folders the workloads that are built are in, once they are made."""
+    """`builds`: the builds whose folders contain the built workloads, once they exist."""
 
     def folder_of(treatment: Treatment) -> str:
         built = builds.of(treatment) if builds is not None else None

@@ -51,7 +51,9 @@ def described(counter: StudyCounter | None) -> StoredFacts:
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of its workloads, None where it has none. Raises UsageError where it is unavailable."""
+    """The counter of the study's workloads, None if it has no workloads. Raises UsageError if the counter is
+    unavailable.
+    """
     if not any(test.workload for test in study.tests):
         return None
     from cbench.study import workload

@@ -20,7 +20,9 @@ CALLED = {"order": "study", "screen": "experiment"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a test. `source`: how it is read; `detail`: the expression, path or file that this needs."""
+    """One number of a test. `source`: how it is read; `detail`: the regular expression, path or file that this source
+    requires.
+    """
 
     name: str  # empty where the test has this one only
     source: str
@@ -61,7 +63,9 @@ class StudyCounter:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The whole of it. `folder`: where its file is; commands run there. `suite`: whose tests are known once listed."""
+    """A complete study. `folder`: the folder of its file, in which commands run. `suite`: the suite, whose tests are
+    known after listing.
+    """
 
     name: str
     tests: tuple[Test, ...]

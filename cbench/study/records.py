@@ -69,7 +69,7 @@ class Header:
 
     @property
     def counter(self) -> str:
-        """The counter of its workloads, "" where it has none."""
+        """The counter of the study's workloads, "" if it has none."""
         return str(part(self.host, "counter").get("name", ""))
 
     @property
@@ -109,7 +109,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of `quiet verify` before a run. `lost_pct`: of each CPU's time."""
+    """The result of `quiet verify` before a run. `lost_pct`: the lost share of each CPU's time, in %."""
 
     quiet: bool
     drift: bool
@@ -149,7 +149,7 @@ class TrialSamples:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial that has ended. `values`: for each metric the number and its text; none where it failed."""
+    """A trial that has ended. `values`: for each metric, the number and its text; empty if the trial failed."""
 
     run: int
     position: int
@@ -192,8 +192,10 @@ class RunLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """The progress of a study. `running`: in some process; `left_s`: of the remaining trials, None before the first has
-    ended; `set`: what an experiment has set on this host, None for a study of orders."""
+    """The progress of a study. `running`: a process is running it; `left_s`: estimated time of the remaining trials in
+    seconds, None before the first trial has ended; `set`: settings that an experiment has applied to this host, None
+    for a study of orders.
+    """
 
     name: str
     data: str

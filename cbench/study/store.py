@@ -1,7 +1,7 @@
-"""A study on disk: its plan is stored whole before anything runs, and each trial is a transaction of its own.
+"""Store a study on disk: the complete plan before anything runs, then each trial in a separate transaction.
 
-The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: what add() has
-returned from survives a kill and a power cut.
+The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: a trial survives a
+kill and a power cut once add() has returned.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
 
     def ask_to_boot(self, run: int, boot_id: str, times: int) -> None:
-        """The host is about to reboot for this run, asked so many times; `boot_id`: of the boot that ends."""
+        """Record that the host is about to reboot for this run, and how many times a reboot was requested; `boot_id`:
+        the id of the boot that ends.
+        """
         row = (compact({"boot_id_before": boot_id, "asked": times}), run)
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 

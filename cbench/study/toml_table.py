@@ -55,7 +55,7 @@ class TomlTable:
         return key in self._values
 
     def given(self, key: str) -> Any:
-        """The value, without marking the key as known; None where the key is absent."""
+        """The value, without marking the key as known; None if the key is absent."""
         return self._values.get(key)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
@@ -134,7 +134,7 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The same for environment variables; `fitting`: whether they must fit this host's limit."""
+        """The value of a table of environment variables; `fitting`: whether they must fit this host's limit."""
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():
             path = (*self._path, key, name)

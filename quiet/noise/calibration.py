@@ -11,7 +11,7 @@ from typing import Any
 from quiet.noise._noise import ffi, lib
 
 PERIODS = 50_000
-INTERRUPTIONS = 41  # of one's own, for what a single one takes
+INTERRUPTIONS = 41  # own timer interrupts, to measure how long one takes
 FAULTS = 1000
 
 

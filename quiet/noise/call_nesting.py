@@ -1,8 +1,8 @@
 """Turn the kernel's events of one CPU into frames: which code ran there when, nested as on the CPU.
 
-Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
-others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent
-for. Their names are the inner ones'.
+Times are in ticks of the trace's clock. A frame's `net` time excludes the frames in it. Some frames only carry others:
+a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the functions that it
+was sent for. These frames take the names of the inner ones.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class CallStack:
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
     """The outermost frames of one CPU in order, from its events in order.
 
-    `own`: as in CallStack. `begin` and `end` limit the trace.
+    `own`: see CallStack. `begin` and `end` limit the trace.
     """
     stack = CallStack(begin, own)
     for event in events:

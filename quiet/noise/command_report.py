@@ -1,4 +1,4 @@
-"""The report of a command and what interrupted it, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+"""The report of a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The whole report. `remaining` None: not predicted; `settings`: how many were restored (`quiet run`)."""
+    """The whole report. `remaining`: None if not predicted; `settings`: the number of restored settings (`quiet run`).
+    """
 
     command: tuple[str, ...]
     exit_code: int
@@ -108,7 +109,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def summary(report: CommandReport) -> str:
-    """One line: how often, how long, at which frequency, what was restored."""
+    """One line: number and total length of interruptions, CPU frequency, and restored settings."""
     parts = [_interrupted(report), frequency(report.frequency)]
     if report.settings is not None:
         parts.append(f"{plural(report.settings, 'setting')} restored")

@@ -39,7 +39,7 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """One thread (of a process; default: it is the first of its own); None when it has ended."""
+    """The times of one thread; None after it has ended. The default process is the one whose first thread it is."""
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")
@@ -110,9 +110,8 @@ class CommandTasks:
         return threads
 
     def cpu_ns(self) -> float | None:
-        """The CPU time of all tasks, ended ones included; None where that is not known.
-
-        Of a process: its own and that of the children that it has waited for, in steps of USER_HZ.
+        """The CPU time of all tasks, including ended ones; None if unknown. For a process, it is the CPU time of the
+        process and of the children that it has waited for, in steps of USER_HZ.
         """
         text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None
         rows = dict(line.split(" ", 1) for line in (text or "").splitlines() if " " in line)

@@ -97,9 +97,8 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A line of /proc/interrupts over the window: how much it grew, and how many of these were traced.
-
-    `exact`: the two agree, what came while the file was read counted either way. None: nothing was traced.
+    """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced. `exact`:
+    the two agree, where interrupts during the read may count either way. None: nothing was traced.
     """
 
     text: str

@@ -201,7 +201,7 @@ class Detector:
         return []
 
     def ready(self) -> None:
-        """Have it run up to where it only waits for `go`."""
+        """Start the detector and return when it only waits for `go`."""
         with contextlib.suppress(OSError):  # it has ended, which is seen below
             self._channel.send("watch")
         limit = time.monotonic() + START_S

@@ -1,4 +1,4 @@
-"""The frequency that CPUs or a command really ran at, by the processor's own counters; "not known" where it has none.
+"""Measure the actual frequency of CPUs or of a command with the processor's own counters; "not known" without counters.
 
 APERF counts cycles and MPERF the ticks of the time stamp counter, both only while the CPU is not halted (Intel SDM
 volume 3, "Hardware Feedback"; AMD PPR). The kernel offers them as the PMU `msr` (arch/x86/events/msr.c). The generic
@@ -38,7 +38,9 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequencies of CPUs right after a command, where no counter has them; None where chains cannot either."""
+    """The frequencies of CPUs right after a command, for CPUs without counters; None if chains cannot measure them
+    either.
+    """
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, and seldom needed
 
     measured: list[CoreFrequency] = []

@@ -64,7 +64,7 @@ class OnCpu:
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     events: int = 0  # traced
-    event_cost: float | None = None  # what tracing one takes, in ticks; None: not known
+    event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
     tasks: list[TaskTimes] = field(default_factory=list)  # that ran here, where nothing was traced
     frequency: CoreFrequency | None = None  # right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
@@ -73,7 +73,9 @@ class OnCpu:
 
 @dataclass(slots=True)
 class NoiseMeasurement:
-    """The result. `source`: what attribution rests on; `limits`: what could not be seen, and why."""
+    """The result. `source`: the data that attribution is based on; `limits`: interruptions that could not be seen, with
+    the reason.
+    """
 
     clock: Clock
     seconds: float
@@ -357,7 +359,7 @@ def _attribute(
 def _fold(
     result: NoiseMeasurement, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
-    """`alone`: for each CPU what one timer interrupt takes, in ticks."""
+    """`alone`: how long one timer interrupt takes on each CPU, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():
         interrupts = compare(cpu, before, after, None)

@@ -1,8 +1,9 @@
-"""The interruptions of a command from the kernel's counts alone: needs no privileges, and gives interrupts no length.
+"""Derive the interruptions of a command from the kernel's counts alone: needs no privileges, but yields no interrupt
+lengths.
 
 - /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
   it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
-- Another task's part of what it ran on these CPUs is limited by the time that the command was runnable and waiting.
+- Another task's run time on these CPUs counts only up to the time that the command was runnable and waiting.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class CountsObserver:
         return sum(self._moved.values()) if self._moved else None
 
     def stolen_ns(self, used: CpuSet) -> float | None:
-        """The stolen time of these CPUs, from /proc/stat; None where that is not counted."""
+        """The stolen time of these CPUs, from /proc/stat; None if the kernel does not count it."""
         first, last = self._first.stolen, self._last.stolen
         known = [last[cpu] - first[cpu] for cpu in used if cpu in first and cpu in last]
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None

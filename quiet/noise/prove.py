@@ -1,9 +1,7 @@
-"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off.
-
-Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. What keeps that loop away is no
-interrupt, no task and no exception of a program: firmware, hardware or a hypervisor, or an NMI, which it counts.
-
-The tracer's options are the machine's: they are recorded, set, and written back. One tracer of its kind runs at a time.
+"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off. Source:
+Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in that loop cannot come from interrupts, tasks
+or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer counts. The
+tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
 """
 
 from __future__ import annotations

@@ -86,9 +86,8 @@ class TracingCost:
 
 @dataclass(frozen=True, slots=True)
 class RanAt:
-    """The frequency while the CPU was watched. `hz` None: not known, `source` has the reason.
-
-    `asked_hz`: the one that the limits of cpufreq allow; None: they allow several, or there are none.
+    """The frequency while the CPU was watched. `hz`: None if unknown, with the reason in `source`. `asked_hz`: the only
+    frequency that the limits of cpufreq allow; None if they allow several, or if there are no limits.
     """
 
     hz: float | None
@@ -144,9 +143,9 @@ class DetectorReport:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The whole report. `limits`: the limitations of the measurement. `smi_source`: where the SMIs' counts come from.
-
-    `throttled`: how often a CPU was, for heat or a power limit; without the CPUs that do not count it.
+    """The whole report. `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts.
+    `throttled`: how often each CPU was throttled because of heat or a power limit; CPUs that do not count it are
+    absent.
     """
 
     duration_s: float
@@ -282,7 +281,7 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
 def make(
     measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int], proof: Proof | None = None
 ) -> NoiseReport:
-    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was slowed down for heat."""
+    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled because of heat."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     detector = DetectorReport(

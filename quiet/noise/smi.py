@@ -29,7 +29,7 @@ class SmiCounter:
     """Reads the counts of some CPUs; a context manager. `source`: their source, or the reason for none."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, core: bool = True) -> None:
-        """`core`: also by a counter of the core's PMU, which programs that count there may then lack."""
+        """`core`: also use a counter of the core's PMU, which is then unavailable to other programs."""
         self._reader, self._cpus, self._core = reader, cpus, core
         self._counters: dict[int, PerfCounter] = {}
         self.source = "MSR_SMI_COUNT"

@@ -1,7 +1,7 @@
-"""A trace instance of our own on just the tested CPUs, gone again afterwards.
+"""Manage a separate trace instance that covers only the tested CPUs and is removed afterwards.
 
-Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is
-touched. Its name says whose it is, so that one whose owner was killed is removed by the next start.
+Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is touched.
+Its name contains the owner's PID, so the next start removes instances whose owner was killed.
 """
 
 from __future__ import annotations

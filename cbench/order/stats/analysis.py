@@ -1,4 +1,4 @@
-"""The whole analysis of a study's trials: OrderSage's plain test for each series, and what the order does within runs.
+"""Analyze a study's trials: OrderSage's plain test for each series, and the effects of the order within runs.
 
 D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.
 """
@@ -29,11 +29,10 @@ SHARED = 300_000
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRules:
-    """The definitions that an analysis uses. `failures`: what a failed trial takes with it, itself or its RUN.
-
-    `published`: use the definitions of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared
-    and not corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order
-    only. `unpaired`: the orders are compared as two samples also where the design pairs the runs.
+    """The definitions that an analysis uses. `failures`: whether a failed trial excludes only itself or its whole RUN.
+    `published`: use the definitions of OrderSage's own tool, which produced the paper's tables: p-values come from
+    chi-squared and are not corrected, but intervals are corrected for the number of series; a failed trial excludes its
+    run only in fixed order. `unpaired`: compare the orders as two samples even if the design pairs the runs.
     """
 
     alpha: float = 0.05
@@ -49,7 +48,7 @@ class AnalysisRules:
 
 @dataclass(frozen=True, slots=True)
 class OrderSample:
-    """One series in one order. `values`: those of the trials that count, sorted."""
+    """One series in one order. `values`: sorted values of the trials that count."""
 
     values: Values = field(repr=False)
     failed: int
@@ -58,7 +57,7 @@ class OrderSample:
     deviation: float  # population standard deviation
 
     def interval(self, level: float, published: bool = False) -> MedianInterval | None:
-        """The median's interval; None where there are too few values for it."""
+        """The median's interval; None if there are too few values."""
         ranks = median_ranks.ranks(self.values.size, level, published)
         if ranks is None:
             return None
@@ -115,7 +114,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All series, in the data's order. `sequence`: of the runs in time, None where runs are not known."""
+    """All series, in the data's order. `sequence`: the chronological sequence of the runs, None if runs are unknown."""
 
     rules: AnalysisRules
     level: float
@@ -135,10 +134,9 @@ def analyze(
     keep: Callable[[Values], Values] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Analysis:
-    """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
-
-    `keep`: where the sorted values of each series are kept, for data that are not in memory. Many values that are in
-    memory are shared out to all CPUs.
+    """Analyze all series. With several hosts, each host is a stratum, except with the published definitions, which pool
+    hosts. `keep`: storage for the sorted values of each series, for data that are not in memory. Large data in memory
+    are analyzed on all CPUs.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
@@ -226,7 +224,9 @@ def runs_by_host(trials: Trials) -> Codes | None:
 def _stratified(
     result: SeriesResult, whole: Trials, rows: slice, gone: Flags | None, pair: Codes | None
 ) -> SeriesResult:
-    """The same with its hosts; without a test where no host has both orders. `whole`: in the units of each host."""
+    """The series analyzed with hosts as strata; without a test if no host has both orders. `whole`: the values in the
+    units of each host.
+    """
     assert whole.host is not None
     keep = ~np.isnan(whole.value[rows]) if gone is None else ~gone[rows]
     value, random, host = whole.value[rows][keep], whole.random[rows][keep], whole.host[rows][keep]
@@ -353,7 +353,7 @@ def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSa
 
 
 def _delta(fixed: float, random: float) -> float | None:
-    """(fixed - random)/fixed in %, the paper's sign; None where the fixed one is 0 or missing."""
+    """(fixed - random)/fixed in %, with the paper's sign; None if the fixed value is 0 or missing."""
     if np.isnan(fixed) or np.isnan(random) or fixed == 0:
         return None
     return 100 * (fixed - random) / fixed

@@ -1,7 +1,7 @@
 """Find the test that changes another one by running anywhere before it in the same run.
 
-The direct predecessor (within_run_effects) finds what the next test wipes out. In a suite that is one process, state
-stays: a cache that is filled, a heap that is fragmented. So the trials of a test are split by whether another one ran
+The direct predecessor (within_run_effects) reveals effects that the next test wipes out. In a suite that runs in one
+process, state persists: a filled cache, a fragmented heap. So the trials of a test are split by whether another one ran
 before, and compared by ranks (Kruskal and Wallis's H of two groups); p by permutation, as for predecessors.
 """
 
@@ -32,7 +32,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """The test that changes each series most; `pairs`: how many pairs of a series and a test were compared."""
+    """The test that changes each series most; `pairs`: the number of compared pairs of a series and a test."""
 
     found: tuple[Earlier, ...]
     pairs: int

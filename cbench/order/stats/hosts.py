@@ -99,8 +99,9 @@ def compare(
     names: Sequence[str],
     pair: Codes | None,
 ) -> tuple[tuple[HostOrders, ...], float | None, float | None]:
-    """The hosts of one series, p of the interaction, and p of pooled ranks. Values in the units of each host, without
-    missing ones; `pair`: of each row, where runs are compared in pairs."""
+    """The hosts of one series, p of the interaction, and p of pooled ranks. Values are in the units of each host,
+    without missing ones; `pair`: the pair number of each row, if runs are compared in pairs.
+    """
     found, means, levels = [], [], []
     for number, name in enumerate(names):
         rows = host == number
@@ -123,7 +124,9 @@ def compare(
 
 def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
     """Whether both orders vary equally within hosts: van Elteren's test of the distances from the median of their order
-    on their host. A median that is a value itself is left out. None where no host has FEWEST_SPREAD of each order."""
+    on their host. A median that is itself one of the values is omitted. None if no host has FEWEST_SPREAD values in
+    each order.
+    """
     kept, distances = np.zeros(value.size, dtype=bool), np.zeros(value.size)
     for number in np.unique(host).tolist():
         rows = [np.flatnonzero((host == number) & (random == order)) for order in (False, True)]

@@ -70,8 +70,10 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
-    """The same for a sum of other scores than ranks, one a place: P(square' >= square) of its squared distance to
-    its mean over its variance. None where there are more tables of the different values than TABLES."""
+    """The permutation p for a sum of scores other than ranks, one score per place: P(square' >= square), where square
+    is the squared distance of the sum to its mean, divided by its variance. None if the distinct values have more
+    tables than TABLES.
+    """
     if lengths.size > MOST_KINDS:
         return None
     n, k = first + second, min(first, second)
@@ -230,5 +232,5 @@ def _ordered(sums: Values, weight: Values, moments: tuple[float, float]) -> tupl
 
 
 def _tail(h: float, every: Values, upward: Values) -> float:
-    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, also where it was rounded otherwise
+    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, even if it was rounded differently
     return min(1.0, float(upward[at])) if at < upward.size else 0.0

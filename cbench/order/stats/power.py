@@ -78,8 +78,7 @@ def superiority(apart: Values, shift: float) -> float:
 
 
 def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: bool = False) -> int | None:
-    """Runs of each order, or pairs; None where nothing is known about the spread. At least the two that a test
-    needs."""
+    """The number of runs per order, or of pairs; None if the spread is unknown. At least 2, the minimum for a test."""
     if not apart.size or shift <= 0:
         return None
     away = superiority(apart, shift) - 0.5

@@ -29,7 +29,7 @@ POINTS = 64
 
 @dataclass(frozen=True, slots=True)
 class ShiftInterval:
-    """Δ in % as the paper has it, (fixed - random)/fixed: estimate and interval; None where there is no interval."""
+    """The paper's Δ in %, (fixed - random)/fixed: estimate and interval; None if there is no interval."""
 
     delta_pct: float
     low: float | None
@@ -129,7 +129,8 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
     """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger one of the rank sum's and of the studentized test's. `sizes`: of the samples for which these stand.
+    The larger of two distances is used: that of the rank sum and that of the studentized test. `sizes`: the sizes of
+    the samples that these values represent.
     """
     m, n = sizes
     if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:

@@ -48,7 +48,7 @@ class Grouped:
 class LabelEffect:
     """Trials with one label (after one predecessor, or at one position) against all others of the same test.
 
-    delta_pct: by how much the median is above that of the others, in % of theirs; None where theirs is 0.
+    delta_pct: how far the median is above that of the others, in % of theirs; None if theirs is 0.
     """
 
     n: int
@@ -207,7 +207,7 @@ class _Split:
     labels: Codes
     starts: NDArray[np.intp]
     sizes: NDArray[np.intp]
-    away: Values  # of each label: how far the sum of its ranks is from what chance gives it
+    away: Values  # per label: the distance of its rank sum from the expected value
     lengths: Values | None
 
 

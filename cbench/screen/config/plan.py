@@ -70,7 +70,7 @@ class PlannedAbridgment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenPlan:
-    """The JSON of `cbench screen plan --json`. `left_s`: how long it takes, None if that is not known."""
+    """The JSON of `cbench screen plan --json`. `left_s`: remaining time in seconds, None if unknown."""
 
     name: str
     design: str
@@ -91,8 +91,9 @@ class ScreenPlan:
 
 
 class Planned:
-    """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
-    response those that measure it. Raises UsageError if there are none."""
+    """Treatments, tests and batches of an experiment, and the effects that they can test: with all treatments, and per
+    response with the treatments that measure it. Raises UsageError if no treatments remain.
+    """
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -168,8 +169,9 @@ class Planned:
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
     ) -> ScreenPlan:
-        """The plan. Known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
-        deviation of a treatment's values."""
+        """The plan. Data from an earlier run: `seconds`: duration of a trial, by test; `spreads`: standard deviation of
+        the values of one treatment, by response.
+        """
         screen, spreads = self.screen, spreads or {}
         found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
         words = [detectable_words(name, each, spreads_unit(screen, name)) for name, each in found.items() if each]

@@ -73,8 +73,9 @@ class ResponseSeries:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A screen's data. `treatments`: for each one its level of each factor; `questionable`: treatments with reasons;
-    `filters`: abridgments by their names; `batches`: names of the batches in the order of time."""
+    """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: questionable treatments
+    with reasons; `filters`: abridgments by name; `batches`: batch names in chronological order.
+    """
 
     name: str
     factors: tuple[Factor, ...]

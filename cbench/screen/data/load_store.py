@@ -1,8 +1,8 @@
 """Read a screening experiment's store: the plan and every trial that has ended.
 
-In a study's terms (cbench/study/store.py): a treatment with a workload is a test, an iteration is a run with an order
-of its own, and the run's kind says its batch: "batch 0". What the tests and batches are is in the header's host facts
-under "screen"; the file's own text is the header's source.
+In a study's terms (cbench/study/store.py), a treatment with a workload is a test, an iteration is a run with a separate
+order, and the run's kind names its batch: "batch 0". The header's host facts define the tests and batches under
+"screen"; the header's source is the text of the experiment's file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StoredTrial:
     failure: str | None
     begun_ns: int
     ended_ns: int
-    values: Mapping[str, float]  # by response; none where it failed
+    values: Mapping[str, float]  # by response; empty if the trial failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class BatchFacts:
     number: int
     boot_ids: tuple[str, ...]
     controlled: Mapping[str, str]
-    confirmed: Mapping[str, str]  # hard factor -> what was read back
+    confirmed: Mapping[str, str]  # hard factor -> the value that was read back
 
 
 @dataclass(frozen=True, slots=True)
 class StoredScreen:
-    """All of it. `units`: of each response, "" where there is none; `warnings`: lines for a report."""
+    """A complete store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report."""
 
     header: Header
     screen: Screen

@@ -121,8 +121,9 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
 
 
 def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
-    """Raises ColumnError where a treatment comes twice in an iteration; `rows`: of the file. A design that repeats a
-    treatment does so in every iteration."""
+    """Raises ColumnError if a treatment occurs twice in an iteration. `rows`: row numbers in the file. A design that
+    repeats a treatment repeats it in every iteration.
+    """
     places = np.stack([batch, iteration, treatment], axis=1)
     cells, first, at, counts = np.unique(places, axis=0, return_index=True, return_inverse=True, return_counts=True)
     often = np.unique(np.stack([cells[:, 2], counts], axis=1), axis=0)

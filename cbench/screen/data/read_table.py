@@ -221,7 +221,7 @@ def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block:
 
 
 def _varied_within(level: Codes, batch: Coded) -> str | None:
-    """The first batch in which a factor has several levels; None where it changes between batches only."""
+    """The first batch in which a factor has several levels; None if the factor changes only between batches."""
     pairs = np.unique(np.stack([batch.codes, level], axis=1), axis=0)[:, 0]
     twice = pairs[1:][pairs[1:] == pairs[:-1]]
     return batch.names[int(twice[0])] if twice.size else None

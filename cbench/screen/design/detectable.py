@@ -42,7 +42,7 @@ def detectable(
 
 
 def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> float | None:
-    """The detectable effect in standard deviations; None where no error is left to compare with."""
+    """The detectable effect in standard deviations; None if no degrees of freedom are left for the error."""
     ranks = iterations >= iterations_needed(tests, alpha)
     df = iterations - 1 if ranks else (iterations - 1) * (treatments - 1)
     if df < 1:

@@ -36,8 +36,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """A 2^(k-p) design. `generators`: with the factors' names; `defining`: all words of the defining relation, shortest
-    first; `resolution`: the length of the shortest one, None for a full factorial."""
+    """A 2^(k-p) design. `generators`: written with the factors' names; `defining`: all words of the defining relation,
+    shortest first; `resolution`: the length of the shortest word, None for a full factorial.
+    """
 
     names: tuple[str, ...]
     treatments: tuple[Treatment, ...]

@@ -1,7 +1,7 @@
-"""The effects that a set of treatments and batches can test, before anything runs, also after an abridgment.
+"""Determine the effects that a set of treatments and batches can test, before anything runs or after an abridgment.
 
-A main effect is judged among the main effects (interactions are assumed absent; the text says which ones would be seen
-as it), an interaction among all main effects and two-factor interactions.
+A main effect is judged among the main effects (interactions are assumed absent; the text names the interactions that
+are aliased with it), an interaction among all main effects and two-factor interactions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Cells = tuple[tuple[int, int], ...]
 class Assessment:
     """The treatments of a design, and the effects that they can test.
 
-    `counts`: for each factor the treatments with each level; `balanced`: of each factor the levels that are there have
-    equally many (`balanced_factors`: by factor); `orthogonal`: the main effects do not depend on each other
-    (proportional counts for each two factors); `empty`: for pairs of factors the cells (two levels) that no treatment
-    has; `words`: everything that is worth a sentence.
+    `counts`: number of treatments per level of each factor; `balanced`: the levels present of each factor have equal
+    counts (`balanced_factors`: the same per factor); `orthogonal`: the main effects do not depend on each other
+    (proportional counts for each two factors); `empty`: for pairs of factors, the cells (two levels) without
+    treatments; `words`: remarks, one sentence each.
     """
 
     treatments: int
@@ -282,7 +282,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
             words.append(f"{listed(names)}{TOGETHER}")
-        else:  # with main effects, whose own sentence says so
+        else:  # aliased with main effects, whose own sentence reports it
             alone += len(names)
     if alone:
         words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")

@@ -32,7 +32,7 @@ class Levels(TrialHooks):
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
-        """`runs`: as they are stored when this process begins."""
+        """`runs`: the stored runs when this process begins."""
         self._screen, self._host, self._builds = screen, host, builds
         self._treatments, self._tests, self._batches = plan
         self._environment, self._tell = environment, tell

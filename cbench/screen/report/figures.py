@@ -38,7 +38,8 @@ LETTER = 5.3
 
 @dataclass(frozen=True, slots=True)
 class AxisNames:
-    """The names on the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
+    """The names on the axes of a response's figures. `levels`: per treatment, one level name for each of the `factors`.
+    """
 
     levels: Sequence[Sequence[str]]
     factors: Sequence[str]

@@ -64,8 +64,9 @@ class AnovaTable:
         weights: Values | None = None,
         repeats: tuple[float, int] = (0.0, 0),
     ) -> None:
-        """`weights`: where a row is the mean of several values, the root of their number, which `y` has in it as well;
-        `repeats`: the sum of squares between values of one row and its degrees of freedom."""
+        """`weights`: if a row is the mean of several values, the square root of their number; `y` must already be
+        multiplied by it. `repeats`: the sum of squares between the values of one row, and its degrees of freedom.
+        """
         self._names, self._levels, self._y = names, levels, y
         self._weights = (np.ones(y.size) if weights is None else weights)[:, np.newaxis]
         self._repeats = repeats
@@ -74,7 +75,7 @@ class AnovaTable:
         self._sizes: dict[Effect, tuple[Values, Values]] = {}
 
     def take(self, effects: Sequence[Effect], stratum: str) -> None:
-        """Effects, each after all others of as many factors or fewer."""
+        """Add effects, each adjusted for all others of as many factors or fewer."""
         columns = {effect: self._weights * indicators(codes(self._levels[:, list(effect)])) for effect in effects}
         for size in sorted({len(effect) for effect in effects}):
             group = [effect for effect in effects if len(effect) == size]
@@ -95,8 +96,9 @@ class AnovaTable:
             self._keep(source, (), stratum, new.T @ self._y)
 
     def within(self) -> None:
-        """The error within plots: all that is left; where values repeat in a row, what is between these, and what is
-        left of the rows are effects of higher orders."""
+        """The error within plots: the entire remainder. If rows have repeated values, the error is the variation
+        between these, and the remainder of the rows counts as higher-order effects.
+        """
         left = self._y - self._basis @ (self._basis.T @ self._y)
         ss, df = self._repeats
         rest = self._y.size - self._basis.shape[1]

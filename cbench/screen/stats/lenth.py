@@ -42,8 +42,10 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class LenthTest:
-    """`pse`: in the values' unit; `margin`: of error, of one contrast at the requested level. For each contrast its
-    `estimate`, its own `p`, and `p_family`: for one as large anywhere in the design, step by step."""
+    """`pse`: pseudo standard error in the values' unit; `margin`: margin of error of one contrast at the requested
+    level. Per contrast: `estimate`, its individual `p`, and `p_family`, the stepwise p of a contrast this large
+    anywhere in the design.
+    """
 
     pse: float
     margin: float

@@ -30,11 +30,10 @@ DRAWN = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class StudiedSize:
-    """Intervals by one method of `subsamples` samples of `n` values each.
-
-    `width_quartiles`: in the values' unit; None where no sample has an interval. `coverage`: the share of samples whose
-    interval holds the population's mean, and the standard error that comes from the number of subsamples. `without`:
-    samples that have no interval; they count as not covering.
+    """Intervals of one method for `subsamples` samples of `n` values each. `width_quartiles`: quartiles of the widths
+    in the values' unit; None if no sample has an interval. `coverage`: the share of samples whose interval contains the
+    population's mean, and the standard error due to the number of subsamples. `without`: the number of samples without
+    an interval; they count as not covering.
     """
 
     n: int
@@ -54,9 +53,8 @@ def subsampling(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[StudiedSize, ...]:
-    """Draw `subsamples` samples of each size, from 2 to that of the population, and look at their intervals.
-
-    One entry a method, by n. Each size has draws of its own: what other sizes there are changes nothing.
+    """Draw `subsamples` samples of each size, from 2 to that of the population, and study their intervals. Returns one
+    entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
     """
     entries: list[StudiedSize] = []
     mean = float((population / population.size).sum())
@@ -86,11 +84,9 @@ def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> Studi
 
 @dataclass(frozen=True, slots=True)
 class EffectMagnitude:
-    """One effect: its `magnitude` in the values' unit; `of_range`: that as a share of the distributions' range (None
-    where that is 0 or unknown).
-
-    detected_from: of each method the smallest n studied from which on the median interval is narrower than the
-    magnitude; None where no n studied is enough.
+    """One effect. `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions'
+    range (None if the range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the
+    median interval is narrower than the magnitude; None if no studied n is enough.
     """
 
     magnitude: float
@@ -118,10 +114,9 @@ class OwnWidths:
 
 @dataclass(frozen=True, slots=True)
 class Materiality:
-    """Effects beside intervals. `median_effect`, `largest_effect`: of the magnitudes; `range` of the distributions.
-
-    `enough`: of each method the smallest n studied from which on the median width is below the median magnitude.
-    `own`: widths without a study. `why`: effects that are left out.
+    """Effects compared with interval widths. `median_effect`, `largest_effect`: median and maximum of the magnitudes;
+    `range`: the range of the distributions. `enough`: per method, the smallest studied n from which on the median width
+    is below the median magnitude. `own`: widths without a study. `why`: omitted effects with the reason.
     """
 
     median_effect: float | None

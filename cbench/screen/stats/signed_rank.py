@@ -33,8 +33,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Flipped:
-    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: how many
-    directions the scores have; `p`: chance of one so large, at least 2^(1 - blocks whose scores are not all 0)."""
+    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: dimension
+    of the space that the scores span; `p`: probability of a statistic at least this large, at least 2^(1 - blocks whose
+    scores are not all 0).
+    """
 
     statistic: float
     df: int
@@ -53,8 +55,9 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 
 def flip_test(scores: Values) -> Flipped | None:
-    """`scores`: shape (blocks, df). None with fewer blocks than it takes: two, or df + 2 beyond COUNTED. A block whose
-    scores are all 0 carries no information: it changes no sum, whatever its sign."""
+    """`scores`: shape (blocks, df). Returns None with too few blocks: fewer than two, or fewer than df + 2 beyond
+    COUNTED. A block whose scores are all 0 carries no information: its sign changes no sum.
+    """
     if scores.shape[0] < 2:
         return None
     size = np.abs(scores).max(axis=1)
@@ -143,8 +146,9 @@ def common_step(size: Values) -> float:
 
 
 def chance_of_sum(size: Values, total: float, step: float) -> float | None:
-    """The chance that the sum of `size`, each with a random sign, is as far from 0 as `total`. None where it is too
-    much work."""
+    """The probability that the sum of `size`, each with a random sign, is at least as far from 0 as `total`. None if
+    the computation is too expensive.
+    """
     parts = np.sort(np.rint(size / step).astype(np.int64))
     whole, wanted = int(parts.sum()), round(total / step)
     if whole * parts.size > MOST_WORK:

@@ -24,8 +24,10 @@ class NoNumber(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostInstrument:
-    """An instrument on this host. `read`: its name in a file. `resolution_s`: its least step, None where that is no
-    time; `why`: basis. `missing`: why this host does not have it, "" where it has."""
+    """An instrument on this host. `read`: its name in a file. `resolution_s`: its smallest step in seconds, None if it
+    does not measure time; `why`: the basis of this value. `missing`: the reason why this host lacks the instrument, ""
+    if it is available.
+    """
 
     read: str
     unit: str
@@ -57,11 +59,10 @@ class Sampling:
 
 
 class Instrument:
-    """One value of `read`. New ones: a class in a file of its own, and an entry in registry.INSTRUMENTS.
-
-    `source`: its word; `argument`: what has to follow it, as in regex:EXPRESSION, "" for nothing; `optional`: the
-    argument may be left out. `unit`: of its numbers where the file gives none. `judged`: the values of `read` that
-    `cbench screen validate` judges. `example`: a line for the example file, "" where its own text has the word.
+    """One value of `read`. To add one, write a class in a separate file and add it to registry.INSTRUMENTS. `source`:
+    its keyword; `argument`: the name of its required argument, as in regex:EXPRESSION, "" for none; `optional`: the
+    argument may be omitted. `unit`: the default unit of its numbers. `judged`: the values of `read` that `cbench screen
+    validate` judges. `example`: a line for the example file, "" if its text already contains the keyword.
     """
 
     source: str
@@ -83,8 +84,7 @@ class Instrument:
 
     def probe(self, sampling: Sampling | None) -> Probe | None:
         """The probe that measures the command, None for an instrument that reads its times, output or files.
-
-        `sampling`: how the test's command is sampled, if it is.
+        `sampling`: how the test's command is sampled, None if it is not.
         """
         return None
 
@@ -98,7 +98,7 @@ class Instrument:
 
 
 def probed(source: str, done: Execution, missing: str) -> int:
-    """The value of a probe. Raises NoNumber; `missing`: why, where there was no such probe."""
+    """The value of a probe. Raises NoNumber. `missing`: the reason to report if the probe did not run."""
     reading = done.readings.get(source)
     if reading is None or reading.value is None:
         raise NoNumber(f"{source}: {missing if reading is None else reading.why}")

@@ -43,7 +43,9 @@ LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def parse(detail: str) -> Sampling:
-    """Parse the text after `samples:` in a `read`; `call_graph` is "" if it is left out. ValueError: what is wrong."""
+    """Parse the text after `samples:` in a `read`; `call_graph` is "" if omitted. Raises ValueError, whose text
+    describes the error.
+    """
     graph, event, rates = "", EVENT, dict[str, int]()
     for place, part in enumerate(detail.split(",") if detail else ()):
         name, equals, value = part.partition("=")

@@ -41,7 +41,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
 
 
 class CommandTime(Instrument):
-    """A time of the command. `attribute`: of Execution."""
+    """A time of the command. `attribute`: the attribute of Execution that contains it."""
 
     unit = "s"
 

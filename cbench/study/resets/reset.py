@@ -35,9 +35,9 @@ class ResetContext:
 class Reset:
     """A reset of the host before each run, and how long to wait after it.
 
-    New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
-    keys there; `example`: lines for the example file that explain those. `command`: of the user's; `check`: a command
-    that has to succeed afterwards; `unit`: of systemd.
+    To add one, write a class in a separate file and add it to registry.RESETS. `kind`: its name in a file; `keys`: its
+    own keys there; `example`: lines for the example file that explain these keys. `command`: the user's command;
+    `check`: a command that must succeed afterwards; `unit`: a systemd unit.
     """
 
     kind: ClassVar[str]

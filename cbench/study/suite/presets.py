@@ -1,6 +1,6 @@
-"""How known harnesses list their tests, run some of them, and where their results are.
+"""Define how known harnesses list their tests and run a selection of them, and where they write results.
 
-What each harness does with an order was tried; docs/suites.md says how, and with which version.
+The handling of order was tested for each harness; docs/suites.md describes the tests and the versions.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ static inline uint64_t now(void)
 enum { QN_SPIN = 1024 };
 
 /*
- * Wait for a flag, and leave room for others: on x86 for a sibling thread,
- * on arm64 for an emulator's other CPUs. There each yield is dear.
+ * Wait for a flag and yield to others: on x86 to a sibling thread, on arm64 to
+ * an emulator's other CPUs, where each yield is expensive.
  */
 static void wait_for(const volatile uint32_t *one, const volatile uint32_t *other)
 {
