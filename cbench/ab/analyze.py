@@ -1,15 +1,15 @@
 """Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
 
-Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. Where two
-arms are the same program, the random order within each block makes their difference as likely as its opposite, however
-the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
-Fisher, The Design of Experiments, 1935, section 21).
+Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. If two arms are the same
+program, the random order within each block makes a difference and its opposite equally likely, for any drift of the
+host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The Design of
+Experiments, 1935, section 21).
 
-An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A,
-by the interval of these two. Positions and predecessors are tested by ranks within blocks, with an alpha of their own.
-Where positions matter, their median effects are taken out before arms are compared: the squares give each arm every
-position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never
-runs after itself in a block, so such an effect, where it is shown, may look like a difference: the floor is raised to
+An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A, by
+the interval of these two. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If
+positions matter, their median effects are subtracted before arms are compared: the squares give each arm every position
+equally often, so this removes noise without shifting estimates. An arm that affects its successor never runs after
+itself in a block, so a significant effect of this kind may look like a difference between arms: the floor is raised to
 it.
 
 Where each block measures one of several builds of every arm, blocks of one build share its layout and are no
@@ -57,9 +57,8 @@ class ArmShift:
 
 @dataclass(frozen=True, slots=True)
 class OrderShift:
-    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and by how much, as a log ratio.
-
-    `p`: that any position or predecessor matters; `named`: whether that is claimed at `alpha`.
+    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and the deviation as a log ratio.
+    `p`: p-value for any effect of positions or predecessors; `named`: whether an effect is claimed at `alpha`.
     """
 
     at: int
@@ -87,9 +86,8 @@ class SmallestEffect:
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
-    """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A.
-
-    `layouts`: of each arm; 1 where builds do not vary. `position` and `predecessor` None: too few blocks.
+    """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of
+    layouts per arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
     """
 
     blocks: int
@@ -118,9 +116,9 @@ class BlockAnalysis:
 
 
 def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
-    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons.
-
-    `power`: with which the detectable effect would have been shown; `layouts`: builds that the blocks take in turn.
+    """Analyze positive times of at least one block of three or more arms; raises ValueError for others. `alpha`: the
+    error rate of all comparisons together. `power`: the probability of showing the detectable effect; `layouts`: the
+    number of builds that the blocks use in turn.
     """
     level, position = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
@@ -255,10 +253,10 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Whether what runs right after some arm, in the same block, deviates from the block's other runs; None as above.
-
-    `logs`: without the effect of positions. In each block the arm that follows is drawn by the order from all others,
-    so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all arms, Bonferroni's.
+    """Whether runs right after some arm, in the same block, deviate from the block's other runs; None as above. `logs`:
+    logarithms of times, without the effect of positions. In each block the arm that follows is drawn by the order from
+    all others, so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all arms,
+    Bonferroni's.
     """
     if _too_few(logs):
         return None

@@ -120,7 +120,7 @@ def _command(arm: Arm, options: AbOptions, folder: str) -> ExternalCommand:
 
 
 def _copied(source: Path, target: Path) -> str:
-    """Copy an executable; why that cannot be, "" where it is done."""
+    """Copy an executable. Returns the reason if that fails, "" on success."""
     try:
         mode = source.stat().st_mode
         if mode & (stat.S_ISUID | stat.S_ISGID) or "security.capability" in os.listxattr(source):

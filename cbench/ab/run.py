@@ -35,7 +35,9 @@ Tell = Callable[[str], None]
 
 
 def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> AbResult:
-    """A new comparison. Raises QuietError; with `output`, whole blocks are kept in this file whatever ends it."""
+    """Run a new comparison. Raises QuietError. With `output`, complete blocks are kept in this file even if the
+    comparison fails.
+    """
     inside_profile(options.profile, "", sys.argv[1:])
     comparison = f"{time.time_ns():x}-{os.getpid():x}"
     return _measured(StoredBlocks.none(comparison, options), output, show, tell, resumed=False)
@@ -124,9 +126,8 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 
 @contextmanager
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
-    """A keeper that stores blocks in the requested file; whatever ends it, the complete ones so far are stored.
-
-    A comparison that fails before its first block leaves no file.
+    """A context that stores blocks in the requested file; on any exit, the complete blocks so far are stored. A
+    comparison that fails before its first block leaves no file.
     """
     if path is None:
         yield BlockKeeper(None, before)

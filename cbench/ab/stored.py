@@ -28,8 +28,9 @@ ENDED = "blocks_end"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts(CommandFacts):
-    """The stored facts of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its
-    executable, by layout."""
+    """The stored facts of an arm. `comparison`: an id shared by all runs of one comparison; `sha256`: hash of the arm's
+    executable, by layout.
+    """
 
     comparison: str
     options: AbOptions
@@ -59,9 +60,8 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredBlocks:
-    """The blocks so far: the trials of each arm, A and A' first; nothing of an arm is known before its first run.
-
-    `digests`: of each arm, by layout. `end`: None where the measurement has not come to its end.
+    """The blocks so far: the trials of each arm, A and A' first; an arm has no facts before its first run. `digests`:
+    hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
     """
 
     comparison: str

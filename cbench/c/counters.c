@@ -89,7 +89,10 @@ int cb_event_view(const cb_event *event, struct cb_view *ret)
 	return 0;
 }
 
-/* The page is what switches user reads on (x86: CR4.PCE for this process); without it read() has to do. */
+/*
+ * Mapping the page enables user reads (x86: CR4.PCE for this process); without
+ * it, read() is used.
+ */
 static void map_page(cb_event *event)
 {
 	struct cb_view view;

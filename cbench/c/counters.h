@@ -82,10 +82,9 @@ int cb_event_view(const cb_event *event, struct cb_view *ret);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 /*
- * What an x86 processor reports about itself: EAX, EBX, ECX, EDX of one leaf, as the
- * CPU that runs this has them, into ret[0..3]. -ENOENT above the highest leaf
- * of its range, -ENOSYS on other processors. In a virtual machine each call
- * traps: never near a timed region.
+ * Read one leaf of CPUID on the current x86 CPU: EAX, EBX, ECX, EDX into
+ * ret[0..3]. -ENOENT above the highest leaf of its range, -ENOSYS on other
+ * processors. In a virtual machine each call traps: never near a timed region.
  */
 int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 

@@ -20,12 +20,12 @@ typedef struct cb_reading {
 	uint64_t result;
 	uint32_t flags;
 	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
-	uint64_t beside; /* what the counter shows for the reads of the first of these, 0 where it is not in user space */
+	uint64_t beside; /* the first further event's count of its own reads, 0 unless read in user space */
 } cb_reading;
 
 typedef struct cb_trial {
 	uint64_t value;  /* counter units */
-	uint64_t result; /* what the function returned */
+	uint64_t result; /* return value of the function */
 	uint32_t flags;
 	int32_t cpu_before;
 	int32_t cpu_after;

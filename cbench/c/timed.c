@@ -64,8 +64,9 @@ static uint64_t raw_difference(uint64_t start, uint64_t stop, uint16_t width)
 }
 
 /*
- * What the event counted. If lock, index and offset are unchanged, it * stayed on the CPU and the raw counts decide;
- * else the full counts still hold, plus what their own reads cost.
+ * The event's count. If lock, index and offset are unchanged, the event stayed
+ * on the CPU and the raw counts are used; otherwise the full counts are still
+ * valid, but include the cost of their own reads.
  */
 static int difference(const cb_event *event, const struct cb_view *begin, uint64_t start, uint64_t stop,
 		      uint32_t *flags, uint64_t *ret)

@@ -28,11 +28,10 @@ from quiet import UsageError, table_html
 
 @dataclass(frozen=True, slots=True)
 class CompareResult:
-    """All tests of OLD against each NEW. `skipped`, `other_units`: why a test is not compared.
-
-    `tests`: the outcome of each, regressions first; the name of a test ends with its file where there are several NEW.
-    `hosts_differ`: what the files say of different hosts. `a`, `b`, `only_in_a`, `only_in_b`, `margin`: OLD, the first
-    NEW, the tests only in them, and the threshold as a share.
+    """All tests of OLD against each NEW. `skipped`, `other_units`: tests that are not compared, with the reason.
+    `tests`: the outcome of each test, regressions first; with several NEW, a test's name ends with its file.
+    `hosts_differ`: differences between the hosts that the files report. `a`, `b`, `only_in_a`, `only_in_b`, `margin`:
+    OLD, the first NEW, the tests that occur in only one of them, and the threshold as a share.
     """
 
     a: str
@@ -88,7 +87,7 @@ class CompareResult:
 
     @property
     def interrupted(self) -> tuple[str, ...]:
-        """A line for each side that was interrupted: by what, over all of its tests."""
+        """A line for each side that was interrupted, with the causes over all of its tests."""
         sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
         several = len(self.new) > 1
         sides += [
@@ -142,7 +141,7 @@ def compare(
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
     if better not in (None, suite.HIGHER, suite.LOWER):
         raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
-    if not 50 <= level < 100:  # also for what is not a number
+    if not 50 <= level < 100:  # also if it is not a number
         raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)

@@ -20,8 +20,9 @@ STEADIER = 10
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """`alpha`: 1 less the interval's level; `threshold`: as a share, None without one. `force`: numbers of different
-    units too."""
+    """`alpha`: 1 minus the interval's level; `threshold`: a share, None without a threshold. `force`: compare numbers
+    of different units too.
+    """
 
     headline: str = AUTO
     alpha: float = 0.05
@@ -32,8 +33,9 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one;
-    `interruptions`: as of TestSample."""
+    """One side of a test. `headline`: the headline over all processes; `between_processes`: highest minus lowest
+    headline of the processes, None with one process; `interruptions`: see TestSample.
+    """
 
     processes: int
     trials: int
@@ -45,10 +47,11 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: the unit that has one number, always a "process". `p_holm`: p for all comparisons; it
-    decides. `p_same_holm`: the same of a difference beyond the threshold. `measured_first`: the side that was measured
-    before the other, None where they were mixed or that is not known. `new`: the file of B. `more_processes`:
-    how to get enough of them, where there are too few."""
+    """A test on both sides. `by`: the unit that yields one number, always "process". `p_holm`: p corrected for all
+    comparisons, which decides. `p_same_holm`: the corrected p for a difference beyond the threshold. `measured_first`:
+    the side that was measured before the other, None if they were interleaved or the order is unknown. `new`: the file
+    of B. `more_processes`: how to get enough processes, if there are too few.
+    """
 
     test: str
     unit: str

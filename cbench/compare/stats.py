@@ -1,4 +1,5 @@
-"""Is the second of two sets of measurements faster, slower, or the same? Numbers in, a frozen answer out.
+"""Decide whether the second of two sets of measurements is faster, slower, or the same. Numbers in, a frozen answer
+out.
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
@@ -62,12 +63,11 @@ HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The second set against the first. `a`, `b`: the headlines over all processes, in the values' own unit.
-
-    `spread_a`, `spread_b`: highest less lowest headline of the processes, None with one process. `difference` is b - a
-    where both are constant and there are enough processes to call that no chance; None else. `interval` is None where
-    there is no valid one. `detectable`: the smallest relative difference that would have shown with probability POWER,
-    if this were the only comparison. `p_same`: of equivalence(), None without a threshold. `p_holm`, `p_same_holm`:
-    both for all comparisons of the family, which decide.
+    `spread_a`, `spread_b`: highest minus lowest headline of the processes, None with one process. `difference`: b - a
+    if both are constant and there are enough processes to rule out chance; None otherwise. `interval`: None if there is
+    no valid interval. `detectable`: the smallest relative difference that would have been detected with probability
+    POWER, if this were the only comparison. `p_same`: the result of equivalence(), None without a threshold. `p_holm`,
+    `p_same_holm`: both p-values corrected for all comparisons of the family; these decide.
     """
 
     headline: str

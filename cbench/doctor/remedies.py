@@ -23,7 +23,9 @@ MORE = 4
 
 @dataclass(frozen=True, slots=True)
 class RemedyGain:
-    """`gain`: how many times smaller the visible difference is, `difference`: that one, as a share."""
+    """`gain`: the factor by which the smallest detectable difference shrinks; `difference`: the new smallest
+    difference, as a share.
+    """
 
     remedy: str
     gain: float
@@ -104,7 +106,7 @@ def _stolen_share(one: Examined) -> float | None:
 
 
 def _quieter_half(each: Sequence[Examined], of: Callable[[Examined], float | None]) -> list[Examined]:
-    """The processes at or below the median; none where it is unknown or the same for all."""
+    """The processes at or below the median; empty if the value is unknown or the same for all."""
     known = [(value, one) for one in each if (value := of(one)) is not None]
     if len(known) < len(each) or len({value for value, _ in known}) < 2:
         return []

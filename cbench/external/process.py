@@ -28,10 +28,10 @@ SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """A program that has ended. `code`: as a shell has it, 128 + N for signal N. `begin`, `end`: in quiet's ticks.
-
-    `ran_ns`, `waited_ns`, `migrations`: of its first thread, on a CPU and ready to run without one; None where the
-    kernel does not say. `errors`: the end of what it wrote to stderr.
+    """A program that has ended. `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: in quiet's
+    ticks. `ran_ns`, `waited_ns`, `migrations`: for its first thread, the time on a CPU, the time runnable without a
+    CPU, and the number of migrations; None if the kernel does not report them. `errors`: the last part of its stderr
+    output.
     """
 
     code: int
@@ -56,7 +56,7 @@ class Launcher:
     def __init__(
         self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
     ) -> None:
-        """`cpus` None: those of this process. `on_timeout`: what the message of a late program advises."""
+        """`cpus`: None for the CPUs of this process. `on_timeout`: advice in the message about a late program."""
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
         self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""
@@ -80,9 +80,8 @@ class Launcher:
     def run(
         self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
     ) -> ProgramEnd:
-        """Execute it and wait for its end. `padding`: bytes that its environment is longer; `variables`: its own ones.
-
-        UsageError where it cannot be executed or does not end in time.
+        """Execute it and wait for its end. `padding`: extra bytes in its environment; `variables`: additional
+        variables. Raises UsageError if it cannot be executed or does not end in time.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
         pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())

@@ -56,9 +56,8 @@ class CommandRatio:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One command; times in ns. Keys that `cbench run WORKLOAD --json` has too mean the same.
-
-    `counts`: of each trial, over all trials. `interrupts`: of the command's CPUs, in all trials together.
+    """One command; times in ns. Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: summary
+    over the counts of all trials. `interrupts`: interrupts of the command's CPUs, in all trials together.
     """
 
     workload: str

@@ -42,7 +42,7 @@ class FleetPlan:
 
 
 def plan(inventory: str | None, study: str, folder: Path | None = None) -> FleetPlan:
-    """Plan what `run` would do. Raises UsageError, also if `folder` holds another fleet."""
+    """Plan the actions of `run`. Raises UsageError, including if `folder` belongs to another fleet."""
     config = load(Path(study))
     before = state.load(folder) if folder else None
     if folder and before:
@@ -126,9 +126,8 @@ class Fleet:
         return self._save()
 
     def release(self) -> FleetState:
-        """Stop, restore, fetch and clean every node that answers; then release the allocation, whatever happened.
-
-        A node whose store cannot be fetched is restored, and keeps its folder.
+        """Stop, restore, fetch and clean every node that answers; then release the allocation, even after errors. A
+        node whose store cannot be fetched is restored and keeps its folder.
         """
         try:
             names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
@@ -304,7 +303,7 @@ def _inventory(given: str | None) -> str:
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The state after a check; `answer`: what `cbench status --json` printed, None where nothing came."""
+    """The state after a check; `answer`: the output of `cbench status --json`, None if there was none."""
     if answer is None:
         return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
     try:
@@ -319,7 +318,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)
     if seen.state == FAILED and node.state == FAILED and node.message:
-        seen = replace(seen, message=node.message)  # why it could not be started says more than its last message
+        seen = replace(seen, message=node.message)  # more useful than its last message
     return replace(seen, seen_ns=time.time_ns())
 
 

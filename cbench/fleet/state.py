@@ -26,9 +26,9 @@ LOCKS = ("lock", "ansible.lock")
 class NodeState:
     """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
 
-    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: starts that failed or brought
-    no further trial, in a row; `fetches_failed`: in a row.
-    `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
+    `complete`: everything is fetched; `finished`: the study was finished; `attempts`: consecutive starts that failed or
+    yielded no further trial; `fetches_failed`: consecutive failed fetches. `seen_ns`: time of the node's last answer;
+    `left_s`: remaining time in seconds; `noise`: as in `cbench status`.
     """
 
     state: str = NEW
@@ -48,7 +48,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """`id`: of the folders on the nodes; `allocation`: "", asked, allocated or released."""
+    """`id`: names the folders on the nodes; `allocation`: "", asked, allocated or released."""
 
     id: str
     study: str

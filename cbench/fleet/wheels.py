@@ -29,7 +29,7 @@ def pack(target: Path) -> None:
 
 
 def _closure() -> list[Distribution]:
-    """The distributions that are needed without extras; what a marker excludes here is skipped."""
+    """The required distributions without extras, excluding those whose marker does not match this environment."""
     found: dict[str, Distribution] = {}
     names = [OURS]
     while names:

@@ -1,4 +1,4 @@
-"""A CSV as rows of texts, by Python alone: its readers need neither numpy nor pyarrow."""
+"""Read a CSV file as rows of strings in pure Python, so that its readers need neither numpy nor pyarrow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_unique(place: str, names: Sequence[str]) -> None:
 
 
 def number(place: str, column: str, text: str) -> Number | None:
-    """A finite number, None where it is missing. Whole numbers stay exact. Raises DamagedError."""
+    """A finite number, None if missing. Integers stay exact. Raises DamagedError."""
     if text.strip() in MISSING:
         return None
     try:

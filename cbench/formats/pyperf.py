@@ -68,7 +68,7 @@ def _said(error: Exception) -> str:
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
-    """The values of a benchmark; metadata of our own exports say what whole numbers are."""
+    """The values of a benchmark; in our own exports, metadata give the unit of whole numbers."""
     metadata = benchmark.get_metadata()
     name = str(json.loads(metadata[NAME])) if NAME in metadata else benchmark.get_name()
     unit = benchmark.get_unit()

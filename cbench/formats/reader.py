@@ -23,14 +23,12 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 
 @dataclass(frozen=True, slots=True)
 class TestSample:
-    """One test's values, a tuple per process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
-
-    `counter`: what was counted, `method`: how it was read; "" where that is not known. `cannot_tell`: why its values
-    allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
-    `summary`: why the only value of each process is a summary of samples that the file does not have; "" for samples.
-    `more_processes`: how to get `{n}` processes, for advice.
-    `passport`: what the file says of its host, None where it says nothing. `interruptions`: by what the trials were
-    interrupted, and how often; `waited_ns` and `stolen_ms` are times.
+    """One test's values, a tuple per process; `clean`: the values of its undisturbed trials; `cpu`: None if unknown.
+    `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why its
+    values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
+    reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
+    `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts in the file, None if it has
+    none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are times.
     """
 
     name: str
@@ -130,10 +128,9 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 class ResultReader:
-    """One format of results. New ones: a class in a file of its own, and an entry in registry.READERS.
-
-    `name`: of the format, for messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and
-    `cbench screen analyze` can read it. `more`: how to get `{n}` processes.
+    """One format of results. To add one, write a class in a separate file and add it to registry.READERS. `name`: the
+    format's name in messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen
+    analyze` can read it. `more`: advice on how to get `{n}` processes.
     """
 
     name: str
@@ -142,7 +139,7 @@ class ResultReader:
     more = "run it {n} times, and give the folder of its files"
 
     def matches(self, content: Content) -> bool:
-        """Whether a file, or a directory, is in this format, by its content. Raises UsageError where it is damaged."""
+        """Whether a file or a directory is in this format, judged by its content. Raises UsageError if it is damaged."""
         raise NotImplementedError
 
     def read(self, content: Content) -> tuple[TestSample, ...]:
@@ -161,8 +158,9 @@ class ResultReader:
         summary: str = "",
         clean: Iterable[Iterable[Number]] | None = None,
     ) -> TestSample:
-        """A test of another program, of whose counter and CPU nothing is known. `host`: the model of its CPU; `clean`:
-        None where all values are."""
+        """A test of another program, whose counter and CPU are unknown. `host`: the model of its CPU; `clean`: None if
+        all values are clean.
+        """
         values = tuple(tuple(each) for each in processes)
         wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)
         if wrong is not None:

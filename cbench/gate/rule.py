@@ -9,9 +9,8 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session.
-
-    `better`: "higher" or "lower" of all values that are not times; None: by the unit.
+    """`threshold`: the slowdown to detect, as a share; `confirm`: whether red requires a second session. `better`:
+    "higher" or "lower" for all values that are not times; None decides by the unit.
     """
 
     threshold: float

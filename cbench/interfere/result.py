@@ -1,4 +1,4 @@
-"""Interference as frozen values: what --json prints, and what the table shows; with a verdict in words."""
+"""The results of an interference measurement, as printed by --json and shown in the table, with a verdict as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIFFERENT = "the trials did different work"
 
 @dataclass(frozen=True, slots=True)
 class UnmeasuredCondition:
-    """A condition without figures: `reason` says why. The fields are those that every condition has."""
+    """A condition without figures, for the given `reason`. It has the fields that all conditions share."""
 
     condition: str
     place: str | None
@@ -46,7 +46,7 @@ class MeasuredCondition(UnmeasuredCondition):
 class LoadedCondition(MeasuredCondition):
     """A load at a place; differences and their interval in % of the unloaded values.
 
-    `disturbs` is None where the data cannot tell, and `cannot_tell` says why.
+    `disturbs`: None if the data do not decide; `cannot_tell` then gives the reason.
     """
 
     diff_floor_pct: float
@@ -63,7 +63,7 @@ class LoadedCondition(MeasuredCondition):
 
 @dataclass(frozen=True, slots=True)
 class PlaceResult:
-    """A place of this host; `cpu` None where it has none, and why."""
+    """A place of this host. `cpu`: None if the host has no such place, with the reason."""
 
     name: str
     title: str

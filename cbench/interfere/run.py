@@ -46,7 +46,7 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The loads by name, each with a buffer of that many bytes where it has one; where they run is not decided yet."""
+    """The loads by name, each with a buffer of this size in bytes if it uses one; their places are assigned later."""
     loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)

@@ -24,7 +24,7 @@ Visits = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Differences in % of the unloaded floor and median, and the interval of the latter."""
+    """Differences in % of the unloaded floor and median, and the interval of the median's difference."""
 
     floor_pct: float
     median_pct: float

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the module's files share. */
+/* Declarations shared by the module's files. */
 #ifndef CBENCH_INTERNAL_H
 #define CBENCH_INTERNAL_H
 

@@ -94,7 +94,7 @@ int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret)
 	int err;
 
 #ifdef CONFIG_X86
-	/* There rdpmc faults, and the kernel has another way of its own. */
+	/* rdpmc faults there; the kernel reads the counter in another way. */
 	if (boot_cpu_has(X86_FEATURE_XENPV))
 		return -EOPNOTSUPP;
 #endif

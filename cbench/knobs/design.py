@@ -49,8 +49,9 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: the share of the full profile's level that is not a difference; `adds`: whether causes add up in the
-    response, as lost time does, or the largest one counts, as in the longest gap."""
+    """`within`: deviations up to this share of the full profile's level count as no difference; `adds`: whether causes
+    add up in the response, as for lost time, or only the largest one counts, as for the longest gap.
+    """
 
     within: float = 0.05
     alpha: float = 0.05
@@ -60,7 +61,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class NamedKnob:
-    """A knob that matters; `key`: what was left out when that was measured, `segment`: at which level."""
+    """A knob that matters; `key`: the knobs that were left out in the deciding measurement; `segment`: its quiet level."""
 
     knob: str
     sign: int
@@ -72,7 +73,7 @@ class NamedKnob:
 class KnobFinding:
     """A knob that matters. `sign` 1: the host is noisier without it; -1: the knob itself makes noise.
 
-    `effect`: by how much the response changes when it is left out, with its interval; `p`: corrected for all knobs.
+    `effect`: change of the response without the knob, with its interval; `p`: corrected for all knobs.
     """
 
     knob: str

@@ -1,14 +1,15 @@
-"""The search for the knobs that matter, and the smallest profile that is as quiet as the full one. Pure.
+"""Search for the knobs that matter, and for the smallest profile that is as quiet as the full one. No I/O.
 
-It begins with the full profile and leaves knobs out. A group without which the host stays quiet is left out for good;
-one without which it does not is halved until one knob is left. What is found so is exactly what the smallest profile
-needs: of two knobs that remove the same cause, the first is left out unnoticed, and the second then matters.
+It begins with the full profile and leaves knobs out. If the host stays quiet without a group, the group is left out
+permanently; otherwise the group is halved until one knob is left. This finds exactly the knobs that the smallest
+profile needs: of two knobs that remove the same cause, the first is left out without effect, and the second then
+matters.
 
-Left out of a quiet host, a cause is seen beside nothing else: a small one is not lost in the noise of a large one, and
-responses that do not add up (the longest gap) can be screened as well. docs/screen-knobs.md says more.
+On an otherwise quiet host, each cause is seen alone: a small one is not hidden by the noise of a large one, and
+responses that do not add up (the longest gap) can be screened as well. See docs/screen-knobs.md.
 
-The search is a generator: it yields an application, is sent its value, and with the same values goes the same way. So a
-screening is resumed by sending it what is stored.
+The search is a generator: it yields an application and receives its value. It is deterministic, so a screening resumes
+by sending the stored values.
 """
 
 from __future__ import annotations
