@@ -133,7 +133,7 @@ _HOMES = {
     "settings.profile": "Profile bundled=bundled_profiles load=load_profile",
     "settings.restore": "Outcome",
 }
-# the public name after "=" where it differs from the one in the module
+# the public name follows "=" if it differs from the name in the module
 _NAMES = {
     name.rpartition("=")[2]: (f"quiet.{module}", name.partition("=")[0])
     for module, names in _HOMES.items()

@@ -139,7 +139,7 @@ class ResultReader:
     more = "run it {n} times, and give the folder of its files"
 
     def matches(self, content: Content) -> bool:
-        """Whether a file or a directory is in this format, judged by its content. Raises UsageError if it is damaged."""
+        """Whether a file or a directory has this format, judged by its content. Raises UsageError if it is damaged."""
         raise NotImplementedError
 
     def read(self, content: Content) -> tuple[TestSample, ...]:

@@ -61,7 +61,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class NamedKnob:
-    """A knob that matters; `key`: the knobs that were left out in the deciding measurement; `segment`: its quiet level."""
+    """A knob that matters; `key`: the knobs left out in the deciding measurement; `segment`: its quiet level."""
 
     knob: str
     sign: int

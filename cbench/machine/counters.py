@@ -1,4 +1,4 @@
-"""The counters of this host: each is opened, or says why it cannot be.
+"""Open the counters of this host, or report why one is unavailable.
 
 Sources: perf_event_open(2); linux/perf_event.h (extended hardware types: the PMU's number in the upper half
 of `config`); Documentation/arch/arm64/perf.rst (config1: bit 1 user access, bit 0 a 64-bit count).
@@ -145,7 +145,7 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
 
 
 def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
-    """`by_name`: also where chains cannot measure cycles; the results say so."""
+    """`by_name`: use it even if chains cannot measure cycles; the results report this."""
     calibration = chains.calibration()
     if calibration.obstacle and not by_name:
         return Counter(CALIBRATED, CALIBRATED_UNIT, False, calibration.obstacle), None

@@ -48,8 +48,9 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor` None where it shows none, `missing`: settings that would make it
-    quieter. `passport`: the facts that a comparison with another result uses."""
+    """The host's part of the results; `governor`: None if the host shows none; `missing`: settings that would make it
+    quieter. `passport`: the facts used to compare this result with another.
+    """
 
     cpu: str
     machine: str

@@ -22,11 +22,11 @@ _NAMED_HOSTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Passport:
-    """Facts in words. One that is not known is None, and `unknown` has the reason under its name.
+    """The host's facts as text. Unknown facts are None, and `unknown` maps their names to the reasons.
 
     `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
-    applied one, or "none"; `noise`: the verdict of `quiet verify`; `counter`: what a test's values count; `memory`: in
-    whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
+    applied profile, or "none"; `noise`: the verdict of `quiet verify`; `counter`: the event that a test's values count;
+    `memory`: in whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
     """
 
     cpu: str | None = None

@@ -43,7 +43,7 @@ def addresses(fixed: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def affinity(cpus: Collection[int]) -> Iterator[None]:
-    """This thread on these CPUs, and then where it was before. Raises OSError."""
+    """Run this thread on these CPUs, then restore its affinity. Raises OSError."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
@@ -61,9 +61,9 @@ def die_with_parent(parent: int) -> bool:
 class GroupGuard:
     """Kills a command's process group when this process is killed, SIGKILL included.
 
-    The kernel's parent-death signal reaches only the command, and its children would continue and disturb the next
-    measurement. A shell in a session of its own waits for the end of a pipe that only this process holds, then kills
-    the group whose number is in a file shared with it. It sleeps until then, so that it interrupts no trial.
+    The kernel's parent-death signal reaches only the command; its children would continue and disturb the next
+    measurement. A shell in a separate session waits for the end of a pipe that only this process holds, then kills the
+    group whose number is in a shared file. Until then it sleeps, so it interrupts no trial.
     """
 
     _SCRIPT = """trap '' HUP INT TERM; read -r _; read -r group <&1 && [ "$group" -gt 1 ] && kill -s KILL -- -$group"""

@@ -17,7 +17,7 @@ PLACES = {SIBLING: "a sibling thread", CACHE: "a core with the same cache", FAR:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A data or unified cache as one CPU sees it; `size` in bytes, None where the host does not report it."""
+    """A data or unified cache as one CPU sees it; `size`: bytes, None if the host does not report it."""
 
     level: int
     kind: str
@@ -31,7 +31,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place for a load, one of PLACES; `cpu` is None if the host has no such place, and `reason` says why."""
+    """A place for a load, one of PLACES; `cpu`: None if the host has no such place, with the reason in `reason`."""
 
     name: str
     cpu: int | None

@@ -268,7 +268,7 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
 
 
 def settled(session: Session) -> bool | None:
-    """Whether the discarded trials had settled; None where they were too few to judge."""
+    """Whether the discarded trials had settled; None if they were too few to judge."""
     return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
 
 

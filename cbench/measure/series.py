@@ -34,9 +34,9 @@ FEWEST_CYCLES = 0.1
 class TrialSeries:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
-    `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
-    timed region, None where that is unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
-    are the work itself. `calibration`: how ticks become cycles, None where the counter's values stand.
+    `others`: names of the events counted in addition to the value. `kernel_baseline`: kernel instructions in an empty
+    timed region, None if unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are part of the
+    work itself. `calibration`: the conversion of ticks to cycles, None if the counter's values are used unchanged.
     """
 
     def __init__(

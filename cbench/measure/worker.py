@@ -51,7 +51,7 @@ def page_size(address: int) -> str:
 
 
 def stolen_ms(cpu: int) -> int | None:
-    """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
+    """The time that the hypervisor took from `cpu`, according to the kernel; None if unknown."""
     ticks = cpu_ticks(Reader().text("/proc/stat") or "").get(f"cpu{cpu}", [])
     return ticks[STEAL] * 1000 // os.sysconf("SC_CLK_TCK") if len(ticks) > STEAL else None
 
@@ -84,9 +84,8 @@ def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | N
 
 
 def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
-    """The kernel's instructions in an empty timed region; None where they are not counted or not steady.
-
-    0 where the counters are read in user space, those of the reading itself where read(2) has to do.
+    """The kernel's instructions in an empty timed region; None if they are not counted or not constant. 0 if the
+    counters are read in user space; with read(2), the instructions of the reading itself.
     """
     counts = [each[events.IN_KERNEL] for each in empty if events.IN_KERNEL in each]
     lowest = min(counts, default=None)
@@ -110,7 +109,7 @@ def opened(job: Job) -> tuple[Counter, Any]:
 
 
 def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
-    """False when interrupts came within timed regions and the event saw none; they are waited for a short while."""
+    """False if interrupts occurred within timed regions and the event counted none. Waits briefly for interrupts."""
     spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
     came = counted = 0
     for _ in range(SPINS):

@@ -45,9 +45,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that scrolls by itself where it is too wide. The first `names` cells of a row are names.
-
-    marked: for each row whether it is highlighted; empty: none is.
+    """A table with its own scroll bar if it is too wide. The first `names` cells of a row are names. marked: whether to
+    highlight each row; empty for none.
     """
 
     head: Sequence[str | Cell]
@@ -125,7 +124,7 @@ def _environment() -> Environment:
 
 
 def _source(template_name: str) -> str | None:
-    """The template's text from the package, wherever that is installed; None where there is none."""
+    """The template's text from the installed package; None if there is no such template."""
     folder, _, name = template_name.rpartition("/")
     place = files("cbench").joinpath(*folder.split("/"), "templates", name)
     return place.read_text(encoding="utf-8") if place.is_file() else None

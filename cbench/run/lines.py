@@ -35,7 +35,7 @@ def workload_lines(result: WorkloadResult) -> list[str]:
 
 
 def headline_text(headline: Headline, calibration: CalibrationFigures | None) -> str:
-    """The number, its interval and, where it is known, the time."""
+    """The number, its interval and, if known, the time."""
     if headline.value is None or headline.interval is None:
         return headline.how
     low, high = headline.interval

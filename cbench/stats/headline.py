@@ -26,7 +26,7 @@ KEPT_SHARE, KEPT_LEAST = 0.05, 30
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`value` and `interval` are None where `how` says why there is none."""
+    """`value` and `interval`: None if there is no headline; `how` then gives the reason."""
 
     value: float | None
     unit: str
@@ -36,13 +36,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFigures:
-    """The results of the chains, over all processes.
-
-    `uncertainty`: half the headline's interval as a share of its value; None where there is none. `resolution`: how
-    finely chains and trial are read, as a share. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`: median
-    of the trials that are kept; the frequencies and `value_ns`, the headline as a time, are None where unknown.
-    `shared_times`: how many times as long the wide chains took on the shared core, None where it never was.
-    `below`: the share of kept trials at more than 1 % less than the highest frequency.
+    """The results of the chains, over all processes. `uncertainty`: half the headline's interval as a share of its
+    value; None without an interval. `resolution`: the relative reading resolution of chains and trial. `disagree`,
+    `shared`: shares of the trials. `ticks_per_cycle`: median of the kept trials; the frequencies and `value_ns`, the
+    headline as a time, are None if unknown. `shared_times`: how many times longer the wide chains took while the core
+    was shared, None if it never was. `below`: the share of kept trials at a frequency more than 1 % below the highest.
     """
 
     length: int
@@ -64,7 +62,7 @@ class CalibrationFigures:
 
 
 def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial]], counter: Counter) -> Headline:
-    """The headline of the trials of each process; `base`: those of them that a floor is taken from."""
+    """The headline of the trials of each process; `base`: the trials from which a floor is derived."""
     if counter.calibration:
         return _calibrated(processes, counter, counter.calibration)
     step = counter.quantum or 1

@@ -29,10 +29,9 @@ METHODS = (T, BCA)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, in the values' unit, at `level`; both are None where there is none, and `why` says why.
-
-    method: "BCa (mid)", "BCa (strict)" or "t". replicates: how many made it, 0 where none are needed. `why` also says
-    what to know of an interval that is there (all values alike, not stable in so many replicates).
+    """From `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with the reason in
+    `why`. method: "BCa (mid)", "BCa (strict)" or "t". replicates: number of replicates used, 0 if none are needed.
+    `why` may also contain a caveat about an existing interval (all values equal, not stable with this many replicates).
     """
 
     low: float | None
@@ -44,7 +43,7 @@ class Interval:
 
     @property
     def width(self) -> float | None:
-        """high - low; None where there is no interval."""
+        """high - low; None if there is no interval."""
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
@@ -73,8 +72,9 @@ def check_level(level: float) -> None:
 
 
 def exponent(values: Values) -> int:
-    """The power of two that the largest magnitude lies just below. Values times 2^-exponent have squares that neither
-    vanish nor overflow, and the same digits."""
+    """The exponent of the smallest power of two above the largest magnitude. Squares of values scaled by 2^-exponent
+    neither underflow to 0 nor overflow, and the values keep their digits.
+    """
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 

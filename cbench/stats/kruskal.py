@@ -31,7 +31,7 @@ class Kruskal:
 
     @property
     def eta2(self) -> float | None:
-        """(H - k + 1)/(n - k), negative where H is below its expectation; None where n <= k.
+        """(H - k + 1)/(n - k), negative if H is below its expectation; None if n <= k.
 
         M. Tomczak, E. Tomczak, "The need to report effect size estimates revisited", Trends in Sport Sciences 1 (2014)
         19-25, formula 15.
@@ -40,7 +40,7 @@ class Kruskal:
 
     @property
     def epsilon2(self) -> float | None:
-        """H/(n - 1), from 0 to 1 (the same article, formula 16); None where n < 2."""
+        """H/(n - 1), from 0 to 1 (the same article, formula 16); None if n < 2."""
         return self.h / (self.n - 1) if self.n > 1 else None
 
 
@@ -57,9 +57,9 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)
-    every.sort(kind="stable")  # merges what is sorted already
+    every.sort(kind="stable")  # merges presorted runs
     lengths = tied(every)
-    if len(groups) == 2:  # the number of pairs in which the first is larger says as much as the sum of its ranks
+    if len(groups) == 2:  # the number of pairs in which the first is larger is equivalent to the sum of its ranks
         first, second = groups
         placed = placements(first, second)[0] if placed is None else placed
         away = float(placed.sum()) - first.size * second.size / 2
@@ -80,7 +80,7 @@ def placements(first: Values, second: Values) -> tuple[Values, Values]:
 
 
 def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:
-    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and what `tied` says."""
+    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and the result of `tied`."""
     ties = 1.0 if lengths is None else tie_correction(lengths, n)
     if ties <= 0:
         return Kruskal(0.0, 1.0, n, groups, lengths)
@@ -89,7 +89,7 @@ def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal
 
 
 def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
-    """How many values there are of each kind, ascending; None where no two are alike."""
+    """The number of occurrences of each distinct value, ascending; None if no two values are equal."""
     starts = np.flatnonzero(ordered[1:] != ordered[:-1])
     if starts.size == ordered.size - 1:
         return None

@@ -63,7 +63,8 @@ defects."""
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """Convert any error that a damaged store causes in the code inside to a QuietError of one line.
 
-    Where that may as well be a defect of the code, the line says so, and where; what can only be one stays as it is.
+    If the error may also be a defect of the code, the line mentions this and the location; errors that can only be
+    defects pass through unchanged.
     """
     try:
         yield
@@ -276,6 +277,6 @@ def has_content(path: Path) -> bool:
 
 
 def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None where there is none; QuietError if it is not a store."""
+    """The kind of the study in a store, None without a study. Raises QuietError if it is not a store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A trial in its place. `begin_ns`: when its timed region began, in ns since 1970, None where that is not known."""
+    """A trial in its place. `begin_ns`: start of its timed region in ns since 1970, None if unknown."""
 
     position: int
     trial: Trial
@@ -78,7 +78,7 @@ class StoredSeries:
 
     @property
     def quantum(self) -> int:
-        """The step of the counter, 1 where it is not known."""
+        """The step of the counter, 1 if unknown."""
         return int(self.counter.get("quantum") or 1)
 
     @property
@@ -99,7 +99,7 @@ class StoredSeries:
 
     @property
     def each_trial(self) -> bool:
-        """Whether each trial is a process of its own, as those of a command are."""
+        """Whether each trial is a separate process, as for commands."""
         return self.facts.get("processes") == EACH_TRIAL
 
     @property

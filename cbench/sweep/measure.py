@@ -25,7 +25,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class SweepCell:
-    """One working set (bytes) with one number of accesses; `failed` says why there is no result."""
+    """One working set (bytes) with one number of accesses; `failed`: the reason why there is no result."""
 
     size: int
     accesses: int

@@ -48,9 +48,8 @@ Columns = Mapping[str, Column]
 
 
 def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
-
-    `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
+    """Trials, and warnings, from the columns test, order, value and, if present, metric, run, position, host.
+    `metrics`: columns to use instead of `value`, each a separate metric. Raises ColumnError.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
@@ -147,7 +146,7 @@ def _side_by_side(
 
 
 def named(test: str, metric: str) -> str:
-    """The name of a series: of a metric of a test, "" where it has one only."""
+    """The name of a series: TEST:METRIC, or TEST if `metric` is ""."""
     return f"{test}:{metric}" if metric else test
 
 

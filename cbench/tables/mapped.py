@@ -83,7 +83,9 @@ class _Names:
 
 @dataclass(slots=True)
 class _RunRanks:
-    """Runs by name and order, with the first row of each; `changes`: how often the run changes from row to row."""
+    """Runs by name and order, with the first row of each; `changes`: the number of rows whose run differs from the
+    previous row's.
+    """
 
     first: dict[tuple[float | str, bool], int] = field(default_factory=dict)
     changes: int = 0

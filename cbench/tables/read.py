@@ -49,7 +49,7 @@ def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
-    """A warning about values that are missing, if any. `metrics`: of the series, as Trials has them."""
+    """A warning about missing values, if any. `metrics`: the metric of each series, as in Trials."""
     return [f"{count:,} of {rows:,} {'results are missing' if metrics else 'trials failed'}"] if count else []
 
 
@@ -114,7 +114,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
         for name in there:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
-        # not read_table(), which loads pandas where it is installed
+        # not read_table(), which loads pandas if it is installed
         dictionaries = [name for name in NAMES if name in there]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
             return arrow_columns(file.read(columns=there), arrow)
@@ -183,7 +183,7 @@ def frugal(arrow: Any) -> Iterator[None]:
 
 
 def arrow_module(name: str) -> Any:
-    """A module of pyarrow; None where it is not installed."""
+    """A module of pyarrow; None if pyarrow is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -206,7 +206,7 @@ def arrow_columns(table: Any, arrow: Any) -> Columns:
 
 
 def _numbers(column: Any, arrow: Any) -> Any:
-    """The column as an array, without to_numpy(), which loads pandas where it is installed."""
+    """The column as an array, without to_numpy(), which loads pandas if it is installed."""
     if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
         try:
             return column.to_numpy()

@@ -30,10 +30,10 @@ LOGARITHMS = 700.0
 class Agreement:
     """second - first: `difference` of the means with its interval, and `percent`, the same in % of the first's mean.
 
-    paired: both of the same trials. Then `limits` (limits of agreement: LIMITS sd of the differences on both sides),
+    paired: both measured the same trials. `limits` (limits of agreement: LIMITS sd of the differences on both sides),
     `limits_error` (their standard error) and `trend` (the correlation of difference and mean: above 0 the second grows
-    faster), else None. ratio: of the geometric means, second/first, with its interval; None where values are not all
-    above 0. why: why there is no answer, or what is missing.
+    faster) are None unless paired. ratio: the ratio of the geometric means, second/first, with its interval; None
+    unless all values are positive. why: the reason why there is no answer, or why a part is missing.
     """
 
     n: tuple[int, int]

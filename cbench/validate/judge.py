@@ -212,7 +212,7 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
-    """Whether a ratio is 1 but for AGREE; None where it is not, and its interval says that this may be chance."""
+    """Whether a ratio is within AGREE of 1; None if it is not, but its interval allows for chance."""
     if abs(ratio - 1) <= AGREE:
         return True
     if paired or ends is None or ends.low is None or ends.high is None:

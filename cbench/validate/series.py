@@ -26,7 +26,7 @@ class ValidationSeries:
     throttled: int = 0
 
     def row(self, metric: str) -> list[float]:
-        """Its values in the order of time; none where it was not read."""
+        """Its values in chronological order; empty if it was not read."""
         return [value for _, value in sorted(self.values.get(metric, {}).items())]
 
     def rows(self, *metrics: str) -> list[list[float]]:

@@ -1,4 +1,5 @@
-"""A competing load for a trial: dd on one CPU, running only while a trial requests it, and not a child of the trial.
+"""Run a competing load beside trials: dd on one CPU, running only while a trial requests it, and not a child of the
+trial.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)

@@ -207,7 +207,9 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
 
 
 def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
-    """Entries of kernels that came after apply, made from a file with our words: they lose them too."""
+    """Entries of kernels installed after apply, generated from a file with our words; these words are removed there
+    too.
+    """
     listed = _loader(known).entries
     files = BootFiles(disk.reader)
     changed = []

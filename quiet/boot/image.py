@@ -39,7 +39,7 @@ _INITRDS = (
     "/usr/lib/modules/{release}/initramfs.img",
     "/lib/modules/{release}/initrd",
 )
-# names without a release: the Raspberry Pi's, then what others call their only one
+# names without a release: first the Raspberry Pi's, then those of systems with a single kernel
 _UNNUMBERED = (
     *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
 )
@@ -126,7 +126,7 @@ def _named(patterns: tuple[str, ...], reader: Reader, release: str) -> list[str]
 
 
 def _booted(facts: Facts) -> list[str]:
-    """BOOT_IMAGE= as GRUB says it: "(hd0,gpt2)/vmlinuz-6.12", seen from its own partition."""
+    """BOOT_IMAGE= in GRUB's notation, "(hd0,gpt2)/vmlinuz-6.12": a path relative to its partition."""
     paths = [value(word) or "" for word in parse(facts.command_line).of("BOOT_IMAGE")]
     paths = [path.rpartition(")")[2] for path in paths]
     return [whole for path in paths if path.startswith("/") for whole in (path, f"/boot{path}")]

@@ -28,7 +28,9 @@ _COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 @dataclass(slots=True)
 class FileEntry:
-    """One file: its original state, our content (None: removed, or generated and not known yet), and what is ours."""
+    """One file: its original state, our content (None: removed, or generated and not known yet), and the part that is
+    ours.
+    """
 
     path: str
     how: str
@@ -74,7 +76,9 @@ class BootRecord:
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
-        """The content of a file that was made from one of ours: a line loses our words where it has them all."""
+        """The content of a file that was generated from one of ours: our words are removed from each line that has all
+        of them.
+        """
         # kernel-install makes entries from its own file, so its words are looked for first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
@@ -85,7 +89,7 @@ class BootRecord:
         return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: FileEntry) -> list[_Pair]:
-        """Lines as found and as we made them, with the words that came and went; none where no words came."""
+        """Original and modified lines, with the added and removed words; omits lines without added words."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
         pairs = []

@@ -44,7 +44,7 @@ class Files(Reader):
                 os.unlink(new)  # of one that was killed
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-                os.fchmod(fd, 0o644)  # whatever the umask
+                os.fchmod(fd, 0o644)  # regardless of the umask
                 file.write(text)
                 file.flush()
                 os.fsync(fd)

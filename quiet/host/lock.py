@@ -63,7 +63,7 @@ def _open(reader: Reader) -> int:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if os.fstat(fd).st_mode & 0o7777 != 0o755:
-            os.fchmod(fd, 0o755)  # every user may read what is applied, whatever the umask was
+            os.fchmod(fd, 0o755)  # every user may read the applied state, regardless of the umask
         file = reader.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno in _FULL:

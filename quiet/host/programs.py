@@ -21,7 +21,7 @@ class Programs(Files):
 
         self._only_live()
         said = " ".join(command)
-        # cron and services may start without the folders that hold what only root runs
+        # cron and services may start without the folders of root's programs in PATH
         folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
         environment = {**os.environ, "PATH": folders}
         try:

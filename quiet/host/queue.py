@@ -1,8 +1,8 @@
-"""The queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
+"""Manage the queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
 
 A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed is ignored. The first run in
-the queue then locks `turn`, which decides: two runs never proceed at once, whatever is in the folder. Every user may
-take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+the queue then locks `turn`, which decides: two runs never proceed at once, regardless of the files in the folder. Every
+user may take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _ANCESTORS = 256
 
 
 class Ticket(NamedTuple):
-    """A run in the queue. `pid` is 0 where the owner of the ticket claims another user's process.
-
-    `locker` is the process that locks the turn for it: its helper, where root says so. A lock without a ticket counts
-    as a run, with name "" and since 0.
+    """A run in the queue. `pid`: 0 if the owner of the ticket claims another user's process. `locker`: the process that
+    locks the turn for it: its helper, if root vouches for it. A lock without a ticket counts as a run with name "" and
+    since 0.
     """
 
     name: str
@@ -122,10 +121,8 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn; whether it came within the limit.
-
-        `wait(line, seconds)` gets a line, the run on the CPUs and the number ahead, whenever they change, else "". It
-        returns False to give up.
+        """Wait for the turn. Returns whether it came within the limit. `wait(line, seconds)` receives a line with the
+        run on the CPUs and the number of runs ahead when these change, otherwise "". It returns False to give up.
         """
         end = None if limit_s is None else time.monotonic() + limit_s
         shown = None
@@ -182,7 +179,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(fd, 0o644)  # only now, and whatever the umask: others test its lock, and could take one
+            os.fchmod(fd, 0o644)  # only now, and regardless of the umask: others test its lock, and could take one
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -216,7 +213,7 @@ def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return None
-        # in the way of reading is only a lock for writing, which nobody but the owner can take
+        # only a write lock blocks reading, and only the owner can take one
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
         if struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK:
             return None

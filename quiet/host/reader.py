@@ -1,6 +1,7 @@
-"""Reading the files of a host, under a root that is an argument.
+"""Read the files of a host, below a given root.
 
-A `Reader` cannot write, so what is handed to `plan` cannot change anything. Absent is None, never "" or 0.
+A `Reader` cannot write, so `plan`, which gets only a Reader, cannot change anything. Absent values are None, never ""
+or 0.
 """
 
 from __future__ import annotations

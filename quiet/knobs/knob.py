@@ -103,29 +103,29 @@ class Knob(NamedTuple):
     rule: Rule
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
-    numeric: bool = False  # a number in the profile is a value of its own
+    numeric: bool = False  # a number in the profile is a valid value
     units: Callable[[str], int | None] = lambda text: None  # the number that a text such as "2.4 GHz" in the profile is
-    lists: bool = False  # a list in the profile, such as "0-1", is a value of its own
-    targets: str = ""  # for `explain`: which targets this knob has
+    lists: bool = False  # a list in the profile, such as "0-1", is a valid value
+    targets: str = ""  # for `explain`: the targets of this knob
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
     after: tuple[str, ...] = ()
-    clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
+    clamps: bool = False  # the kernel may turn a written value into another one, which is then accepted
     atomic: bool = False  # all of its targets or none: taken back when one is refused
     needs: str = ""  # an atomic knob without which this one would do harm
     restore_last: bool = False  # it would disturb the other targets during a restore
     drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
-    # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
+    # words of the kernel -> explanation, for writes that it accepts but then reports as not in effect
     verdicts: Mapping[str, Reason] = {}
     # targets that the kernel changes as a side effect
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
-    moves: str = ""  # what these are, for `explain`
+    moves: str = ""  # a description of these, for `explain`
     risk: str = ""
-    gain: Gain = "less background work of the kernel"  # what the isolated CPUs gain, for the summary of a plan
-    noticed: str = ""  # what others on the machine notice while it is applied, in a few words
+    gain: Gain = "less background work of the kernel"  # the benefit for the isolated CPUs, for the summary of a plan
+    noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
     kernels: str = ""  # in which releases it exists or does what it says; "" where none from 6.1 on differs
     path: str = ""  # the kernel's file or call, where no target names it
-    effect: str = ""  # what was measured, with kernel and machine, where effects.toml has nothing of it
+    effect: str = ""  # the measured effect, with kernel and machine, if effects.toml has no entry
 
     @property
     def paths(self) -> str:

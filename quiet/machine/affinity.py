@@ -80,7 +80,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """The cgroup for tasks: below a slice, since a cgroup with tasks of its own cannot have scopes and containers."""
+    """The cgroup for tasks: below a slice, because a cgroup with tasks cannot contain scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):

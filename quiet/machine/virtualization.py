@@ -63,7 +63,7 @@ def hypervisor(facts: Facts) -> str:
     """The hypervisor that this kernel runs under, as `quiet status` reports it; "" on bare metal.
 
     The only source of this answer, for `quiet` and for `cbench`. Containers do not count: `container` reports them.
-    Raises nothing: a file that is absent or cannot be read is not a sign of a hypervisor.
+    Raises nothing: an absent or unreadable file is not evidence of a hypervisor.
 
     - x86: the CPU flag `hypervisor` (CPUID leaf 1, ECX bit 31). Clouds put their name into the firmware of bare-metal
       instances too, so next to such a name the flag decides. A name that only virtual machines have also counts

@@ -52,7 +52,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The whole report. `remaining`: None if not predicted; `settings`: the number of restored settings (`quiet run`)."""
+    """The whole report. `remaining`: None if not predicted; `settings`: number of restored settings (`quiet run`)."""
 
     command: tuple[str, ...]
     exit_code: int

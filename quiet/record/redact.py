@@ -1,7 +1,7 @@
 """Redact names, addresses and identifiers in a recording: each is replaced by another of the same form.
 
-The same name gets the same replacement everywhere in one recording, so that related files still match. What a rule
-reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) stays as it is.
+The same name gets the same replacement everywhere in one recording, so that related files still match. Data that a rule
+reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
 """
 
 from __future__ import annotations

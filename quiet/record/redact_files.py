@@ -1,6 +1,6 @@
-"""Redact the files on a disk: of each type the lines that quiet reads are rebuilt from their known parts.
+"""Redact the files on a disk: for each file type, the lines that quiet reads are rebuilt from their known parts.
 
-This is an allow list: a line or a file that is not in it is left out, whatever its content.
+This is an allow list: any other line or file is omitted, regardless of its content.
 """
 
 from __future__ import annotations

@@ -36,10 +36,9 @@ def find(name: str) -> str:
 
 
 class CommandSignals:
-    """Between an apply and its restore no signal ends this process: it is kept, or handed to the command.
-
-    What was ignored at the start (nohup) stays ignored, by the command too. `early` is called for a signal that comes
-    before the command is started.
+    """Between an apply and its restore, no signal ends this process: it is stored, or forwarded to the command. Signals
+    ignored at the start (nohup) stay ignored, also by the command. `early` is called for a signal that arrives before
+    the command is started.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:
@@ -59,7 +58,9 @@ class CommandSignals:
             signal.signal(number, handler)
 
     def fork(self) -> int | None:
-        """fork(2); None when a signal came before. One that comes now waits for the child, which has no handler."""
+        """fork(2); None if a signal arrived before. A signal that arrives now stays pending for the child, which has no
+        handler.
+        """
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
         try:
             if self.pending:
@@ -91,7 +92,7 @@ class Child:
         self.done = CommandDone()  # with its resource usage, once it has ended
 
     def begin(self, fixed: bool) -> None:
-        """Let it execute the command; `fixed`: with fixed addresses."""
+        """Let the child execute the command; `fixed`: without address randomization."""
         try:
             os.write(self._gate, b"f" if fixed else b"g")
         except BrokenPipeError:
@@ -110,7 +111,7 @@ class Child:
 
 
 def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork; None if a signal came first."""
+    """Fork; None if a signal arrived first."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()

@@ -53,10 +53,9 @@ class _FrontState:
 def run(
     options: RunRequest, as_user: str | None, command: Sequence[str], events: RunEvents
 ) -> tuple[int, RunEnded | None]:
-    """Run a command under a profile: its exit code, and how the run ended (None: before it began).
-
-    The code is 128 + N for signal N, also when the signal came before the command was started, and 4 when a setting
-    could not be restored. Raises UsageError, Refused when nothing is changed, Incomplete when settings still are.
+    """Run a command under a profile. Returns its exit code, and how the run ended (None: before it began). The code is
+    128 + N for signal N, even if the signal arrived before the command was started, and 4 if a setting could not be
+    restored. Raises UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
     """
     program = child.find(command[0])
     user = _user(as_user)
@@ -94,7 +93,7 @@ def _user(as_user: str | None) -> Identity | None:
 
 
 def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
-    """The first answer of a helper that answers; None when a signal came before. Raises Refused."""
+    """The first answer from any helper; None if a signal arrived before. Raises Refused."""
     for channel, started in _helpers():
         state.channel = channel
         channel.send(options)

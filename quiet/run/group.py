@@ -22,7 +22,7 @@ _ROUNDS = 5  # of moving processes, which may fork
 
 
 class RunGroup:
-    """Moves a command to the isolated CPUs, and ends or returns what is left of it."""
+    """Moves a command to the isolated CPUs, and ends or returns its remaining processes."""
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
@@ -33,7 +33,7 @@ class RunGroup:
 
     @property
     def path(self) -> str:
-        """The folder of the cgroup; "" where the run has none of its own."""
+        """The folder of the cgroup; "" if the run has no separate cgroup."""
         whole = f"{self._mount}{group(self._host)}"
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
@@ -102,8 +102,8 @@ class RunGroup:
     def release(self) -> None:
         """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours.
 
-        Those that cannot go back are ended, because the restore would move them out of their user's limits: their
-        cgroup is gone, or they fork faster than they are moved.
+        Processes that cannot return, because their cgroup is gone or because they fork faster than they are moved, are
+        ended: the restore would move them out of their user's limits.
         """
         path = self.path
         if not path or not self._host.exists(path):
@@ -150,7 +150,7 @@ class RunGroup:
         return [int(pid) for each in folders for pid in (self._host.text(f"{each}/cgroup.procs") or "").split()]
 
     def _descendants(self) -> list[int]:
-        """The command and what it has started, without a cgroup: by the parents that are alive."""
+        """The command and its descendants if there is no cgroup, found through living parents."""
         parents = {}
         for pid in self._host.numbered("/proc"):
             status = self._host.text(f"/proc/{pid}/status")

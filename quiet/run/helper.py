@@ -161,7 +161,9 @@ class RunSession:
                 self._observer.tick()
 
     def _finish(self) -> RunEnded:
-        """End what is left of a run whose front is gone, and restore, unless the profile is to stay."""
+        """End the remaining processes of a run whose front is gone, and restore, unless the profile should stay
+        applied.
+        """
         if self._observer and self._done:
             self._observer.stop(self._done)
         if self._done is None:

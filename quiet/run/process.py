@@ -60,8 +60,8 @@ def cleanse(host: Host) -> None:
 
 
 def leave_cgroups(host: Host) -> None:
-    """Move this process to the root of each hierarchy: what its caller does with their own cgroup cannot stop it."""
+    """Move this process to the root of each hierarchy, so that changes to the caller's cgroup cannot stop it."""
     for mount in mounts(host):
         if mount.type in ("cgroup", "cgroup2"):
-            with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+            with contextlib.suppress(OSError):  # neither permitted nor needed in a container
                 host.write(f"{mount.path}/cgroup.procs", str(os.getpid()))

@@ -111,7 +111,7 @@ class HelperChannel:
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """Raises OSError for what is not a socket of this host."""
+        """Raises OSError if it is not a socket of this host."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
@@ -125,9 +125,8 @@ class HelperChannel:
             return  # messages sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
-        """The next message; None when the other side has gone, or within this time nothing came.
-
-        Raises HelperProtocolError for anything but these kinds.
+        """The next message; None if the other side has closed, or if nothing arrives within this time. Raises
+        HelperProtocolError for any other kind of message.
         """
         if b"\n" not in self._read and not self._more(within_s):
             return None
@@ -157,7 +156,7 @@ class HelperChannel:
         self._socket.close()
 
     def _more(self, within_s: float | None) -> bool:
-        """Read what has come; False when the other side has gone, or nothing comes within this time."""
+        """Read available data; False if the other side has closed, or if nothing arrives within this time."""
         if self.closed:
             return False
         poll = select.poll()

@@ -1,6 +1,6 @@
-"""The texts of the systemd units: one applies a profile after each boot, one watches.
+"""Generate the systemd units: one applies a profile after each boot, one watches.
 
-The first one's head says what belongs to it: the profile, the CPUs and every file and folder that was made for it.
+The head of the first unit lists its data: the profile, the CPUs and every file and folder that was created for it.
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 
@@ -119,10 +119,10 @@ def _mounts() -> str:
 
 
 def after(reader: Reader) -> str:
-    """The target that is reached when all is up that would change settings again; of the daemons those that are there.
-
-    The service is not ordered after them itself. When it stops, restoring starts some of them, and systemd lets a
-    start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
+    """The target that is reached when all daemons that would change settings again are up; only installed daemons
+    count. The service is not ordered after the daemons directly: when it stops, restoring starts some of them, and
+    systemd delays a start until units that are ordered with it, in either direction, have stopped, so each would wait
+    for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
     head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would overwrite its settings"]
@@ -136,7 +136,7 @@ def _rivals(reader: Reader) -> list[tuple[str, str]]:
 def _late(reader: Reader) -> bool:
     """Whether a rival waits for multi-user.target itself, as TLP does.
 
-    Then the service has to do that too, or there is a cycle; without need it should not, so that what waits for the
+    Then the service must wait for it too, to avoid a cycle; otherwise it should not, so that units that wait for the
     service can be part of that target.
     """
     return any(_is_after_target(found) for _, found in _rivals(reader))

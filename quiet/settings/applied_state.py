@@ -18,7 +18,7 @@ _WRONG = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageE
 
 @dataclass(slots=True)
 class TargetState:
-    """One recorded target: its original value, and what was written to it."""
+    """One recorded target: its original value, and the value written to it."""
 
     knob: str
     target: str
@@ -79,9 +79,8 @@ def unknown(reason: str) -> AppliedState:
 
 
 def read(data: bytes) -> AppliedState:
-    """The state that a journal describes; with `damage` where a line is not as it was written, or not understood.
-
-    A damaged journal counts as incomplete: what another program has changed since cannot be known from it.
+    """The state that a journal describes, with `damage` if a line was altered or cannot be parsed. A damaged journal
+    counts as incomplete, because it cannot show which settings another program has changed since.
     """
     lines = journal_lines.read(data)
     state, damage = unknown(""), list(lines.damage)

@@ -52,10 +52,9 @@ def apply(
     patience: float = 0,
     again: bool = False,
 ) -> Receipt:
-    """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
-
-    Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
-    also when there is no space for the journal. Incomplete when the journal or a setting can no longer be written.
+    """Apply the profile to the host. `passing`: only for one command; `again`: only if the profile is applied now.
+    Waits `patience` seconds for another quiet to end. Raises Refused if it does not end, if another profile is applied,
+    or if there is no space for the journal; Incomplete if the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
@@ -125,7 +124,7 @@ class _Apply:
             made = self._plan()
             self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        # neither refused nor skipped because of a refused dependency
+        # neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 

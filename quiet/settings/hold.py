@@ -84,9 +84,9 @@ def begin_hold(
 
     `knob` is the knob that the targets belong to: it decides when they are restored. `title` names the hold in `quiet
     status` (the source by default), `kind` is how values are compared (the knob's by default), and `entangled` are
-    targets that the kernel may change as a side effect: they are restored too. What is applied under the same `source`
-    is extended. Raises Refused when anything else is applied, and when the kernel declines a value; what was written
-    before that stays until `end_hold`.
+    targets that the kernel may change as a side effect: they are restored too. A hold with the same `source` is
+    extended. Raises Refused if anything else is applied, or if the kernel rejects a value; values written before that
+    stay until `end_hold`.
     """
     if knob not in BY_NAME:
         raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")

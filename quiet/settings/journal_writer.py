@@ -19,7 +19,7 @@ from quiet.settings.journal_lines import Item
 
 _EMPTY = journal_lines.Tail(0, 0, True, 0)
 _CHUNK = 1 << 20
-_MODE = 0o644  # every user may read it, whatever the umask
+_MODE = 0o644  # every user may read it, regardless of the umask
 _SEALED = 64  # bytes of a line besides its values
 
 

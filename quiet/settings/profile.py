@@ -105,7 +105,9 @@ def _check_is_profile(text: str, name: str) -> None:
 
 
 def parse(text: str, source: str, label: str = "") -> Profile:
-    """A profile from its text; `source`: where it came from. Raises UsageError naming it and the key."""
+    """Parse a profile from its text. `source`: the text's origin. Raises UsageError, which names the origin and the
+    key.
+    """
     import tomllib
 
     label = f"profile {label or source}"

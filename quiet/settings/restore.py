@@ -58,10 +58,9 @@ class Outcome:
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
-    """Restore every value. `force`: also those that another program changed since; `keep`: accept those instead.
-
-    Of a damaged journal all that can be read is restored; it is kept, with a copy beside it, until `keep` removes it.
-    Waits `patience` seconds for another quiet to end; raises Refused after that.
+    """Restore every value. `force`: also restore values that another program has changed since; `keep`: accept these
+    instead. With a damaged journal, all readable values are restored; the journal is kept, with a copy beside it, until
+    `keep` removes it. Waits `patience` seconds for another quiet to end, then raises Refused.
     """
     if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
@@ -104,7 +103,9 @@ def _is_usable(host: Host, target: str) -> bool:
 
 
 def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState, str]]:
-    """Targets whose value is neither the original one nor, as far as the journal is readable, of our making."""
+    """Targets whose value is neither the original one nor, according to the readable part of the journal, written by
+    us.
+    """
     for entry in record.entries.values():
         found = registry.get(host, entry.target)
         ours = (entry.before, entry.wanted, entry.after, record.settled.get(entry.target))
@@ -141,7 +142,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     }
     # an interrupt that its driver has requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
-    # what a process has set for itself is not the host's: it stays, or every user could keep a restore from ending
+    # settings that a process made for itself are not the host's: they stay, or any user could block a restore
     chosen = set() if force else {t for t in conflicts if registry.ends(t)}
     gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
@@ -280,7 +281,7 @@ def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) ->
 
 
 def _widen_children(host: Host, record: AppliedState) -> None:
-    """Tasks born while the profile was applied inherited a narrowed mask: they get what their ancestor gets back."""
+    """Tasks born while the profile was applied inherited a narrowed mask: they get their ancestor's restored mask."""
     narrowed = {
         int(e.target[5:]): e for e in record.entries.values() if e.target.startswith("task:") and e.wanted is not None
     }

@@ -110,7 +110,7 @@ def _put_table(interface: str, wanted: list[int]) -> None:
 
 
 def _watched_files(reader: Reader, name: str) -> tuple[str]:
-    return (f"{CLASS}/{name}",)  # where it is a file: a change by netlink is not reported
+    return (f"{CLASS}/{name}",)  # if it is a file: changes by netlink are not reported
 
 
 def _identity(reader: Reader, name: str) -> str | None:

@@ -1,9 +1,10 @@
-"""The slice of the isolated CPUs: a unit of systemd, so that systemd neither removes its cgroup nor rewrites its files.
+"""Create the slice of the isolated CPUs as a systemd unit, so that systemd keeps its cgroup and does not rewrite its
+files.
 
     own-slice:quiet.slice                    "present", absent, or half of it: NOT_STARTED, NO_UNIT
     own-slice:quiet.slice/AllowedCPUs        a property of it (systemd.resource-control(5)): "2-3"
 
-What is started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, is on the
+Processes started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, run on the
 isolated CPUs. The unit lies in /run, and is not removed while it contains a unit of another program.
 """
 

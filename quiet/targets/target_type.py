@@ -25,7 +25,7 @@ class TargetType(NamedTuple):
     watched_files: Callable[[Reader, str], Sequence[str]] | None = None
     # the identity that a recorded value's target must still have (numbers are reused)
     identity: Callable[[Reader, str], str | None] = lambda reader, name: None
-    # the name that the target has now, where it can be renamed: (reader, name, identity)
+    # the target's current name, if it can be renamed: (reader, name, identity)
     current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name
     # an absent target has ended, and nothing is left to write
     ends: bool = False

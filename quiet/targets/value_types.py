@@ -16,7 +16,7 @@ _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False
 
 
 def plain(kind: str, raw: str) -> str:
-    """The value to show and to write back for what the kernel printed: "always [madvise] never" -> "madvise"."""
+    """The value to show and to restore, from the kernel's output: "always [madvise] never" -> "madvise"."""
     if kind == CHOICE and "[" in raw:
         return raw.partition("[")[2].partition("]")[0]
     return raw

@@ -1,5 +1,5 @@
-"""The sources of notifications as one: files, devices, network interfaces, processes; what they have reported, and the
-signals that end the watching.
+"""Combine the sources of notifications (files, devices, network interfaces, processes), their reports, and the signals
+that end watching.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Sources:
 
 
 class StopSignals:
-    """Signals that end the watching; `signal` is the name of the one that came, else ""."""
+    """Signals that end watching; `signal`: the name of the received signal, otherwise ""."""
 
     def __init__(self) -> None:
         self.signal = ""

@@ -1,11 +1,11 @@
-"""The record of interruptions: a line of JSON for each minute that had some, in two files of bounded size.
+"""Record interruptions: a line of JSON for each minute with interruptions, in two files of bounded size.
 
 A line is whole in itself:
 
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
-"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead holds what the tick
-brought to CPUs that have one, for an hour. What a crash cuts off is one line; a reader skips it.
+"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead contains one hour of
+interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class HistoryWriter:
         if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
             raise OSError(errno.EINVAL, "not a file of our own", f"{self.folder}/{NAME}")
         if file.st_uid == os.geteuid():
-            os.fchmod(self._fd, 0o644)  # whatever the umask: every user may ask
+            os.fchmod(self._fd, 0o644)  # regardless of the umask: every user may read it
         size = file.st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             self._waiting[:0] = b"\n"  # after a line that a crash cut off

@@ -39,10 +39,8 @@ class CauseHistory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A summary of what is recorded since a time: of one CPU, or of all (`cpu` None).
-
-    `watched_s`: for how long the CPUs were watched; `expected`: what the tick brought to CPUs that have one, by cause;
-    `damaged`: lines that cannot be read.
+    """A summary of the record since a given time, for one CPU, or for all (`cpu` None). `watched_s`: how long the CPUs
+    were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`: number of unreadable lines.
     """
 
     since: int | None

@@ -1,7 +1,6 @@
-"""Notifications of writes to files: inotify(7), through libc.
-
-A write(2) by any process is reported for sysfs, procfs and cgroup files too; a change by the kernel itself only where
-it notifies (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
+"""Report writes to files by inotify(7), through libc. A write(2) by any process is reported, including to sysfs, procfs
+and cgroup files; a change by the kernel itself only for files that notify (cgroup-v2.rst: cpuset.cpus.partition and
+cgroup.events do).
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Monitor:
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
 
     def look(self, applied: WatchState | None = None) -> None:
-        """Count the interruptions since the last check. `applied`: for the metrics, if known."""
+        """Count the interruptions since the last check. `applied`: the applied state for the metrics, if known."""
         began = spent()
         try:
             items = self._counts.look(self._cpus)

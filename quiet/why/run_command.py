@@ -32,7 +32,7 @@ class Command:
     """A context manager: the command's process waits for `go()`; then `wait()` and `usage()`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Raises UsageError when there is no such program."""
+        """Raises UsageError if there is no such program."""
         self.command = tuple(command)
         if shutil.which(command[0]) is None:
             raise UsageError(f"{command[0]}: no such command, or not executable")

@@ -81,7 +81,7 @@ def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enou
 
 
 def first_settled(values: Sequence[int], step: int) -> int:
-    """How many to discard: whole windows until the series has settled, LIMIT where it does not."""
+    """The number of trials to discard: whole windows until the series has settled, LIMIT if it does not settle."""
     for count in range(2 * settling.WINDOW, settling.LIMIT + 1, settling.WINDOW):
         if settling.settled(values[:count], step):
             return count

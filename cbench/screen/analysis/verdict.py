@@ -328,7 +328,7 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Effects that a response cannot test because treatments are missing. `known`: effects that no response can test."""
+    """Effects that a response cannot test for lack of treatments. `known`: effects that no response can test."""
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]

@@ -38,7 +38,7 @@ LETTER = 5.3
 
 @dataclass(frozen=True, slots=True)
 class AxisNames:
-    """The names on the axes of a response's figures. `levels`: per treatment, one level name for each of the `factors`."""
+    """The names on the axes of a response's figures. `levels`: per treatment, one level name per factor."""
 
     levels: Sequence[Sequence[str]]
     factors: Sequence[str]

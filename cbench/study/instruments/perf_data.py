@@ -39,7 +39,7 @@ class Samples:
 
 
 def count(path: Path) -> Samples:
-    """Count the samples in the file. Raises NoSamples if it cannot be read, is not a perf.data file, or is incomplete."""
+    """Count the samples in the file. Raises NoSamples if it is unreadable, not a perf.data file, or incomplete."""
     try:
         with path.open("rb") as file:
             head = file.read(HEADER)

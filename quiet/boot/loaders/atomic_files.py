@@ -87,7 +87,7 @@ class Disk:
         """Remove a file if it exists."""
         real = self._real(path)
         if not self.reader.is_entry(real):
-            return  # a disk that cannot be written says so even then
+            return  # an unwritable disk raises an error even then
         with contextlib.suppress(FileNotFoundError), self.reader.place(real, follow=False) as place:
             os.unlink(place)
             self._sync(os.path.dirname(place))

@@ -42,7 +42,7 @@ def found(files: BootFiles) -> str:
 
 
 def line(context: LoaderContext) -> CommandLine:
-    """The line that an ordinary entry gets, without what grub.cfg adds itself (root=)."""
+    """The line that an ordinary entry gets, without the words that grub.cfg itself adds (root=)."""
     values = _values(context.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 

@@ -25,7 +25,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's wanted content. `how`: which part is ours: the file, the block between the marks, or words."""
+    """A file's wanted content. `how`: the part that belongs to quiet: the file, the block between marks, or words."""
 
     path: str
     data: bytes
@@ -71,8 +71,7 @@ class BootFiles(Disk):
         return None if data is None else data.decode("utf-8", "surrogateescape")
 
     def running(self) -> CommandLine:
-        """The running kernel's line, without what an earlier apply added and the words that the boot loader adds about
-        itself."""
+        """The running kernel's line, without the words that an earlier apply or the boot loader added."""
         line = parse(self.reader.text("/proc/cmdline") or "")
         if self._known and set(self._known.add) <= set(line.words):
             line = line.changed(self._known.add, self._known.drop)
@@ -104,7 +103,7 @@ class Loader:
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
-    # what `remove` runs, where that changes with kernels
+    # the command that `remove` runs, if it depends on the kernel
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
@@ -167,8 +166,9 @@ def edit(
 ) -> tuple[Edit | None, Merged | None]:
     """An edit of every line of a file that the pattern finds: its group "line" is the command line.
 
-    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
-    last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
+    Lines that need no change stay; returns (None, ...) if no line needs a change. With `together`, they are parts of
+    one line: the words go to the last part, or to the first part that contains init's own words. `skip` decides from
+    the text around a line whether to skip it.
     """
     text = context.files.text(path) or ""
     matches = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]

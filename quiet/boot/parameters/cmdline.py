@@ -1,7 +1,7 @@
-"""A kernel command line as words, as the kernel reads it.
+"""Split a kernel command line into words in the same way as the kernel.
 
-Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-"
-and "_" are equal in names; what follows "--" is for init); lib/cmdline.c, next_arg().
+Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-" and
+"_" are equal in names; words after "--" are for init); lib/cmdline.c, next_arg().
 """
 
 from __future__ import annotations

@@ -170,8 +170,9 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	if (took < watch->keeping)
 		watch->keeping = took;
 	/*
-	 * The time that this takes itself is blind: where that is longer than the threshold, each gap would otherwise cause
-	 * the * next one, forever. Much longer than ever, and it was interrupted: then it begins the next gap.
+	 * The loop is blind while this code runs: if that takes longer than the threshold, each gap would otherwise
+	 * cause the next one, forever. If it took much longer than ever before, it was interrupted, and a new gap
+	 * begins.
 	 */
 	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
 		return begin + length;
@@ -336,8 +337,8 @@ int qn_watch_run(qn_watch *watch)
 	watch->moved = cpu != watch->cpu;
 	watch->done = 1;
 	/*
-	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is * not
-	 * the finding here.
+	 * The end of a process wakes a kernel thread on its CPU, and with two tasks the tick returns: wait, so that the
+	 * measurement does not include this.
 	 */
 	wait_for(&watch->leave, &watch->leave);
 	return 0;
