@@ -116,8 +116,10 @@ SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class TrialCause:
-    """A known interruption of a trial: one of the kinds above, its name, and how often it occurred. `ns`: its net time
-    if the kernel's trace contains it, which then also provides the name; None if only counters detected it.
+    """A known interruption of a trial: one of the kinds above, its name, and how often it occurred.
+
+    `ns`: its net time if the kernel's trace contains it, which then also provides the name; None if only counters
+    detected it.
     """
 
     kind: str

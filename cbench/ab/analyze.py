@@ -58,6 +58,7 @@ class ArmShift:
 @dataclass(frozen=True, slots=True)
 class OrderShift:
     """The position (from 0), or the predecessor (an arm), whose runs deviate most, and the deviation as a log ratio.
+
     `p`: p-value for any effect of positions or predecessors; `named`: whether an effect is claimed at `alpha`.
     """
 
@@ -86,8 +87,10 @@ class SmallestEffect:
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
-    """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of
-    layouts per arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
+    """All answers.
+
+    `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
+    arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
     """
 
     blocks: int
@@ -116,9 +119,10 @@ class BlockAnalysis:
 
 
 def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
-    """Analyze positive times of at least one block of three or more arms; raises ValueError for others. `alpha`: the
-    error rate of all comparisons together. `power`: the probability of showing the detectable effect; `layouts`: the
-    number of builds that the blocks use in turn.
+    """Analyze positive times of at least one block of three or more arms; raises ValueError for others.
+
+    `alpha`: the error rate of all comparisons together. `power`: the probability of showing the detectable effect;
+    `layouts`: the number of builds that the blocks use in turn.
     """
     level, position = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
@@ -253,10 +257,11 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Whether runs right after some arm, in the same block, deviate from the block's other runs; None as above. `logs`:
-    logarithms of times, without the effect of positions. In each block the arm that follows is drawn by the order from
-    all others, so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all arms,
-    Bonferroni's.
+    """Whether runs right after some arm, in the same block, deviate from the block's other runs; None as above.
+
+    `logs`: logarithms of times, without the effect of positions. In each block the arm that follows is drawn by the
+    order from all others, so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all
+    arms, Bonferroni's.
     """
     if _too_few(logs):
         return None

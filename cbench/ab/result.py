@@ -33,9 +33,10 @@ class ArmComparison:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """The baseline's copy over the baseline. `bound`: the share by which the same program may differ from itself here.
-    `raised_by_predecessor`: the bound is the effect of the predecessor, which is larger. `why`: the reason why the
-    baseline itself serves as its copy.
+    """The baseline's copy over the baseline.
+
+    `bound`: the share by which the same program may differ from itself here. `raised_by_predecessor`: the bound is the
+    effect of the predecessor, which is larger. `why`: the reason why the baseline itself serves as its copy.
     """
 
     bound: float
@@ -63,12 +64,14 @@ class OrderEffect:
 
 @dataclass(frozen=True, slots=True)
 class AbResult:
-    """All that `cbench ab` measured. Arms: the baseline, its copy, then the others, in the format of `cbench run --
-    CMD`. `layouts`: measured builds per arm; `distinct_builds`: number of builds with different bytes, of the arm with
-    the fewest. `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have to differ to be
-    detected with probability 0.8. `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`:
-    the requirements for detecting `effect`; None if it is already detectable, or if more would not help. Times are in
-    ns unless the name gives another unit.
+    """All that `cbench ab` measured.
+
+    Arms: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds per
+    arm; `distinct_builds`: number of builds with different bytes, of the arm with the fewest. `ended`: blocks, effect
+    or budget. `detectable`: the share by which an arm would have to differ to be detected with probability 0.8.
+    `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`: the requirements for detecting
+    `effect`; None if it is already detectable, or if more would not help. Times are in ns unless the name gives another
+    unit.
     """
 
     counter: Counter

@@ -126,8 +126,9 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 
 @contextmanager
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
-    """A context that stores blocks in the requested file; on any exit, the complete blocks so far are stored. A
-    comparison that fails before its first block leaves no file.
+    """A context that stores blocks in the requested file; on any exit, the complete blocks so far are stored.
+
+    A comparison that fails before its first block leaves no file.
     """
     if path is None:
         yield BlockKeeper(None, before)

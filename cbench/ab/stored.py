@@ -60,8 +60,9 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredBlocks:
-    """The blocks so far: the trials of each arm, A and A' first; an arm has no facts before its first run. `digests`:
-    hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
+    """The blocks so far: the trials of each arm, A and A' first; an arm has no facts before its first run.
+
+    `digests`: hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
     """
 
     comparison: str

@@ -28,10 +28,12 @@ from quiet import UsageError, table_html
 
 @dataclass(frozen=True, slots=True)
 class CompareResult:
-    """All tests of OLD against each NEW. `skipped`, `other_units`: tests that are not compared, with the reason.
-    `tests`: the outcome of each test, regressions first; with several NEW, a test's name ends with its file.
-    `hosts_differ`: differences between the hosts that the files report. `a`, `b`, `only_in_a`, `only_in_b`, `margin`:
-    OLD, the first NEW, the tests that occur in only one of them, and the threshold as a share.
+    """All tests of OLD against each NEW.
+
+    `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
+    regressions first; with several NEW, a test's name ends with its file. `hosts_differ`: differences between the hosts
+    that the files report. `a`, `b`, `only_in_a`, `only_in_b`, `margin`: OLD, the first NEW, the tests that occur in
+    only one of them, and the threshold as a share.
     """
 
     a: str

@@ -62,12 +62,14 @@ HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The second set against the first. `a`, `b`: the headlines over all processes, in the values' own unit.
-    `spread_a`, `spread_b`: highest minus lowest headline of the processes, None with one process. `difference`: b - a
-    if both are constant and there are enough processes to rule out chance; None otherwise. `interval`: None if there is
-    no valid interval. `detectable`: the smallest relative difference that would have been detected with probability
-    POWER, if this were the only comparison. `p_same`: the result of equivalence(), None without a threshold. `p_holm`,
-    `p_same_holm`: both p-values corrected for all comparisons of the family; these decide.
+    """The second set against the first.
+
+    `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
+    headline of the processes, None with one process. `difference`: b - a if both are constant and there are enough
+    processes to rule out chance; None otherwise. `interval`: None if there is no valid interval. `detectable`: the
+    smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
+    `p_same`: the result of equivalence(), None without a threshold. `p_holm`, `p_same_holm`: both p-values corrected
+    for all comparisons of the family; these decide.
     """
 
     headline: str

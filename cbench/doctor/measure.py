@@ -49,9 +49,11 @@ class DoctorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One process. `headline`: None if its cycles cannot be determined; `median`: the median of all its trials.
-    `others_busy`: the share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads
-    of its core; None if there are none.
+    """One process.
+
+    `headline`: None if its cycles cannot be determined; `median`: the median of all its trials. `others_busy`: the
+    share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of its core; None if
+    there are none.
     """
 
     result: Result

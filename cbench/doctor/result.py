@@ -71,11 +71,12 @@ class OneAfterTheOther:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult:
-    """`processes_for_0_1_percent`: None if too many are needed. `states`: "" if the processes do not fall into two
-    groups. `not_told`: the reason for using the medians of all trials, "" if the counter's own numbers are used.
-    `frequency`: None if unknown. `kept_trials`: the share of trials that were not discarded; `disturbed_trials`: the
-    share with a known interruption. `causes`: the number of trials with each cause. `stolen_share`: None if the kernel
-    does not report it.
+    """`processes_for_0_1_percent`: None if too many are needed.
+
+    `states`: "" if the processes do not fall into two groups. `not_told`: the reason for using the medians of all
+    trials, "" if the counter's own numbers are used. `frequency`: None if unknown. `kept_trials`: the share of trials
+    that were not discarded; `disturbed_trials`: the share with a known interruption. `causes`: the number of trials
+    with each cause. `stolen_share`: None if the kernel does not report it.
     """
 
     verdict: str

@@ -26,10 +26,12 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """The content of a file. `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials
-    in the table. `series`: the series of `cbench run`, None for a study's store and for other programs' files;
-    `samples`: the samples of such files. `what`, `extra`: for messages about a store without series: the kind of its
-    content, and the parts of it that a file of series cannot hold.
+    """The content of a file.
+
+    `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
+    series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of such
+    files. `what`, `extra`: for messages about a store without series: the kind of its content, and the parts of it that
+    a file of series cannot hold.
     """
 
     path: Path
@@ -67,9 +69,11 @@ def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None
 
 
 class Exporter:
-    """One format. To add one, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of
-    --format; `binary`: it cannot be written to a terminal and requires --output. `samples`: it stores samples, so files
-    that contain only summaries are rejected.
+    """One format.
+
+    To add one, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
+    `binary`: it cannot be written to a terminal and requires --output. `samples`: it stores samples, so files that
+    contain only summaries are rejected.
     """
 
     name: str

@@ -38,10 +38,12 @@ class ExternalCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalOptions:
-    """How to measure commands. Raises UsageError for impossible options. `trials`: None runs each command for `seconds`
-    and at least `fewest` times. `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this
-    process may use. `timeout`: None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`,
-    `on_timeout`: advice in the message about a failed or late command, "" for none.
+    """How to measure commands.
+
+    Raises UsageError for impossible options. `trials`: None runs each command for `seconds` and at least `fewest`
+    times. `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use.
+    `timeout`: None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`, `on_timeout`: advice
+    in the message about a failed or late command, "" for none.
     """
 
     commands: tuple[ExternalCommand, ...]

@@ -28,10 +28,11 @@ SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """A program that has ended. `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: in quiet's
-    ticks. `ran_ns`, `waited_ns`, `migrations`: for its first thread, the time on a CPU, the time runnable without a
-    CPU, and the number of migrations; None if the kernel does not report them. `errors`: the last part of its stderr
-    output.
+    """A program that has ended.
+
+    `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: in quiet's ticks. `ran_ns`, `waited_ns`,
+    `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and the number of
+    migrations; None if the kernel does not report them. `errors`: the last part of its stderr output.
     """
 
     code: int
@@ -80,8 +81,10 @@ class Launcher:
     def run(
         self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
     ) -> ProgramEnd:
-        """Execute it and wait for its end. `padding`: extra bytes in its environment; `variables`: additional
-        variables. Raises UsageError if it cannot be executed or does not end in time.
+        """Execute it and wait for its end.
+
+        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if it cannot be
+        executed or does not end in time.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
         pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())

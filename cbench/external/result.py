@@ -56,8 +56,10 @@ class CommandRatio:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One command; times in ns. Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: summary
-    over the counts of all trials. `interrupts`: interrupts of the command's CPUs, in all trials together.
+    """One command; times in ns.
+
+    Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: summary over the counts of all
+    trials. `interrupts`: interrupts of the command's CPUs, in all trials together.
     """
 
     workload: str

@@ -126,8 +126,9 @@ class Fleet:
         return self._save()
 
     def release(self) -> FleetState:
-        """Stop, restore, fetch and clean every node that answers; then release the allocation, even after errors. A
-        node whose store cannot be fetched is restored and keeps its folder.
+        """Stop, restore, fetch and clean every node that answers; then release the allocation, even after errors.
+
+        A node whose store cannot be fetched is restored and keeps its folder.
         """
         try:
             names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]

@@ -24,6 +24,7 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 @dataclass(frozen=True, slots=True)
 class TestSample:
     """One test's values, a tuple per process; `clean`: the values of its undisturbed trials; `cpu`: None if unknown.
+
     `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why its
     values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
     reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
@@ -128,9 +129,11 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 class ResultReader:
-    """One format of results. To add one, write a class in a separate file and add it to registry.READERS. `name`: the
-    format's name in messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen
-    analyze` can read it. `more`: advice on how to get `{n}` processes.
+    """One format of results.
+
+    To add one, write a class in a separate file and add it to registry.READERS. `name`: the format's name in messages.
+    `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read it. `more`:
+    advice on how to get `{n}` processes.
     """
 
     name: str

@@ -43,10 +43,11 @@ class SessionTest:
 
 @dataclass(frozen=True, slots=True)
 class GateSession:
-    """`orders`: per block, the arms in the order in which they ran. `left_out`: tests that cannot be judged, with the
-    reason. `only_in_old`, `only_in_new`: tests that only one side has. `not_copied`: the reason why old itself serves
-    as its copy. `ended`: blocks, effect or budget. `trials`: every run of the blocks, with its disturbances. `layouts`:
-    number of builds of both arms that the blocks use in turn.
+    """`orders`: per block, the arms in the order in which they ran.
+
+    `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
+    has. `not_copied`: the reason why old itself serves as its copy. `ended`: blocks, effect or budget. `trials`: every
+    run of the blocks, with its disturbances. `layouts`: number of builds of both arms that the blocks use in turn.
     """
 
     tests: tuple[SessionTest, ...]
@@ -69,8 +70,10 @@ def measure(
     show: Show,
     tell: Callable[[str], None],
 ) -> GateSession:
-    """Measure one session. `tests`: the tests that determine when to stop (None: all); `keep`: a folder for raw
-    results. Raises QuietError if that is impossible.
+    """Measure one session.
+
+    `tests`: the tests that determine when to stop (None: all); `keep`: a folder for raw results. Raises QuietError if
+    that is impossible.
     """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:

@@ -131,8 +131,9 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """Apply the second session: it clears a suspect only if it could have detected the threshold. If it is too noisy
-    for that, the suspect is neither confirmed nor cleared.
+    """Apply the second session: it clears a suspect only if it could have detected the threshold.
+
+    If it is too noisy for that, the suspect is neither confirmed nor cleared.
     """
     outcomes = {PASSED: NOT_CONFIRMED, IMPROVEMENT: NOT_CONFIRMED, SUSPECTED: REGRESSION, CANNOT_TELL: CANNOT_JUDGE}
     return replace(test, outcome=outcomes.get(test.outcome, test.outcome))

@@ -9,8 +9,9 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown to detect, as a share; `confirm`: whether red requires a second session. `better`:
-    "higher" or "lower" for all values that are not times; None decides by the unit.
+    """`threshold`: the slowdown to detect, as a share; `confirm`: whether red requires a second session.
+
+    `better`: "higher" or "lower" for all values that are not times; None decides by the unit.
     """
 
     threshold: float

@@ -36,8 +36,10 @@ LOUDER, QUIETER, ALIKE = 1, -1, 0
 
 @dataclass(slots=True)
 class QuietLevel:
-    """The level of the quiet host: values of all applications that were judged to be at this level. `segments`: earlier
-    levels, from before a harmful knob was left out. `range_`: distance from this level to the level without any knob.
+    """The level of the quiet host: values of all applications that were judged to be at this level.
+
+    `segments`: earlier levels, from before a harmful knob was left out. `range_`: distance from this level to the level
+    without any knob.
     """
 
     within: float

@@ -48,9 +48,10 @@ class KnobDesign:
 
 @dataclass(frozen=True, slots=True)
 class KnobEffect:
-    """A knob: the response without it minus the profile's response, with a 95 % interval; p after Bonferroni. None if
-    the knob was not identified individually. `why`: for a knob that is only required by another one, the name of that
-    knob.
+    """A knob: the response without it minus the profile's response, with a 95 % interval; p after Bonferroni.
+
+    None if the knob was not identified individually. `why`: for a knob that is only required by another one, the name
+    of that knob.
     """
 
     knob: str

@@ -30,10 +30,11 @@ TINY = 1e-28
 
 @dataclass(frozen=True, slots=True)
 class LayoutVariance:
-    """Standard deviations of logarithms: `between` builds, and `within` one build from run to run. `share`: the share
-    of a single run's variance that is between builds, with its interval at LEVEL. `p`: p-value for no difference
-    between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each build's median
-    logarithm, relative to the block's median.
+    """Standard deviations of logarithms: `between` builds, and `within` one build from run to run.
+
+    `share`: the share of a single run's variance that is between builds, with its interval at LEVEL. `p`: p-value for
+    no difference between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each
+    build's median logarithm, relative to the block's median.
     """
 
     builds: int

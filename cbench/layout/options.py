@@ -13,9 +13,10 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutOptions:
-    """The program to build, and how to measure it. `run`: "" runs the program itself. `effect`: the claimed effect, a
-    share. `budget_s`: time for measuring in seconds, excluding the builds. `blocks`: None for as many as the budget
-    allows.
+    """The program to build, and how to measure it.
+
+    `run`: "" runs the program itself. `effect`: the claimed effect, a share. `budget_s`: time for measuring in seconds,
+    excluding the builds. `blocks`: None for as many as the budget allows.
     """
 
     preset: str

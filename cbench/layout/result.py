@@ -31,11 +31,13 @@ class BuildTime:
 
 @dataclass(frozen=True, slots=True)
 class LayoutResult:
-    """The effect of the layout. Shares refer to the variance of a single run, percentages to the time. `distinct`:
-    number of programs with different bytes. `between_pct`, `within_pct`: standard deviations between builds, and
-    between runs of one build; `between_high_pct`: the upper end of the interval of `between_pct`. `one_build_pct`: the
-    smallest difference between two versions that one build of each can support. `builds_needed`: builds of each version
-    to show `effect_pct`, None for more than 10,000.
+    """The effect of the layout.
+
+    Shares refer to the variance of a single run, percentages to the time. `distinct`: number of programs with different
+    bytes. `between_pct`, `within_pct`: standard deviations between builds, and between runs of one build;
+    `between_high_pct`: the upper end of the interval of `between_pct`. `one_build_pct`: the smallest difference between
+    two versions that one build of each can support. `builds_needed`: builds of each version to show `effect_pct`, None
+    for more than 10,000.
     """
 
     preset: str

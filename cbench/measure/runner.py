@@ -73,8 +73,10 @@ class Worker:
             protocol.send(self._out, message)
 
     def receive(self, timeout: float, name: str) -> Any:
-        """The next message, None if the child has ended. Raises TimeoutError after `timeout` seconds; the error that
-        ended the child, prefixed with `name`; and QuietError for data that is not a message.
+        """The next message, None if the child has ended.
+
+        Raises TimeoutError after `timeout` seconds; the error that ended the child, prefixed with `name`; and
+        QuietError for data that is not a message.
         """
         until = time.monotonic() + timeout
 

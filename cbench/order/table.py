@@ -40,6 +40,7 @@ class Column:
 
 def analysis(result: OrderResult, runs: bool = False) -> None:
     """The verdict, then a table of the tests; two tables of the most important columns if one table does not fit.
+
     `runs`: whether to show the number of runs required to detect the requested shift.
     """
     console = table_console()

@@ -13,9 +13,10 @@ from cbench.external.disturbance import CountReader, KernelCounts, OpenFile
 
 @dataclass(frozen=True, slots=True)
 class OwnInterruptions:
-    """Interruptions of this process. Times in ns, `stolen_ms` in ms; None if the kernel does not report it.
-    `interrupts`: interrupts of the CPU that the process may use, by line; empty if it may use several CPUs, because
-    most of their interrupts hit other processes.
+    """Interruptions of this process.
+
+    Times in ns, `stolen_ms` in ms; None if the kernel does not report it. `interrupts`: interrupts of the CPU that the
+    process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other processes.
     """
 
     preempted: int

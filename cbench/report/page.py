@@ -45,8 +45,9 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its own scroll bar if it is too wide. The first `names` cells of a row are names. marked: whether to
-    highlight each row; empty for none.
+    """A table with its own scroll bar if it is too wide.
+
+    The first `names` cells of a row are names. marked: whether to highlight each row; empty for none.
     """
 
     head: Sequence[str | Cell]

@@ -27,8 +27,10 @@ QUICK_TRIALS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `cbench run`; Raises UsageError if the options are impossible. `trials`: None for the default.
-    `how`: the MeasureOptions derived from these options. `command`: stored with the trials.
+    """The options of `cbench run`; Raises UsageError if the options are impossible.
+
+    `trials`: None for the default. `how`: the MeasureOptions derived from these options. `command`: stored with the
+    trials.
     """
 
     workloads: Sequence[str]

@@ -36,11 +36,13 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFigures:
-    """The results of the chains, over all processes. `uncertainty`: half the headline's interval as a share of its
-    value; None without an interval. `resolution`: the relative reading resolution of chains and trial. `disagree`,
-    `shared`: shares of the trials. `ticks_per_cycle`: median of the kept trials; the frequencies and `value_ns`, the
-    headline as a time, are None if unknown. `shared_times`: how many times longer the wide chains took while the core
-    was shared, None if it never was. `below`: the share of kept trials at a frequency more than 1 % below the highest.
+    """The results of the chains, over all processes.
+
+    `uncertainty`: half the headline's interval as a share of its value; None without an interval. `resolution`: the
+    relative reading resolution of chains and trial. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`:
+    median of the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown.
+    `shared_times`: how many times longer the wide chains took while the core was shared, None if it never was. `below`:
+    the share of kept trials at a frequency more than 1 % below the highest.
     """
 
     length: int

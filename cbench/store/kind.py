@@ -25,8 +25,9 @@ def check_ordinary(path: Path) -> None:
 
 
 def is_store(path: Path) -> bool:
-    """Whether this is an SQLite file; database.for_reading() checks whether it is a store. Raises UsageError as
-    check_ordinary() does.
+    """Whether this is an SQLite file; database.for_reading() checks whether it is a store.
+
+    Raises UsageError as check_ordinary() does.
     """
     check_ordinary(path)
     try:

@@ -74,8 +74,10 @@ class Store(Database):
         return self._kept
 
     def begin(self, facts: Mapping[str, Any]) -> int:
-        """Begin a series and return its number. `facts`: workload, params, cpu and process; optionally the counter and
-        further data. A counter that is given here is kept even if the series is cut short.
+        """Begin a series and return its number.
+
+        `facts`: workload, params, cpu and process; optionally the counter and further data. A counter that is given
+        here is kept even if the series is cut short.
         """
         workload, params, cpu, process = (facts[name] for name in GIVEN)
         rest = {name: value for name, value in facts.items() if name not in GIVEN}

@@ -28,8 +28,10 @@ def command(
     environment: Mapping[str, str],
     held: Held = AS_IS,
 ) -> Ended:
-    """Run a test's command once. Any failure is recorded in the result's `failure`. Raises Refused if the command
-    cannot get the requested CPUs or address layout.
+    """Run a test's command once.
+
+    Any failure is recorded in the result's `failure`. Raises Refused if the command cannot get the requested CPUs or
+    address layout.
     """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:

@@ -49,6 +49,7 @@ Columns = Mapping[str, Column]
 
 def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """Trials, and warnings, from the columns test, order, value and, if present, metric, run, position, host.
+
     `metrics`: columns to use instead of `value`, each a separate metric. Raises ColumnError.
     """
     test = coded("test", columns["test"])

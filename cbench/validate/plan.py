@@ -41,8 +41,9 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """The options of `cbench screen validate`; None and () for options that were not given. `run`: measure the
-    remaining trials.
+    """The options of `cbench screen validate`; None and () for options that were not given.
+
+    `run`: measure the remaining trials.
     """
 
     data: str = "validate.db"

@@ -89,7 +89,7 @@ class BootRecord:
         return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: FileEntry) -> list[_Pair]:
-        """Original and modified lines, with the added and removed words; omits lines without added words."""
+        """Original and modified lines, with the added and removed words; empty if no line has added words."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
         pairs = []

@@ -13,7 +13,7 @@ from quiet.host.files import Files
 from quiet.host.proc import mounts
 from quiet.host.reader import FLOCK, HELD, Reader
 
-TIMESTAMPS = "timestamps"  # holdable items besides devices
+TIMESTAMPS = "timestamps"  # can be held although it is not a device
 _SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
 
 

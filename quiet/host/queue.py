@@ -36,9 +36,10 @@ _ANCESTORS = 256
 
 
 class Ticket(NamedTuple):
-    """A run in the queue. `pid`: 0 if the owner of the ticket claims another user's process. `locker`: the process that
-    locks the turn for it: its helper, if root vouches for it. A lock without a ticket counts as a run with name "" and
-    since 0.
+    """A run in the queue.
+
+    `pid`: 0 if the owner of the ticket claims another user's process. `locker`: the process that locks the turn for it:
+    its helper, if root vouches for it. A lock without a ticket counts as a run with name "" and since 0.
     """
 
     name: str
@@ -121,8 +122,10 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn. Returns whether it came within the limit. `wait(line, seconds)` receives a line with the
-        run on the CPUs and the number of runs ahead when these change, otherwise "". It returns False to give up.
+        """Wait for the turn.
+
+        Returns whether it came within the limit. `wait(line, seconds)` receives a line with the run on the CPUs and the
+        number of runs ahead when these change, otherwise "". It returns False to give up.
         """
         end = None if limit_s is None else time.monotonic() + limit_s
         shown = None

@@ -19,8 +19,9 @@ _COST = re.compile(r": (without|with it),? ")
 
 
 class OptionEvidence(NamedTuple):
-    """A file that exists with the option, and a word in it ("" if the file alone is evidence). `sure`: if the file or
-    the word is missing, the option is off.
+    """A file that exists with the option, and a word in it ("" if the file alone is evidence).
+
+    `sure`: if the file or the word is missing, the option is off.
     """
 
     path: str

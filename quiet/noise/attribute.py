@@ -56,8 +56,9 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known. For HOST, `by` is the
-    kind and the name of the code that ran at that time, separated by a space; "" if nothing ran.
+    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
+
+    For HOST, `by` is the kind and the name of the code that ran at that time, separated by a space; "" if nothing ran.
     """
 
     kind: str

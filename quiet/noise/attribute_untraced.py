@@ -43,10 +43,11 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """The data besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the
-    period of the scheduler tick; `looked_from`: minimum length of gaps whose flags are known; `interruption`: how long
-    one timer interrupt keeps the loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the
-    detector.
+    """The data besides the gaps.
+
+    `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
+    `looked_from`: minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps the
+    loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the detector.
     """
 
     timer: int

@@ -110,8 +110,10 @@ class CommandTasks:
         return threads
 
     def cpu_ns(self) -> float | None:
-        """The CPU time of all tasks, including ended ones; None if unknown. For a process, it is the CPU time of the
-        process and of the children that it has waited for, in steps of USER_HZ.
+        """The CPU time of all tasks, including ended ones; None if unknown.
+
+        For a process, it is the CPU time of the process and of the children that it has waited for, in steps of
+        USER_HZ.
         """
         text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None
         rows = dict(line.split(" ", 1) for line in (text or "").splitlines() if " " in line)

@@ -97,8 +97,9 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced. `exact`:
-    the two agree, where interrupts during the read may count either way. None: nothing was traced.
+    """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced.
+
+    `exact`: the two agree, where interrupts during the read may count either way. None: nothing was traced.
     """
 
     text: str

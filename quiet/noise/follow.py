@@ -43,9 +43,10 @@ class CauseShare:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The trace of one interval. `parts`: the longest first. `within`: interrupts that began in the interval, by their
-    label in /proc/interrupts; `around`: interrupts between the end of the previous interval and the beginning of the
-    next.
+    """The trace of one interval.
+
+    `parts`: the longest first. `within`: interrupts that began in the interval, by their label in /proc/interrupts;
+    `around`: interrupts between the end of the previous interval and the beginning of the next.
     """
 
     parts: tuple[CauseShare, ...] = ()

@@ -86,8 +86,10 @@ class TracingCost:
 
 @dataclass(frozen=True, slots=True)
 class RanAt:
-    """The frequency while the CPU was watched. `hz`: None if unknown, with the reason in `source`. `asked_hz`: the only
-    frequency that the limits of cpufreq allow; None if they allow several, or if there are no limits.
+    """The frequency while the CPU was watched.
+
+    `hz`: None if unknown, with the reason in `source`. `asked_hz`: the only frequency that the limits of cpufreq allow;
+    None if they allow several, or if there are no limits.
     """
 
     hz: float | None
@@ -143,9 +145,10 @@ class DetectorReport:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The whole report. `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts.
-    `throttled`: how often each CPU was throttled because of heat or a power limit; CPUs that do not count it are
-    absent.
+    """The whole report.
+
+    `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts. `throttled`: how often
+    each CPU was throttled because of heat or a power limit; CPUs that do not count it are absent.
     """
 
     duration_s: float

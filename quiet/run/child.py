@@ -36,9 +36,10 @@ def find(name: str) -> str:
 
 
 class CommandSignals:
-    """Between an apply and its restore, no signal ends this process: it is stored, or forwarded to the command. Signals
-    ignored at the start (nohup) stay ignored, also by the command. `early` is called for a signal that arrives before
-    the command is started.
+    """Between an apply and its restore, no signal ends this process: it is stored, or forwarded to the command.
+
+    Signals ignored at the start (nohup) stay ignored, also by the command. `early` is called for a signal that arrives
+    before the command is started.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:

@@ -52,9 +52,10 @@ def is_engine(command: Sequence[str]) -> bool:
 
 
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
-    """The start of a container without a cgroup option; None for every other command. `group`: the cgroup of the
-    isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's cgroups, and stays in the
-    command's cgroup if it creates none.
+    """The start of a container without a cgroup option; None for every other command.
+
+    `group`: the cgroup of the isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's
+    cgroups, and stays in the command's cgroup if it creates none.
     """
     if not is_engine(command):
         return None

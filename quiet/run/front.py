@@ -53,9 +53,11 @@ class _FrontState:
 def run(
     options: RunRequest, as_user: str | None, command: Sequence[str], events: RunEvents
 ) -> tuple[int, RunEnded | None]:
-    """Run a command under a profile. Returns its exit code, and how the run ended (None: before it began). The code is
-    128 + N for signal N, even if the signal arrived before the command was started, and 4 if a setting could not be
-    restored. Raises UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
+    """Run a command under a profile.
+
+    Returns its exit code, and how the run ended (None: before it began). The code is 128 + N for signal N, even if the
+    signal arrived before the command was started, and 4 if a setting could not be restored. Raises UsageError; Refused
+    if no setting is changed; Incomplete if settings remain changed.
     """
     program = child.find(command[0])
     user = _user(as_user)

@@ -125,8 +125,9 @@ class HelperChannel:
             return  # messages sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
-        """The next message; None if the other side has closed, or if nothing arrives within this time. Raises
-        HelperProtocolError for any other kind of message.
+        """The next message; None if the other side has closed, or if nothing arrives within this time.
+
+        Raises HelperProtocolError for any other kind of message.
         """
         if b"\n" not in self._read and not self._more(within_s):
             return None

@@ -100,8 +100,9 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 
 
 def remove(host: Host) -> ServiceReceipt:
-    """Stop the service, which restores its settings, and remove all of its files. Raises Refused if the unit of that
-    name belongs to another package, or if permission is denied.
+    """Stop the service, which restores its settings, and remove all of its files.
+
+    Raises Refused if the unit of that name belongs to another package, or if permission is denied.
     """
     service = installed(host)
     if service is None:

@@ -79,8 +79,9 @@ def unknown(reason: str) -> AppliedState:
 
 
 def read(data: bytes) -> AppliedState:
-    """The state that a journal describes, with `damage` if a line was altered or cannot be parsed. A damaged journal
-    counts as incomplete, because it cannot show which settings another program has changed since.
+    """The state that a journal describes, with `damage` if a line was altered or cannot be parsed.
+
+    A damaged journal counts as incomplete, because it cannot show which settings another program has changed since.
     """
     lines = journal_lines.read(data)
     state, damage = unknown(""), list(lines.damage)

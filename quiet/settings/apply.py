@@ -52,9 +52,11 @@ def apply(
     patience: float = 0,
     again: bool = False,
 ) -> Receipt:
-    """Apply the profile to the host. `passing`: only for one command; `again`: only if the profile is applied now.
-    Waits `patience` seconds for another quiet to end. Raises Refused if it does not end, if another profile is applied,
-    or if there is no space for the journal; Incomplete if the journal or a setting can no longer be written.
+    """Apply the profile to the host.
+
+    `passing`: only for one command; `again`: only if the profile is applied now. Waits `patience` seconds for another
+    quiet to end. Raises Refused if it does not end, if another profile is applied, or if there is no space for the
+    journal; Incomplete if the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)

@@ -43,9 +43,10 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until nothing differs or a pass makes no progress; returns the remaining targets. `before` is called ahead
-    of a write (the journal's intent), `after` with the value read back. Each pass checks reached values again, because
-    a later write may have changed them.
+    """Write until nothing differs or a pass makes no progress; returns the remaining targets.
+
+    `before` is called ahead of a write (the journal's intent), `after` with the value read back. Each pass checks
+    reached values again, because a later write may have changed them.
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}

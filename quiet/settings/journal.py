@@ -44,8 +44,9 @@ def boot_id(reader: Reader) -> str:
 
 
 def load(reader: Reader) -> AppliedState | None:
-    """The record of the currently applied state; None if nothing is applied, or if the host has rebooted since. Raises
-    JournalDamaged, a Refused, if this cannot be determined reliably.
+    """The record of the currently applied state; None if nothing is applied, or if the host has rebooted since.
+
+    Raises JournalDamaged, a Refused, if this cannot be determined reliably.
     """
     state = read(reader)
     if state is not None and state.damage:

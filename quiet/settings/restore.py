@@ -58,9 +58,11 @@ class Outcome:
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
-    """Restore every value. `force`: also restore values that another program has changed since; `keep`: accept these
-    instead. With a damaged journal, all readable values are restored; the journal is kept, with a copy beside it, until
-    `keep` removes it. Waits `patience` seconds for another quiet to end, then raises Refused.
+    """Restore every value.
+
+    `force`: also restore values that another program has changed since; `keep`: accept these instead. With a damaged
+    journal, all readable values are restored; the journal is kept, with a copy beside it, until `keep` removes it.
+    Waits `patience` seconds for another quiet to end, then raises Refused.
     """
     if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root

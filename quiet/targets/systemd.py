@@ -63,8 +63,9 @@ def runs(reader: Reader, name: str) -> bool:
 
 
 def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> str | None:
-    """The unit's state, such as "active enabled" or "inactive static masked"; None if there is no such unit. `folders`:
-    see places(). "stale": systemd has not reloaded its files since they changed.
+    """The unit's state, such as "active enabled" or "inactive static masked"; None if there is no such unit.
+
+    `folders`: see places(). "stale": systemd has not reloaded its files since they changed.
     """
     paths = files(reader, name, folders)
     running = runs(reader, name)

@@ -39,8 +39,10 @@ class CauseHistory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A summary of the record since a given time, for one CPU, or for all (`cpu` None). `watched_s`: how long the CPUs
-    were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`: number of unreadable lines.
+    """A summary of the record since a given time, for one CPU, or for all (`cpu` None).
+
+    `watched_s`: how long the CPUs were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
+    number of unreadable lines.
     """
 
     since: int | None

@@ -36,8 +36,10 @@ class WatchOptions:
 
 
 class Watcher:
-    """Watches one host with one applied profile. Raises Refused if none is applied. `monitor` counts interruptions of
-    the profile's isolated CPUs; without a monitor, `limit` gives the reason.
+    """Watches one host with one applied profile.
+
+    Raises Refused if none is applied. `monitor` counts interruptions of the profile's isolated CPUs; without a monitor,
+    `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:

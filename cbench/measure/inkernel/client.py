@@ -118,6 +118,7 @@ def measure(
     counter: str = "auto",
 ) -> KernelTrials:
     """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
+
     `params`: in the workload's order. `rewarm`: n of an untimed call before each trial, also with interrupts off; 0:
     none. `counter`: one of COUNTERS. `stop_machine` stops every other CPU during a trial. Raises UsageError for
     requests that no module supports; Refused if the module is not loaded, access is denied, or this host does not

@@ -43,8 +43,10 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
 
 
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
-    """Build the module in `folder` and return its path. `make`: `make -C TREE` plus the variables of a cross-build. If
-    the build fails, its output goes to stderr, and UsageError contains the first line that reports an error.
+    """Build the module in `folder` and return its path.
+
+    `make`: `make -C TREE` plus the variables of a cross-build. If the build fails, its output goes to stderr, and
+    UsageError contains the first line that reports an error.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")

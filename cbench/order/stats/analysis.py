@@ -29,10 +29,12 @@ SHARED = 300_000
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRules:
-    """The definitions that an analysis uses. `failures`: whether a failed trial excludes only itself or its whole RUN.
-    `published`: use the definitions of OrderSage's own tool, which produced the paper's tables: p-values come from
-    chi-squared and are not corrected, but intervals are corrected for the number of series; a failed trial excludes its
-    run only in fixed order. `unpaired`: compare the orders as two samples even if the design pairs the runs.
+    """The definitions that an analysis uses.
+
+    `failures`: whether a failed trial excludes only itself or its whole RUN. `published`: use the definitions of
+    OrderSage's own tool, which produced the paper's tables: p-values come from chi-squared and are not corrected, but
+    intervals are corrected for the number of series; a failed trial excludes its run only in fixed order. `unpaired`:
+    compare the orders as two samples even if the design pairs the runs.
     """
 
     alpha: float = 0.05
@@ -134,9 +136,11 @@ def analyze(
     keep: Callable[[Values], Values] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Analysis:
-    """Analyze all series. With several hosts, each host is a stratum, except with the published definitions, which pool
-    hosts. `keep`: storage for the sorted values of each series, for data that are not in memory. Large data in memory
-    are analyzed on all CPUs.
+    """Analyze all series.
+
+    With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: storage
+    for the sorted values of each series, for data that are not in memory. Large data in memory are analyzed on all
+    CPUs.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)

@@ -51,6 +51,7 @@ def across(
     most: int = 1000,
 ) -> OrderComparison:
     """Compare series within `groups`, from the lower and upper interval ends of each series in both orders (NaN: none).
+
     `most`: maximum number of named pairs; reversed pairs come first, then by number.
     """
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))

@@ -178,10 +178,12 @@ class ScreenTest:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A complete screening experiment. `folder`: the folder of its file, in which commands run. `batches`: batches per
-    combination of the hard factors' levels, or in total if no factor is hard; `iterations`: iterations per batch.
-    `sequence`: the order of the batches, as levels of the single hard factor; (MIXED,) for a drawn sequence that is
-    neither alternating nor blocked; () for rounds of all levels, each in random order.
+    """A complete screening experiment.
+
+    `folder`: the folder of its file, in which commands run. `batches`: batches per combination of the hard factors'
+    levels, or in total if no factor is hard; `iterations`: iterations per batch. `sequence`: the order of the batches,
+    as levels of the single hard factor; (MIXED,) for a drawn sequence that is neither alternating nor blocked; () for
+    rounds of all levels, each in random order.
     """
 
     name: str

@@ -136,9 +136,11 @@ def study_tests(
 
 
 def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
-    """How a treatment's command is sampled. The factor's level decides whether to sample and with which call graph.
-    Event and rate come from the level if it names either of them, otherwise from the response that counts the samples.
-    Raises UsageError if responses contradict each other.
+    """How a treatment's command is sampled.
+
+    The factor's level decides whether to sample and with which call graph. Event and rate come from the level if it
+    names either of them, otherwise from the response that counts the samples. Raises UsageError if responses contradict
+    each other.
     """
     counted = {
         perf_record.parse(each.metric.detail)

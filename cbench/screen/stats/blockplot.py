@@ -20,10 +20,11 @@ from cbench.screen.stats.effects import Levels, Values
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One combination of levels of the other factors. `others`: these levels, without factors that are fully aliased
-    with the primary factor. `means` (NaN: missing) and `questionable` have one entry per level of the primary factor.
-    `order`: levels from the lowest mean to the highest; None if means are tied or missing. `missing`: a level has no
-    mean, so the box does not count.
+    """One combination of levels of the other factors.
+
+    `others`: these levels, without factors that are fully aliased with the primary factor. `means` (NaN: missing) and
+    `questionable` have one entry per level of the primary factor. `order`: levels from the lowest mean to the highest;
+    None if means are tied or missing. `missing`: a level has no mean, so the box does not count.
     """
 
     others: str

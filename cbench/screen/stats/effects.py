@@ -18,10 +18,11 @@ Levels = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class MainEffect:
-    """`levels`: the levels present, ascending; `means` and `counts`: mean and number of treatments per level. `effect`:
-    with two levels, the second level's mean minus the first's; with more, the range of the means (see `signed`).
-    `adjusted`: the same estimated by least squares in the model of all main effects, which is not biased by an
-    unbalanced choice of treatments; None if the effect is aliased with another factor's.
+    """`levels`: the levels present, ascending; `means` and `counts`: mean and number of treatments per level.
+
+    `effect`: with two levels, the second level's mean minus the first's; with more, the range of the means (see
+    `signed`). `adjusted`: the same estimated by least squares in the model of all main effects, which is not biased by
+    an unbalanced choice of treatments; None if the effect is aliased with another factor's.
     """
 
     levels: tuple[int, ...]

@@ -30,10 +30,11 @@ DRAWN = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class StudiedSize:
-    """Intervals of one method for `subsamples` samples of `n` values each. `width_quartiles`: quartiles of the widths
-    in the values' unit; None if no sample has an interval. `coverage`: the share of samples whose interval contains the
-    population's mean, and the standard error due to the number of subsamples. `without`: the number of samples without
-    an interval; they count as not covering.
+    """Intervals of one method for `subsamples` samples of `n` values each.
+
+    `width_quartiles`: quartiles of the widths in the values' unit; None if no sample has an interval. `coverage`: the
+    share of samples whose interval contains the population's mean, and the standard error due to the number of
+    subsamples. `without`: the number of samples without an interval; they count as not covering.
     """
 
     n: int
@@ -53,8 +54,9 @@ def subsampling(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[StudiedSize, ...]:
-    """Draw `subsamples` samples of each size, from 2 to that of the population, and study their intervals. Returns one
-    entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
+    """Draw `subsamples` samples of each size, from 2 to that of the population, and study their intervals.
+
+    Returns one entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
     """
     entries: list[StudiedSize] = []
     mean = float((population / population.size).sum())
@@ -84,9 +86,11 @@ def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> Studi
 
 @dataclass(frozen=True, slots=True)
 class EffectMagnitude:
-    """One effect. `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions'
-    range (None if the range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the
-    median interval is narrower than the magnitude; None if no studied n is enough.
+    """One effect.
+
+    `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions' range (None if the
+    range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the median interval is
+    narrower than the magnitude; None if no studied n is enough.
     """
 
     magnitude: float
@@ -114,9 +118,11 @@ class OwnWidths:
 
 @dataclass(frozen=True, slots=True)
 class Materiality:
-    """Effects compared with interval widths. `median_effect`, `largest_effect`: median and maximum of the magnitudes;
-    `range`: the range of the distributions. `enough`: per method, the smallest studied n from which on the median width
-    is below the median magnitude. `own`: widths without a study. `why`: omitted effects with the reason.
+    """Effects compared with interval widths.
+
+    `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
+    `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
+    widths without a study. `why`: omitted effects with the reason.
     """
 
     median_effect: float | None

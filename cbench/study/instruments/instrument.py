@@ -59,10 +59,12 @@ class Sampling:
 
 
 class Instrument:
-    """One value of `read`. To add one, write a class in a separate file and add it to registry.INSTRUMENTS. `source`:
-    its keyword; `argument`: the name of its required argument, as in regex:EXPRESSION, "" for none; `optional`: the
-    argument may be omitted. `unit`: the default unit of its numbers. `judged`: the values of `read` that `cbench screen
-    validate` judges. `example`: a line for the example file, "" if its text already contains the keyword.
+    """One value of `read`.
+
+    To add one, write a class in a separate file and add it to registry.INSTRUMENTS. `source`: its keyword; `argument`:
+    the name of its required argument, as in regex:EXPRESSION, "" for none; `optional`: the argument may be omitted.
+    `unit`: the default unit of its numbers. `judged`: the values of `read` that `cbench screen validate` judges.
+    `example`: a line for the example file, "" if its text already contains the keyword.
     """
 
     source: str
@@ -84,6 +86,7 @@ class Instrument:
 
     def probe(self, sampling: Sampling | None) -> Probe | None:
         """The probe that measures the command, None for an instrument that reads its times, output or files.
+
         `sampling`: how the test's command is sampled, None if it is not.
         """
         return None

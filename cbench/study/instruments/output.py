@@ -164,8 +164,10 @@ class _Lines(str):
 
 
 def _json(text: str) -> Any:
-    """The output's JSON, with numbers as text; it may begin at any line that begins with a bracket. Runs in linear
-    time: text of a failed attempt is not parsed again, because nothing in it reaches the end of the text.
+    """The output's JSON, with numbers as text; it may begin at any line that begins with a bracket.
+
+    Runs in linear time: text of a failed attempt is not parsed again, because nothing in it reaches the end of the
+    text.
     """
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     text = _Lines(text.rstrip())

@@ -91,10 +91,12 @@ def execute(
     starting: AbstractContextManager[None] | None = None,
     bound: bool = False,
 ) -> Execution:
-    """Run a command in a new session: a string by /bin/sh, a list of words directly. Raises OSError if it cannot be
-    started. `probes`: raise UsageError if unavailable; times and counts include a probe's own command. `starting`: a
-    context around the start only, for settings that the command inherits. `bound`: the command and its process group
-    are killed when this process is killed; the start then takes longer, because it needs a fork(2) and a guard.
+    """Run a command in a new session: a string by /bin/sh, a list of words directly.
+
+    Raises OSError if it cannot be started. `probes`: raise UsageError if unavailable; times and counts include a
+    probe's own command. `starting`: a context around the start only, for settings that the command inherits. `bound`:
+    the command and its process group are killed when this process is killed; the start then takes longer, because it
+    needs a fork(2) and a guard.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]

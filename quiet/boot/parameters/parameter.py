@@ -41,10 +41,12 @@ def tickless(facts: Facts) -> str:
 
 
 class BootParameter(NamedTuple):
-    """One parameter. `takes` describes its value. `against`: words that contradict it and must be removed; `yields`:
-    words that are a safeguard, so the parameter is omitted if one is present; `covered`: words that already have the
-    same effect. `adds`: several of its words accumulate instead of replacing each other. `runtime`: the setting with
-    the same effect that needs no reboot.
+    """One parameter.
+
+    `takes` describes its value. `against`: words that contradict it and must be removed; `yields`: words that are a
+    safeguard, so the parameter is omitted if one is present; `covered`: words that already have the same effect.
+    `adds`: several of its words accumulate instead of replacing each other. `runtime`: the setting with the same effect
+    that needs no reboot.
     """
 
     name: str

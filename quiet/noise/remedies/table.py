@@ -27,10 +27,12 @@ def remedy(
     absent: Mapping[str, str] | None = None,
     naming: str = "",
 ) -> Remedy:
-    """The remedy for a cause on a CPU. `in_place`: applied knobs and kernel parameters of the running kernel. A setting
-    already in place is not a remedy (NONE): the text then explains why the cause occurs anyway. A setting that this
-    host lacks is not a remedy either (`absent`, with the reasons). `cpus`: the list for kernel parameters; default:
-    this CPU. `naming`: a clause on how to make the kernel name a cause that is only counted.
+    """The remedy for a cause on a CPU.
+
+    `in_place`: applied knobs and kernel parameters of the running kernel. A setting already in place is not a remedy
+    (NONE): the text then explains why the cause occurs anyway. A setting that this host lacks is not a remedy either
+    (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this CPU. `naming`: a clause on how
+    to make the kernel name a cause that is only counted.
     """
     lacking = absent or {}
     for item in REMEDIES:

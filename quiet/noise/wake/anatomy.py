@@ -98,8 +98,10 @@ def dissect(
     name: Namer,
     limits: Limits,
 ) -> Anatomy | None:
-    """Split the wake-up that was due at `due` and ran at `at` into its parts. None if the trace lacks the thread.
-    `events`: events of the thread's CPU, in order; `wakings`: wakeup events of all CPUs.
+    """Split the wake-up that was due at `due` and ran at `at` into its parts.
+
+    None if the trace lacks the thread. `events`: events of the thread's CPU, in order; `wakings`: wakeup events of all
+    CPUs.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):
         return None
