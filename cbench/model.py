@@ -267,7 +267,7 @@ class Keeper(Protocol):
         """A chunk of trials, with their causes."""
 
     def finish(self, session: Session) -> None:
-        """There are no more."""
+        """No more trials follow."""
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]

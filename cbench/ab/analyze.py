@@ -210,8 +210,9 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
 
 
 def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) -> SmallestEffect | None:
-    """An effect is found where its estimate, less its half interval, is above the floor, which is half an interval and
-    the distance of A' from A; that is on average sqrt(2/pi) standard errors where nothing differs."""
+    """An effect is detected if its estimate minus half its interval is above the floor, which is half an interval plus
+    the distance of A' from A; without a difference, this distance is sqrt(2/pi) standard errors on average.
+    """
     if not copy.attained or not all(each.attained for each in shifts):
         return None
     quantile = NormalDist().inv_cdf
@@ -222,7 +223,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) 
 
 
 def _residuals(logs: Rows) -> list[list[float]]:
-    """Each number less the effects of its block and its arm."""
+    """Each number minus the effects of its block and its arm."""
     means = [fmean(row) for row in logs]
     within = [[value - mean for value in row] for row, mean in zip(logs, means, strict=True)]
     centers = [median(column) for column in zip(*within, strict=True)]

@@ -37,13 +37,13 @@ class StagedArms:
     not_copied: str
 
     def without_copy(self, why: str) -> StagedArms:
-        """The same, with A itself instead of A'."""
+        """These arms, with A itself instead of A'."""
         first, copy, *others = self.commands
         return replace(self, commands=(first, replace(copy, path=first.path), *others), not_copied=why)
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """The arms in each layout. Raises UsageError as stage() does, and for an arm that all layouts leave the same."""
+    """The arms in each layout. Raises UsageError as stage() does, and for an arm that no layout changes."""
     layouts = []
     for number in range(options.layouts):
         if options.layouts > 1:
@@ -144,6 +144,6 @@ def _digest(path: str) -> str:
 
 
 def _of_length(path: str, length: int) -> str:
-    """The same path, padded to this many bytes: repeated slashes count as one."""
+    """An equivalent path, padded to this many bytes with repeated slashes, which count as one."""
     head, _, name = path.rpartition("/")
     return f"{head}/{'/' * (length - len(os.fsencode(path)))}{name}"

@@ -172,10 +172,9 @@ def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
 
 
 def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str) -> tuple[StagedArms, ...]:
-    """With A itself in the place of copies, in all layouts, where the first does not do the same as A.
-
-    A copy may lack the files beside it, or lie where nothing may be executed. `not_copied`: why there was none before.
-    Raises UsageError where A fails.
+    """Replace the copies by A itself, in all layouts, if the first copy behaves differently from A. A copy may lack
+    files in its folder, or be in a folder that forbids execution. `not_copied`: the reason why there was no copy
+    before. Raises UsageError if A fails.
     """
     why = not_copied or next((staged.not_copied for staged in layouts if staged.not_copied), "")
     if not why:

@@ -42,7 +42,7 @@ class ArmFacts(CommandFacts):
 
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
-    """`why` there are no more blocks, and how many seconds they took."""
+    """`why` the blocks ended, and how many seconds they took."""
 
     why: str
     seconds: float

@@ -90,7 +90,7 @@ def _remove_stale(base: Path, mine: Path) -> None:
             continue
         try:
             held = _hold(folder)
-        except FileNotFoundError:  # its measurement has ended and removed it just now
+        except FileNotFoundError:  # its measurement has just ended and removed it
             continue
         if held is None:
             continue

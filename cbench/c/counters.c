@@ -176,7 +176,7 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 {
 	cb_event *event = &counter->events[1 + counter->others];
 	struct cb_group group;
-	int first = leader(counter); /* -1 for the first event beside ticks */
+	int first = leader(counter); /* -1 for the first event besides ticks */
 	int err;
 
 	if (counter->others == CB_MAX_OTHERS)
@@ -197,7 +197,7 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 		}
 		return err;
 	}
-	if (counter->mode != CB_READ_TICKS) /* beside a clock, all of them are read at once */
+	if (counter->mode != CB_READ_TICKS) /* besides a clock, all of them are read at once */
 		map_page(event);
 	counter->called += !event->user;
 	return 0;

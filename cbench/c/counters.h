@@ -1,5 +1,6 @@
 /*
- * Counters: where a trial's number comes from, and what is counted beside it.
+ * Counters: the source of a trial's number, and the additionally counted
+ * events.
  *
  *   CB_READ_TICKS    x86 time stamp counter or arm64 cntvct: a clock, not cycles
  *   CB_READ_USER     perf_event counter read from user space (rdpmc, pmccntr)
@@ -69,7 +70,10 @@ int cb_counter_chain(cb_counter *counter, uint64_t length);
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
 
-/* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
+/*
+ * One more event of the group. -EBUSY: the PMU has no room for it besides the
+ * others; -E2BIG: too many.
+ */
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 
 /* -EBUSY: the group is not on the PMU. -EOPNOTSUPP: there is no event at all. */

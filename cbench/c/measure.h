@@ -48,12 +48,12 @@ typedef struct cb_trial {
 int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n, cb_reading *ret);
 
 /*
- * cb_measure() between two looks at rusage, the CPU number and `irqs` (may be NULL).
+ * cb_measure() between two readings of rusage, the CPU number and `irqs` (may be NULL).
  *
- * Looking at the interrupt counts runs so much of the kernel that the caches
- * and predictors are no longer the workload's. So run(state, rewarm) is called
- * once between that look and the trial, through the same timed region, which
- * has to be warm as well; its value is thrown away.
+ * Reading the interrupt counts runs so much kernel code that the workload's
+ * data are evicted from caches and predictors. So run(state, rewarm) is called
+ * once between that reading and the trial, through the same timed region, which
+ * has to be warm as well; its value is discarded.
  */
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);

@@ -3,18 +3,18 @@
  *
  * The function is called through a pointer that the compiler cannot see
  * through, with barriers on both sides: nothing is hoisted out of the region
- * and nothing is moved into it. The event that gives the trial's number is
- * read last before the call and first after it; the first of the others comes
- * next to it, because it shows whether the kernel ran in between, and around
- * that the counter itself once more: an interrupt that falls between these
- * reads shows there, and is not in the trial.
+ * and nothing is moved into it. The event that gives the trial's number is read
+ * last before the call and first after it. The first further event is read next
+ * to it, because it shows whether the kernel ran in between, and the counter
+ * itself is read once more around that: these reads reveal an interrupt that
+ * falls between them and is not part of the trial.
  */
 #include "measure.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The group read by system call, where some of its events need that. */
+/* Read the group by system call, if some of its events require it. */
 struct called {
 	struct cb_group before, after;
 };

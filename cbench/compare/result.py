@@ -71,7 +71,9 @@ class CompareResult:
 
     @property
     def too_few(self) -> str:
-        """How many tests have too few processes, how many would do, and how to get them; "" where all have enough."""
+        """The number of tests with too few processes, the number of processes required, and how to get them; "" if all
+        have enough.
+        """
         few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
         if not few:
             return ""
@@ -198,7 +200,9 @@ def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:
 def _compared_all(
     fit: Sequence[tuple[FilePair, TestSample, TestSample]], options: CompareOptions
 ) -> tuple[list[tuple[FilePair, TestSample, TestSample, Comparison]], list[str]]:
-    """The comparisons, decided as one family, and why others could not be made; UsageError where none could."""
+    """The comparisons, decided as one family, and the reasons for impossible ones. Raises UsageError if none is
+    possible.
+    """
     done, skipped = [], []
     for file, x, y in fit:
         try:

@@ -1,4 +1,4 @@
-"""One test on both sides: the trials that count, the number of each process, and the verdict in words."""
+"""Compare one test on both sides: select the trials that count, the number of each process, and the verdict."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
-    """Two sides with the trials that count, and their comparison by itself."""
+    """Two sides with the trials that count, and their uncorrected comparison."""
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
@@ -125,7 +125,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
 def compared_test(
     a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
 ) -> ComparedTest:
-    """The answer to a comparison that is decided, in numbers and in words. `new`: the file of B."""
+    """The answer to a decided comparison, as numbers and text. `new`: the file of B."""
     first = one_after_the_other(a.begun, b.begun)
     remarks = notes(a, b, comparison, first)
     if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
@@ -161,7 +161,9 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """A hint where the processes' floors agree so much better than their medians that they would show more."""
+    """A hint if the processes' floors agree so much better than their medians that they would reveal smaller
+    differences.
+    """
     if comparison.difference is not None:
         return []
     try:

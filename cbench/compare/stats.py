@@ -97,7 +97,7 @@ def fewest(alpha: float) -> int:
 
 
 def least_p(m: int, n: int) -> float:
-    """The smallest p that a two-sided rank-sum test of so many values can have."""
+    """The smallest possible p of a two-sided rank-sum test of these numbers of values."""
     return min(1.0, 2 / comb(m + n, n))
 
 

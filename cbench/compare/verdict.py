@@ -1,4 +1,4 @@
-"""The answer of `cbench compare` in words."""
+"""Word the answer of `cbench compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure the same work repeatedly, a process each, until the time is up, and observe the host."""
+"""Measure the same work repeatedly, each time in a new process, until the time is up, and observe the host."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The most effective improvements on this machine, each with the detectable difference, from the same measurements.
 
-A gain is never assumed. Processes are compared with those of them that happened to be free of something, trials with
-those that nothing interrupted, and more processes by the square root of their number.
+A gain is never assumed. All processes are compared with those that happened to be free of a disturbance, all trials
+with uninterrupted ones, and the gain of more processes is the square root of their number.
 """
 
 from __future__ import annotations

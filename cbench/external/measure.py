@@ -81,7 +81,7 @@ class Measured:
 
 
 class CommandRunner:
-    """Executes commands in the same surroundings, each time with the stack in another place."""
+    """Executes commands in a constant environment, each time with a different stack position."""
 
     def __init__(self, options: ExternalOptions, launcher: Launcher, cpus: frozenset[int], start: StartCounts) -> None:
         self._options, self._launcher, self._start = options, launcher, start
@@ -139,7 +139,7 @@ def cycles_event(counter: str) -> str:
 
 
 def seldom(show: Show) -> Show:
-    """The same, at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
+    """Show progress at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
     next_at = 0.0
 
     def shown(text: str, done: int, total: int) -> None:
@@ -284,7 +284,7 @@ class CommandKeeper:
                 series.stored = len(series.trials)
 
     def finish(self) -> None:
-        """There are no more."""
+        """No more trials follow."""
         for number in self._numbers:
             if self._store:
                 self._store.finish(number, {})

@@ -52,7 +52,7 @@ class ProgramEnd:
 
 
 class Launcher:
-    """Executes programs with the same surroundings: no input, output thrown away, these CPUs, this environment."""
+    """Executes programs in a constant setting: no input, output discarded, these CPUs, this environment."""
 
     def __init__(
         self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
@@ -164,7 +164,7 @@ def _variable(name: str, value: str) -> Any:
 
 
 def _own(fd: int) -> int:
-    """The same file under a number that is not a standard stream's."""
+    """Duplicate a file descriptor to a number above those of the standard streams."""
     if fd >= FIRST_OWN:
         return fd
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)

@@ -38,7 +38,7 @@ class MedianEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CountRange:
-    """Minimum, median and maximum of the counts beside the time."""
+    """Minimum, median and maximum of an additional count."""
 
     min: int
     median: float

@@ -245,7 +245,7 @@ class Fleet:
         self._save()
 
     def _give_back(self) -> None:
-        """Raises QuietError where the release command fails; a repeated verb runs it again."""
+        """Release the allocation. Raises QuietError if the release command fails; repeating the verb runs it again."""
         if self._state.allocation not in (ASKED, ALLOCATED) or not self._state.release:
             return
         done = self._shell(self._state.release, None)
@@ -291,7 +291,7 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 
 
 def check_same(before: FleetState, folder: Path, inventory: str | None, study: str | None) -> None:
-    """Raises UsageError where a folder's fleet has another study or inventory than those that are named."""
+    """Raises UsageError if the folder's fleet has a different study or inventory than the given ones."""
     if study and before.study != str(Path(study).absolute()):
         raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
     if inventory and before.inventory != _inventory(inventory):

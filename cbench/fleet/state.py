@@ -91,9 +91,9 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Be the only controller of this folder. The descriptor is for Ansible to inherit: it may outlive this process.
-
-    Raises Refused while another controller works; it waits for processes that a killed one left running.
+    """Become the only controller of this folder. Yields a descriptor for Ansible to inherit, because Ansible may
+    outlive this process. Raises Refused while another controller works; waits for processes that a killed controller
+    left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:

@@ -49,7 +49,7 @@ class PyperfReader(ResultReader):
         return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in pyperf.BenchmarkSuite.loads(text))
 
     def _place(self, path: Path, document: JsonValue) -> str:
-        """The first benchmark that is damaged; "" where none is by itself. Raises DamagedError for an exact place."""
+        """The first damaged benchmark; "" if none is individually. Raises DamagedError for an exact location."""
         assert isinstance(document.value, dict)
         for each in document["benchmarks"].items():
             for run in each["runs"].items():

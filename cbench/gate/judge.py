@@ -22,7 +22,7 @@ REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
 """Outcomes of tests that rule a regression out, or that would have detected a regression as large as the threshold."""
-NEW_ARM = 0  # of the analysis: the only arm that is neither old nor its copy
+NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor its copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,10 +121,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit.
-
-    Of calibrated cycles without those whose chains disagree; a core that is shared with the load is not a reason to
-    leave a trial out here.
+    """The values of one workload, a tuple for each visit. Calibrated cycles are omitted if their chains disagree;
+    trials on a core shared with the load are kept here.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 

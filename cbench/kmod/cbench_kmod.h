@@ -27,7 +27,7 @@
 #define CBENCH_STOP_MACHINE 1u /* hold every other CPU, by stop_machine(), during each trial */
 
 /* counter */
-#define CBENCH_BEST 0u /* cycles where they can be had, else ticks */
+#define CBENCH_BEST 0u /* cycles if available, else ticks */
 #define CBENCH_CYCLES 1u
 #define CBENCH_TICKS 2u
 

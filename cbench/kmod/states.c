@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* Memory left to the rest of the system, in bytes. */
+/* Memory reserved for the rest of the system, in bytes. */
 #define SPARE (64ull << 20)
 #define QUIETLY (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 

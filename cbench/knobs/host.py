@@ -93,7 +93,7 @@ class KnobHost:
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore settings that a killed process of this screening left. Raises Refused for other programs'."""
+        """Restore settings left by a killed process of this screening. Raises Refused for those of other programs."""
         record = applied_state(self._host)
         if record is None:
             return False

@@ -176,7 +176,7 @@ class Search:
         return group_of(self.pool, self._unlikely, share, self.needs)
 
     def _unexplained(self) -> float:
-        """The host's response without any knob, less the profile's level and all effects so far."""
+        """The host's response without any knob, minus the profile's level and all effects so far."""
         whole = center_of(self.values[self.every]) - median(self.values[frozenset()])
         return whole - sum(each.effect for each in self.findings())
 
@@ -189,7 +189,8 @@ class Search:
     def _confirm(self) -> Steps:
         """Measure knobs again that one measurement alone has named: smallest effects first.
 
-        This is part of the search, which ends in time for the verification: those that are left stay named.
+        This is part of the search, which ends in time for the verification: knobs that were not measured again stay
+        named.
         """
         once = [each.knob for each in reversed(self.findings()) if each.sign == LOUDER and each.repeats == 1]
         for each in sorted(self.named, key=lambda each: once.index(each.knob) if each.knob in once else 0):
@@ -250,7 +251,7 @@ class Search:
             self.level.begin_anew(self.values[key])
 
     def _agrees(self, each: NamedKnob) -> bool:
-        """Whether a larger group that contained this knob had the same effect: then two measurements agree."""
+        """Whether a larger group that contained this knob had the same effect, so that two measurements agree."""
         center = self.level.center
         effect = center_of(self.values[each.key]) - center
         others = (center_of(values) - center for key, values in self.values.items() if key > each.key)
@@ -279,7 +280,7 @@ class Search:
         return spread * t_quantile(0.975, level.freedom)
 
     def _without(self, names: Iterable[str]) -> LeftOut:
-        """The knobs that are left out when these are, at this stage."""
+        """These knobs and all that were dropped before."""
         return frozenset(self.dropped).union(names)
 
     def _drop(self, names: Sequence[str]) -> None:

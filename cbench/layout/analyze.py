@@ -116,7 +116,7 @@ def _share(ratio: float, blocks: int) -> float:
 
 
 def _drawn_in(rows: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The values, with those far from the level of their block and build moved to a maximal distance."""
+    """The values, clipped to a maximum distance from the level of their block and build."""
     level = [[value - median(row) for value in row] for row in rows]
     centers = [median(column) for column in zip(*level, strict=True)]
     left = [[value - center for value, center in zip(row, centers, strict=True)] for row in level]

@@ -87,9 +87,8 @@ class UnlikeFact:
 
 
 def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
-    """The facts in which hosts differ, of passports by the hosts' names; hosts where a fact is not known are left out.
-
-    A pure function, for reports and for checking a fleet before its study runs. `noise` is of a moment and left out.
+    """The facts in which hosts differ, from passports by host name; hosts with an unknown fact are omitted for it. A
+    pure function, for reports and for checking a fleet before its study runs. `noise` is momentary and omitted.
     """
     found = []
     for name in FACTS:
@@ -125,7 +124,7 @@ def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
 
 
 def merged(passports: Sequence[Passport]) -> Passport | None:
-    """One for several runs of a test: where they differ, a fact has all its values."""
+    """One passport for several runs of a test: a fact that differs has all of its values."""
     if not passports:
         return None
     values: dict[str, str] = {}

@@ -26,9 +26,8 @@ def addresses_fixed() -> bool:
 
 @contextlib.contextmanager
 def addresses(fixed: bool) -> Iterator[bool]:
-    """Child processes started in this context get random addresses or, where that is permitted, fixed ones.
-
-    Yields whether that is so.
+    """Child processes started in this context get random addresses or, if permitted, fixed ones. Yields whether this
+    succeeded.
     """
     before: int = _LIBC.personality(ASK)
     if before < 0:
@@ -49,12 +48,12 @@ def affinity(cpus: Collection[int]) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # all of those CPUs have gone
+        with contextlib.suppress(OSError):  # all of these CPUs are offline now
             os.sched_setaffinity(0, before)
 
 
 def die_with_parent(parent: int) -> bool:
-    """The kernel kills this process when its parent ends; False where the parent is gone already."""
+    """Make the kernel kill this process when its parent ends; False if the parent is already gone."""
     return _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0 and os.getppid() == parent
 
 

@@ -53,7 +53,7 @@ class Causes:
             self._follower.resume()
 
     def end(self) -> None:
-        """There are no more trials."""
+        """No more trials follow."""
         if self._follower:
             self._follower.pause()
 
@@ -108,7 +108,7 @@ def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
 
 
 def merged(trial: Trial, parts: tuple[TrialCause, ...], seen: Seen) -> Trial:
-    """A trial with the causes that the trace has, and those of the counters that the trace does not explain."""
+    """A trial with the causes from the trace, and the causes from the counters that the trace does not explain."""
     if trial.page_faults:
         parts = tuple(part for part in parts if part.kind != FAULT)  # the counters distinguish kinds of faults
     outside = {name for name, count in trial.interrupts.items() if _outside(name, count, seen)}

@@ -110,7 +110,7 @@ def _fits(message: object) -> bool:
 
 
 def _fits_trial(trial: Any) -> bool:
-    """The same for list items; without the general _has_type(), because there are many."""
+    """Check a trial's types without the general _has_type(), because there are many trials."""
     numbers = (trial.value, trial.output, trial.context_switches, trial.page_faults, trial.begin, trial.end)
     return (
         type(trial) is Trial

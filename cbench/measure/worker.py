@@ -103,7 +103,7 @@ def opened(job: Job) -> tuple[Counter, Any]:
         why = "opens, but counted none of the interrupts that occurred"
         if job.events is not None:
             raise counters.unavailable(events.INTERRUPTS, counter, why)
-        others = counter.others[:-1]  # it is the last of those that are counted automatically
+        others = counter.others[:-1]  # it is the last automatically counted event
         counter = replace(counter, others=others, left_out={**counter.left_out, events.INTERRUPTS: why})
     return counter, handle
 

@@ -258,7 +258,7 @@ def matrix(result: OrderResult) -> str:
     most = float(known.max()) if known.size and known.max() else 1.0
 
     def draw(axes: Any) -> None:
-        axes.patch.set(facecolor="white", edgecolor=FAINT, hatch="////", linewidth=0)  # seen where a cell is empty
+        axes.patch.set(facecolor="white", edgecolor=FAINT, hatch="////", linewidth=0)  # visible in empty cells
         image = axes.imshow(cells, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
         written = max(cells.shape) <= MOST_WRITTEN
         for (row, column), value in np.ndenumerate(cells):

@@ -341,7 +341,7 @@ def hosts(result: OrderResult) -> Table:
 
 
 def across(result: OrderResult) -> tuple[Table, Table]:
-    """Pairs of tests on which fixed and random order disagree; those that are folded away."""
+    """Pairs of tests on which fixed and random order disagree: the first MOST_NAMED, and the rest."""
     head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)

@@ -35,8 +35,9 @@ class IntervalRule:
 
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
-    """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known. `pairs`:
-    so many runs are compared with a neighbor in the other order; left out where the orders are two samples."""
+    """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
+    `pairs`: number of runs compared with a neighbor in the other order; omitted if the orders are two samples.
+    """
 
     interleaved: bool | None
     warnings: tuple[str, ...]
@@ -139,7 +140,7 @@ class OrderTest:
 
     @property
     def failed(self) -> int:
-        """Values left out in both orders."""
+        """The number of omitted values of both orders together."""
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
@@ -268,7 +269,7 @@ class OrderResult:
 
     @property
     def arm_labels(self) -> tuple[str, str]:
-        """The same in a sentence or a figure."""
+        """The names of the orders for use in a sentence or a figure."""
         fixed, random = self.arms
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 

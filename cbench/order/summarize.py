@@ -106,7 +106,7 @@ def _extreme(trials: Trials) -> bool:
 
 
 def _finite(value: AnyResult) -> AnyResult:
-    """The same with None in place of numbers that are none."""
+    """The result with None instead of NaN and infinity."""
     cleaned: object = value
     if is_dataclass(value) and not isinstance(value, type):
         cleaned = replace(value, **{each.name: _finite(getattr(value, each.name)) for each in fields(value)})

@@ -28,8 +28,8 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of numbers; omitted if `known` is False. `within`: the column moves to the second table if one table
-    does not fit.
+    """A column of numbers; omitted if `known` is False. `within`: it belongs to the second table if one table does
+    not fit.
     """
 
     name: str

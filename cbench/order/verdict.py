@@ -1,4 +1,4 @@
-"""The verdict of an order analysis in words."""
+"""Word the verdict of an order analysis."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def histogram(values: Sequence[int], headline: Headline) -> list[str]:
 
 
 def _frequency(found: CalibrationFigures) -> list[str]:
-    """Between which frequencies the core ran, where that is more than a hair's breadth."""
+    """The range of the core's frequencies, if it is noticeably wide."""
     if not (found.hz and found.low_hz and found.high_hz) or found.low_hz >= found.high_hz * (1 - SLOWER_SHARE):
         return []
     span = f"{found.low_hz / 1e9:.3f} to {found.high_hz / 1e9:.3f} GHz"

@@ -127,7 +127,7 @@ def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKi
 
 
 def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
-    """The same from all n^n resamples of at most 8 values, each counted once: no draw, nothing by chance."""
+    """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws."""
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)
     if isinstance(centered, Interval):

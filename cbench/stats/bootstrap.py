@@ -56,7 +56,7 @@ def sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
 
 
 def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """The same by their definition: draw n places, look the values up, add them."""
+    """Sums by definition: draw n positions, look up the values, add them."""
     totals = np.empty(replicates)
     rows = max(1, CHUNK // row.size)
     for start in range(0, replicates, rows):

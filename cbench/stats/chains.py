@@ -47,7 +47,7 @@ def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Tri
 
 
 def unmarked(trial: Trial) -> tuple[TrialCause, ...]:
-    """Its causes, without those that its chains show."""
+    """A trial's causes, without those that its chains reveal."""
     return tuple(cause for cause in trial.causes if cause.kind not in MARKS)
 
 

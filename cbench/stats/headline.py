@@ -1,4 +1,4 @@
-"""The number that stands for all trials of a workload, and an interval around it; or why there is none.
+"""Compute the number that represents all trials of a workload, and its interval; or report why there is none.
 
 Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are reported
 only from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept
@@ -197,7 +197,7 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
 
 
 def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
-    """The shares of trials on a shared core, and of those whose chains disagree."""
+    """The share of trials on a shared core, and the share of trials whose chains disagree."""
     marks = [cause.kind for trials in processes for trial in trials for cause in trial.causes]
     total = sum(map(len, processes))
     return marks.count(SHARED) / total, marks.count(DISAGREE) / total

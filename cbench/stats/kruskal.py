@@ -53,7 +53,7 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
 
 
 def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
-    """The same for two or more samples that are sorted and not empty. `placed`: placements() of two, where known."""
+    """The test over two or more sorted, nonempty samples. `placed`: placements() of two samples, if known."""
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)

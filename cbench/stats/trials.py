@@ -65,7 +65,7 @@ class Trials:
         return True
 
     def grouped(self) -> tuple[Trials, list[slice]]:
-        """The same trials with the rows of each series side by side, and where each has them."""
+        """The trials with the rows of each series side by side, and the position of each series."""
         if self._is_grouped():
             bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
             return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]

@@ -11,9 +11,8 @@ from cbench.study.records import FactValue, StoredFacts, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How one trial runs: variables beside the study's, its CPUs, whether its addresses are random.
-
-    None: as this process has it. `facts` are stored with the trial.
+    """How one trial runs: additional variables, its CPUs, whether its addresses are random. None: inherit from this
+    process. `facts`: stored with the trial.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
 
 
 def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
-    """The same for the command line `cbench ARGUMENTS`; `profile` "": nothing to do, `cpus` "": the profile's."""
+    """Check the command line `cbench ARGUMENTS`; `profile`: "" requires nothing; `cpus`: "" for the profile's CPUs."""
     if not profile:
         return
     if os.environ.get(INSIDE):

@@ -25,7 +25,7 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
 
 
 def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
-    """The same with texts only. Raises ValueError."""
+    """An object of strings within facts. Raises ValueError."""
     return {key: str(value) for key, value in part(facts, name).items()}
 
 
@@ -184,7 +184,7 @@ class TestFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunLeftOut:
-    """A run that was left out."""
+    """A run that was skipped."""
 
     run: int
     reason: str

@@ -42,7 +42,7 @@ class TomlTable:
         return self.error_at((*self._path, key) if key else self._path, why)
 
     def error_at(self, path: Path, why: str) -> UsageError:
-        """The same for a place in the whole file."""
+        """An error at a location in the whole file."""
         line = line_of(self._lines, path)
         name = ""
         for part in path:

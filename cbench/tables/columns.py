@@ -235,7 +235,7 @@ def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str])
 def _runs_of_hosts(
     column: Column | None, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
 ) -> tuple[Codes | None, bool]:
-    """The same for each host by itself, host after host: hosts may have runs of the same name."""
+    """Number the runs of each host separately, host after host, because hosts may have runs of the same name."""
     if host is None or column is None:
         return _runs(column, random, warnings)
     if isinstance(column, np.ndarray):

@@ -59,7 +59,7 @@ class MappedTrials:
     since: int = 0
 
     def keep(self, values: Values) -> Values:
-        """The same values, moved to the file; at most one and a half times as many as there are trials."""
+        """Append values to the file and return the stored copy; the file has room for 1.5 values per trial."""
         begin, self.used = self.used, self.used + values.size
         self.ordered[begin : self.used] = values
         self.since += values.size

@@ -1,4 +1,4 @@
-"""Do two metrics agree on the same trials, or on separate runs of the same thing?
+"""Determine whether two metrics agree, on the same trials or on separate runs of the same work.
 
 J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical measurement",
 Lancet 327 (1986) 307-310: differences, not correlation; limits of agreement; the standard error of the limits is about

@@ -1,4 +1,4 @@
-"""The five workloads of NIST TN 1855 as commands, for instruments that read commands.
+"""Run the five workloads of NIST TN 1855 as commands, for instruments that read commands.
 
     python -m cbench.workloads.programs 0 [times=N] [start=TERM]      the aliquot sequence from 10,000,000, N times
     python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, dd on the same CPU (competing.py)

@@ -186,7 +186,7 @@ def store(disk: Disk, record: BootRecord) -> None:
 
 
 def forget(disk: Disk, record: BootRecord) -> None:
-    """The end: nothing of ours is there any more."""
+    """Delete the record: nothing of ours remains in the boot configuration."""
     disk.remove(BOOT_FILE)
     disk.clean(BOOT_FILE)
     for folder in reversed(record.folders):

@@ -39,7 +39,7 @@ class Holder(Files):
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
-            # it waits for a line that never comes: it has the pipe's other end itself
+            # it waits for a line that never arrives: it holds the pipe's other end itself
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
@@ -114,7 +114,7 @@ class Holder(Files):
                 ours = _mark(name).encode() in file.read()
             return ours and self._is_held(name, f"/proc/{pid}/fd/1")
         except OSError:
-            return False  # it ended just now
+            return False  # it has just ended
 
     def _is_held(self, name: str, output: str) -> bool:
         if name == TIMESTAMPS:

@@ -34,7 +34,7 @@ _HOUR = 3_600_000  # milliseconds
 
 def _machine_check(name: str, quiet: str) -> Rule:
     def rule(context: RuleContext) -> RuleResult:
-        # of a CPU that stays: the folder goes with its CPU
+        # of a CPU that stays online: the folder disappears with its CPU
         target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
         yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
 

@@ -1,4 +1,4 @@
-"""The type of a knob: a line of knowledge about one setting of the host.
+"""Define the type of a knob, which describes one setting of the host.
 
 A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
 The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
@@ -24,10 +24,10 @@ class DesiredValue(NamedTuple):
     wanted: str
     why: str = ""
     creates: bool = False  # the target may be absent before
-    current: str | None = None  # its value, where the rule has just read it
+    current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
     kind: str = ""  # how its values are compared, when not as the knob's others
-    absent: str = "not there"  # why it is skipped where the target does not exist
+    absent: str = "not there"  # the reason for skipping if the target does not exist
 
 
 class Skip(NamedTuple):
@@ -70,7 +70,7 @@ def housekeeping_mask(context: RuleContext, current: str) -> str:
 
 Trigger = Literal["", "service", "task", "device"]
 RuleResult = Iterable[DesiredValue | Skip]
-Reason = str | Callable[[Facts], str]  # in words, or found out on the host
+Reason = str | Callable[[Facts], str]  # as text, or determined on the host
 Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 

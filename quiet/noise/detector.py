@@ -173,8 +173,8 @@ class Detector:
             )
 
     def interruption(self) -> float:
-        """How long a timer interrupt keeps the loop away, in ticks; 0: not known. Nothing to go by on a nohz_full CPU,
-        where the kernel has a task's timers expire elsewhere.
+        """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown. Cannot be measured on a nohz_full
+        CPU, because the kernel lets a task's timers expire elsewhere.
         """
         lengths = [length for length in self._answer("interrupt") if length]
         return median(lengths) if lengths else 0
@@ -194,7 +194,7 @@ class Detector:
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The same after the measurement; none if the detector was ended."""
+        """The chains after the measurement; none if the detector was ended."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed

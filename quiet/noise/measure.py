@@ -289,7 +289,7 @@ def open_traces(
 
 
 def _draining(traces: list[tracefs.Instance], tick: Tick) -> Tick:
-    """The same, and the kernel's buffers are emptied now and then."""
+    """Run the measurement and empty the kernel's buffers periodically."""
     last = 0.0
 
     def drain(passed: float) -> bool:

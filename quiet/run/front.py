@@ -118,7 +118,7 @@ def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
     """Channels to helpers, each with whether one has surely begun: the one that stays, then those to start."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
-    from quiet.run import starter  # not where the profile lingers: that is to cost little
+    from quiet.run import starter  # not if the profile lingers, because such a run must be cheap
 
     for command in starter.attempts():
         yield starter.start(command)

@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """The settings that are not restored, or possibly not."""
+        """The settings that are not, or possibly not, restored."""
         return self.conflicts + self.failures + self.damage
 
     @property
@@ -203,7 +203,7 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
     for target, mask in masks.items():
         now = registry.get(host, target)
         if now is not None and not value_types.same(value_types.CPULIST, now, mask):
-            with contextlib.suppress(OSError):  # it ended just now
+            with contextlib.suppress(OSError):  # it has just ended
                 registry.put(host, target, mask)
 
 

@@ -66,7 +66,7 @@ class Ledger:
 def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
     """Apply again, with the same journal and engine: a restore still writes the original values.
 
-    Returns the reasons for failures, by target. Raises QuietError when nothing could be.
+    Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
     """
     offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
     if offline:  # they were online when the profile was applied, so nothing has to be recorded

@@ -35,9 +35,8 @@ CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
-    """Appends to the history in a folder; one process at a time. Raises Refused where that is not possible.
-
-    Times are seconds since the epoch. `write()` raises OSError when the disk is full; a MiB may wait.
+    """Appends to the history in a folder; one process at a time. Raises Refused if that is impossible. Times are
+    seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
     """
 
     def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 SHARE = 0.0005  # of one CPU, for checking everything without a notification
-COUNTS_SHARE = 0.0004  # the same for checking counters alone: the rest of SHARE is for waking up
+COUNTS_SHARE = 0.0004  # share for checking counters alone: the rest of SHARE is for waking up
 BUSY_SHARE = 0.2  # of one CPU, while notifications keep arriving, after this many seconds of CPU time at once:
 BURST_S = 5.0
 SOON_SHARE = 0.01  # of one CPU, for the check of everything that follows a device's notification

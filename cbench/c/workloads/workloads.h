@@ -28,7 +28,7 @@
 #define CB_BRANCHES_MOST ((uint64_t)1 << 30)
 #endif
 
-/* The timed work of a trial: returns the same number for the same state and n. */
+/* The timed work of a trial; deterministic for a given state and n. */
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 /*

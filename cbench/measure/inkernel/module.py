@@ -1,4 +1,4 @@
-"""Building the kernel module, and why it is not loaded.
+"""Build the kernel module, and report why it is not loaded.
 
 `python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or those in
 $KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE have the same

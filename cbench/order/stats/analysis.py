@@ -98,9 +98,8 @@ class SeriesResult:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Runs of both orders in time: how many stretches of equal orders, and P(that few or fewer) by chance.
-
-    Where the orders were not mixed in time, order and time are confounded.
+    """Runs of both orders in time: the number of stretches of equal orders, and the probability of at most that many by
+    chance. If the orders were not mixed in time, order and time are confounded.
     """
 
     fixed: int
@@ -313,7 +312,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        None if test is None else replace(test, lengths=None),  # as long as the values, and used no more
+        None if test is None else replace(test, lengths=None),  # as long as the values, and no longer used
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
@@ -331,8 +330,9 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """The p that decides on a series. With two samples, the larger one: without any effect of the order the first
-    keeps its level, and where only the spread differs the second does."""
+    """The p that decides for a series. With two samples, it is the larger one: without any effect of the order the
+    first keeps its level, and if only the spread differs the second does.
+    """
     if result.test is None or result.p_permutation is None:
         return None
     if rules.published:

@@ -39,9 +39,8 @@ class EarlierTests:
 
 
 def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
-    """The effects of earlier tests in the random runs. `gone`: rows that do not count.
-
-    A test is not named where the position alone explains as much: then it is only one of those that run before.
+    """The effects of earlier tests in the random runs. `gone`: rows that do not count. A test is not named if the
+    position alone explains the effect equally well.
     """
     if trials.run is None or trials.position is None or not trials.single or not trials.series.size:
         return EarlierTests((), 0)

@@ -68,9 +68,9 @@ class HostComparison:
 
 
 def aligned(trials: Trials) -> Trials:
-    """The same with each host's values of a series at the series' level over all hosts; unchanged with one host.
-
-    Multiplied where all medians are above 0, else shifted. Both orders of a host move by the same.
+    """The trials with each host's values of a series moved to the series' level over all hosts; unchanged with one
+    host. Values are scaled if all medians are positive, otherwise shifted. Both orders of a host change by the same
+    amount.
     """
     if trials.host is None:
         return trials
@@ -159,7 +159,9 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
 
 
 def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostMean | None:
-    """Random less fixed, of logarithms where all values are above 0, else in the fixed order's medians."""
+    """Random minus fixed: the difference of logarithms if all values are positive, otherwise relative to the fixed
+    order's medians.
+    """
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)
         return mean_of(away) if away.size > 1 else None

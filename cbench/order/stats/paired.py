@@ -29,7 +29,7 @@ LOST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
-    """A signed-rank test of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
+    """A signed-rank test. `pairs`: their number; the doubled sum of the signed ranks; `p`: two-sided."""
 
     pairs: int
     sum: float

@@ -25,8 +25,8 @@ POINTS = 32
 def spread(*samples: Values) -> Values:
     """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is less its median.
 
-    Nothing where a median is 0, or where there are fewer than two values. Pairs of values that one quantile stands for
-    are half as many as those of two quantiles, and a third of a step apart.
+    Empty if a median is 0, or with fewer than two values. One quantile represents half as many pairs of values as two
+    quantiles do, and these are a third of a step apart.
     """
     parts, own = [], []
     for sample in samples:

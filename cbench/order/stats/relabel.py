@@ -24,8 +24,9 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class ByChance:
-    """The mean number of comparisons that change, and the chance of so many or more as were seen (None: of some tests
-    only)."""
+    """The mean number of comparisons that change, and the probability of at least the observed number (None if only
+    some tests were counted).
+    """
 
     expected: float
     p: float | None

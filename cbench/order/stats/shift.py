@@ -95,15 +95,16 @@ def _both_ends(values: Values, at: int) -> tuple[float, float]:
 
 
 def differences(fixed: Values, random: Values) -> Values:
-    """Random less fixed of pairs, by logarithms where all values are above 0."""
+    """Random minus fixed for each pair, in logarithms if all values are positive."""
     if fixed.size and fixed.min() > 0 and random.min() > 0:
         return np.asarray(np.log(random) - np.log(fixed))
     return random - fixed
 
 
 def relative(fixed: Values, random: Values, away: Values | None = None) -> Values:
-    """These differences (`away`, where known) as shares of the fixed order's median (of logarithms nearly so); nothing
-    where that is 0."""
+    """These differences (`away`, if known) as shares of the fixed order's median (approximately, for logarithms); empty
+    if that median is 0.
+    """
     if fixed.min() > 0 and random.min() > 0:
         return differences(fixed, random) if away is None else away
     scale = abs(float(np.median(fixed)))

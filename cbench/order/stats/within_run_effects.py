@@ -70,7 +70,7 @@ class AgainstOthers(Grouped):
     h: Values  # Kruskal and Wallis's; its p is computed on request
 
     def p(self, at: int) -> float:
-        """By permutation, where that can matter: with few trials and coarse clocks chi-squared is far off."""
+        """p by permutation if it can matter: with few trials and coarse clocks, chi-squared is far off."""
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -110,7 +110,7 @@ class Ordered:
 
 
 def narrow(labels: Codes | None) -> NDArray[Any] | None:
-    """The same numbers in 16 bits where they fit, which sort by radix."""
+    """The numbers converted to 16 bits if they fit, so that they are radix-sorted."""
     if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
         return labels
     return labels.astype(np.int16)

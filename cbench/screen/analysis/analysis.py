@@ -244,7 +244,7 @@ def _material_effects(row: ResponseResult) -> dict[str, float]:
 
 
 def finite_only(value: T) -> T:
-    """The same with None in place of NaN and infinity."""
+    """The result with None instead of NaN and infinity."""
     converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}

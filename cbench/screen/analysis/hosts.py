@@ -142,7 +142,9 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts, and those that are unlike the others, Holm over hosts, responses and the two questions."""
+    """The hosts, and the hosts that differ from the others, with Holm's correction over hosts, responses and the two
+    questions.
+    """
     if not data.hosts:
         return None
     found: list[UnlikeScreenHost] = []

@@ -287,8 +287,9 @@ class HostEffect:
 
 @dataclass(frozen=True, slots=True)
 class FactorByHost:
-    """The second level less the first one on each host. p_interaction: whether that differs between hosts; p_holm: over
-    all responses and factors."""
+    """The second level minus the first on each host. p_interaction: p for a difference between hosts; p_holm: corrected
+    for all responses and factors.
+    """
 
     factor: str
     levels: tuple[str, str]

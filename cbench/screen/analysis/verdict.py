@@ -1,4 +1,4 @@
-"""The verdict on a screen in words; every sentence comes from its typed result."""
+"""Word the verdict on a screen; every sentence comes from its typed result."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def spreads_unit(screen: Screen, response: str) -> str:
 
 
 def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
-    """The same for people."""
+    """The plan as text."""
     shown = [_first(plan), *plan.words]
     for each in plan.treatments[:most]:
         notes = [f"questionable: {each.questionable}"] if each.questionable else []

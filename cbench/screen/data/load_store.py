@@ -59,7 +59,7 @@ class StoredScreen:
 
     header: Header
     screen: Screen
-    treatments: tuple[Treatment, ...]  # those that are run; their numbers are their places
+    treatments: tuple[Treatment, ...]  # those that are run; a treatment's number is its index
     tests: tuple[ScreenTest, ...]
     batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
     trials: tuple[StoredTrial, ...]  # in the order of time

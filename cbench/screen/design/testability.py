@@ -190,11 +190,11 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 class Judged:
     """Whether an effect (numbers of its factors: one or two) can be tested.
 
-    `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: inseparable from `aliases` (names of
-    effects); EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: a
-    hard factor is in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees
-    of freedom; below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well.
-    An effect that is OK may have `aliases` too: interactions that would be seen as it.
+    `why`: OK; ONE_LEVEL: only one level of a factor is present; ALIASED: inseparable from `aliases` (names of effects);
+    EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: it involves
+    a hard factor, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of
+    freedom; below `full` if cells are empty or it is partly aliased. `words`: one sentence, "" without problems. An
+    effect that is OK may have `aliases` too: interactions that are indistinguishable from it.
     """
 
     factors: Effect
@@ -290,7 +290,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names with commas between them, the first ones where there are many."""
+    """Names separated by commas; only the first ones if there are many."""
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 

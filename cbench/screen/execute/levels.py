@@ -99,7 +99,7 @@ class Levels(TrialHooks):
             self._host.restore(kept)
 
     def end(self) -> None:
-        """Put everything back. Raises Incomplete where that cannot be."""
+        """Restore everything. Raises Incomplete if that is impossible."""
         self._leave()
 
     def _leave(self) -> None:

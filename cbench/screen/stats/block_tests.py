@@ -141,7 +141,7 @@ def _tested(
     if not apart.size:
         return None
     least = _rounding(matched, values[used])
-    # Each batch counts the same, however many blocks it has.
+    # All batches have equal weight, however many blocks they have.
     share = 1 / np.bincount(groups)[groups]
     ranked = flip_test((signed_ranks(apart, least) * share[:, np.newaxis]) @ matched.shows)
     plain = np.where(np.isnan(apart) | (np.abs(apart) < least), 0.0, apart)
@@ -217,7 +217,7 @@ class Differences:
 
     @property
     def signed(self) -> bool:
-        """Whether all differences estimate the same, so that their mean is the effect."""
+        """Whether all differences estimate the same quantity, so that their mean is the effect."""
         return bool((self.shows == self.shows[0]).all())
 
 

@@ -1,4 +1,4 @@
-"""Main effects and two-factor interactions, from the treatments' means. Each treatment counts the same.
+"""Main effects and two-factor interactions, from the treatments' means. All treatments have equal weight.
 
 G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels); R. A.
 Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
@@ -109,7 +109,7 @@ def _size(means: Values) -> float:
 
 
 def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
-    """Least squares with each factor's levels as columns less the first one's."""
+    """Estimate effects by least squares, with each factor's levels as columns, minus the first level's column."""
     columns = [
         (levels[:, [each]] == np.unique(levels[:, each])[1:]).astype(np.float64) for each in range(levels.shape[1])
     ]

@@ -155,7 +155,7 @@ def chance_of_sum(size: Values, total: float, step: float) -> float | None:
         return None
     if not wanted:
         return 1.0
-    chances = np.zeros(whole + 1)  # of each sum of those that have the sign +
+    chances = np.zeros(whole + 1)  # for each sum of the scores with sign +
     chances[0] = 1.0
     upto = 0
     for part in parts.tolist():

@@ -72,7 +72,7 @@ class Reset:
         return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
 
     def needs(self, key: str, table: TomlTable) -> Self:
-        """Itself. Raises UsageError where a key has no text."""
+        """Returns itself. Raises UsageError if a key has no text."""
         if not getattr(self, key).strip():
             raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
         return self

@@ -65,7 +65,7 @@ class Disk:
                 file.write(data)
                 file.flush()
                 with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
-                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
+                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, if there is no `like`
                 with contextlib.suppress(PermissionError):
                     os.fchmod(fd, like.mode if like else 0o644)
                 with contextlib.suppress(OSError):  # without SELinux there is none
@@ -97,7 +97,7 @@ class Disk:
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:
-        """The paths of all that lies in a file's folder."""
+        """The paths of all entries in a file's folder."""
         folder = os.path.dirname(path)
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 

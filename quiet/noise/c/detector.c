@@ -195,11 +195,12 @@ static inline uint64_t returned(qn_watch *watch, uint64_t since)
 }
 
 /*
- * The loop: read, compare, keep. Even counting the short differences by length
- * would take it over the next step of the clock on the machines where that is
- * 10 ns, so they are only counted, and what they look like is found beforehand
+ * The loop: read, compare, record. On machines with a clock step of 10 ns, even
+ * a histogram of the short differences would make the loop miss the next step,
+ * so they are only counted, and their distribution is measured beforehand
  * (qn_periods). A difference is signed: a clock that went back by a tick is no
- * gap. The end is looked for once in a while: everything more would be blind.
+ * gap. The loop checks for the end only occasionally, because it is blind while
+ * it checks.
  */
 static void watch_loop(qn_watch *watch, struct rusage *usage)
 {
@@ -223,7 +224,7 @@ static void watch_loop(qn_watch *watch, struct rusage *usage)
 	watch->readings = readings;
 }
 
-/* The same loop, keeping the differences themselves. */
+/* The same loop, but it records the differences themselves. */
 void qn_periods(uint64_t *periods, size_t n)
 {
 	uint64_t last = now();

@@ -140,7 +140,7 @@ def _tracer(
 
 
 def _going_on(started: Sequence[Sleeper], tracer: WakeTracer | None, tick: Tick) -> Tick:
-    """The same; the trace is emptied now and then, and a thread that has ended ends the others."""
+    """Run the measurement; the trace is emptied periodically, and a thread that has ended ends the others."""
     last = 0.0
 
     def go_on(passed: float) -> bool:

@@ -40,7 +40,9 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True)
 class Slept:
-    """The result of one thread. `bins`: BIN_NS each, index -> wake-ups, and `beyond` those later than the last bin."""
+    """The result of one thread. `bins`: number of wake-ups by bin index, in bins of BIN_NS; `beyond`: wake-ups later
+    than the last bin.
+    """
 
     cpu: int
     pid: int
