@@ -82,7 +82,7 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def check_savable(path: str, option: str) -> None:
-    """Raises UsageError when a file cannot be written there: before the work, not after it."""
+    """Raises UsageError if a file cannot be written there: before the work, not after it."""
     if not path:
         raise UsageError(f"{option}: the name of a file is missing")
     folder = os.path.dirname(path) or "."

@@ -157,7 +157,7 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """Logarithms, less the median effect of each position where positions matter; and whether they do."""
+    """Logarithms, minus the median effect of each position where positions matter; and whether they do."""
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
     position = position_effect(residuals, orders)

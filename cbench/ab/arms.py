@@ -71,7 +71,7 @@ def _silent(_line: str) -> None:
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
-    """Build one layout, from 0, and copy into this folder. Raises UsageError where an arm has no program."""
+    """Build one layout, from 0, and copy into this folder. Raises UsageError if an arm has no program."""
     layout = draw(options.preset, options.seed, number)
     every, written = list[ExternalCommand](), list[str]()
     announced = set[Path]()

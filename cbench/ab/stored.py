@@ -80,7 +80,7 @@ class StoredBlocks:
 
 
 def read(path: Path) -> StoredBlocks:
-    """The last comparison in this file. Raises UsageError where there is none, QuietError for a damaged file."""
+    """The last comparison in this file. Raises UsageError if there is none, QuietError for a damaged file."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):
@@ -135,7 +135,7 @@ def place(block: int, position: int, layouts: int) -> dict[str, int]:
 
 
 def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
-    """Raises ValueError where these are not whole blocks."""
+    """Raises ValueError if these are not whole blocks."""
     for number, block in enumerate(zip(*trials, strict=True)):
         ordered = sorted(block, key=lambda trial: trial.counts[POSITION])
         if any(place(number, at, layouts).items() - trial.counts.items() for at, trial in enumerate(ordered)):
@@ -224,7 +224,7 @@ class BlockKeeper:
 def unchanged(
     before: StoredBlocks, commands: Sequence[ExternalCommand], digests: Sequence[tuple[str, ...]], path: Path
 ) -> None:
-    """Raises UsageError where an arm is another program than before, in any layout."""
+    """Raises UsageError if an arm is another program than before, in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was and was != now:  # a kill may have come before anything was built
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

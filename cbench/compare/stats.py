@@ -123,7 +123,7 @@ def compare_samples(
 
     `threshold`: the ratio up to which both count as the same, less 1.
 
-    Raises NoHeadline when a floor is wanted and a process has none.
+    Raises NoHeadline if a floor is wanted and a process has none.
     """
     of = partial(_center, quantum=quantum) if headline == CENTER else HEADLINES[headline]
     heads_a, heads_b = [of(values) for values in a], [of(values) for values in b]

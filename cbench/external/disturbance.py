@@ -35,7 +35,7 @@ class KernelCounts:
 
 
 class CountReader:
-    """Reads KernelCounts of some CPUs. `why`: why there are no interrupts, "" where there are."""
+    """Reads KernelCounts of some CPUs. `why`: why there are no interrupts, "" if there are."""
 
     def __init__(self, cpus: Collection[int]) -> None:
         self._cpus = frozenset(cpus)
@@ -66,7 +66,7 @@ class CountReader:
 
 
 class OpenFile:
-    """A file of /proc that is kept open, for opening it takes as long as reading it. Empty where there is none."""
+    """A file of /proc that is kept open, for opening it takes as long as reading it. Empty if there is none."""
 
     def __init__(self, path: str) -> None:
         try:

@@ -134,7 +134,7 @@ def split_command(text: str, shell: bool, option: str = "--command") -> list[str
 
 
 def program(name: str, path: str | None) -> str:
-    """The file to execute, searched for in `path`, the value of PATH. UsageError where there is none."""
+    """The file to execute, searched for in `path`, the value of PATH. Raises UsageError if there is none."""
     found = shutil.which(name, path=path)
     if found is not None:
         return found

@@ -42,7 +42,7 @@ def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
 
 
 def check_unique(place: str, names: Sequence[str]) -> None:
-    """Raises DamagedError where two columns have the same name."""
+    """Raises DamagedError if two columns have the same name."""
     twice = next((name for name, often in Counter(names).items() if name and often > 1), None)
     if twice is not None:
         raise DamagedError(place, f"two columns {twice[:40]!r}")

@@ -42,7 +42,7 @@ READERS: tuple[ResultReader, ...] = (
 def read(path: Path) -> tuple[TestSample, ...]:
     """The tests in a file, or in all files of a directory, whose processes are combined.
 
-    UsageError for a format that is not known, for damage, and for a directory of several formats.
+    UsageError for a format that is unknown, for damage, and for a directory of several formats.
     """
     content = _content(path)
     reader = _reader(content)

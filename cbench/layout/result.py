@@ -71,7 +71,7 @@ def run(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> Layo
 
 
 def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
-    """The figures of measured builds. UsageError where all builds are the same program."""
+    """The figures of measured builds. Raises UsageError if all builds are the same program."""
     distinct = len({build.sha256 for build in measured.builds})
     padded = any(build.layout.padding for build in measured.builds)
     if distinct == 1 and not padded:

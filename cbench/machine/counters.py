@@ -118,7 +118,7 @@ def _known(name: str) -> tuple[CounterEvent, str]:
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
-    """The counter and its C handle (None when unavailable) for the calling thread, pinned to `cpu`.
+    """The counter and its C handle (None if unavailable) for the calling thread, pinned to `cpu`.
 
     Raises UsageError for a name that is not a counter.
     """
@@ -162,7 +162,7 @@ def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:
     """The named counter, or for "auto" the first available of cycles, cycles:u, calibrated cycles and the clock.
 
-    Raises UsageError when the named one is unavailable; unusable calibrated cycles are reported in their results.
+    Raises UsageError if the named one is unavailable; unusable calibrated cycles are reported in their results.
     """
     if name != AUTO:
         counter, handle = _calibrated(by_name=True) if name == CALIBRATED else open_counter(name, cpu)
@@ -185,7 +185,7 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
     """The counter with the events counted beside it: `wanted`, or for None the suitable ones.
 
-    An unavailable event is left out with its reason; UsageError if it was requested by name.
+    An unavailable event is omitted with its reason; UsageError if it was requested by name.
     """
     chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:

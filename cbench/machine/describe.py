@@ -37,7 +37,7 @@ def virtual(reader: Reader) -> bool:
 
 
 def governors(cpus: Iterable[int]) -> list[str]:
-    """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
+    """The frequency governors of these CPUs, empty if the host shows none (as in most VMs)."""
     return sorted({_text(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
 
 

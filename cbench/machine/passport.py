@@ -78,7 +78,7 @@ class UnlikeFact:
     values: Mapping[str, tuple[str, ...]]
 
     def __str__(self) -> str:
-        """In words: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
+        """As text: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
         said = [
             f"{value} ({', '.join(hosts) if len(hosts) <= _NAMED_HOSTS else f'{len(hosts):,} hosts'})"
             for value, hosts in self.values.items()

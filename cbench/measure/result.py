@@ -34,7 +34,7 @@ BEYOND = (
 
 @dataclass(frozen=True, slots=True)
 class SettlingResult:
-    """The trials that the first process discarded, less the overhead, and whether each process settled by the rule."""
+    """The trials that the first process discarded, minus the overhead, and whether each process settled by the rule."""
 
     rule: str
     values: tuple[int, ...]
@@ -94,7 +94,7 @@ class ProcessResult:
 class ProcessesResult:
     """Each process's floor and median, and how the clean trials' spread divides.
 
-    `floor_range` is None when in one of them no value repeats; `lowest_range` is of the lowest values.
+    `floor_range` is None if in one of them no value repeats; `lowest_range` is of the lowest values.
     """
 
     each: tuple[ProcessResult, ...]

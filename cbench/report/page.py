@@ -93,7 +93,7 @@ def labelled_svg(figure: Figure) -> Markup:
 
 
 def check_page(data: str, output: str) -> None:
-    """Raises UsageError where a page cannot be written, or would replace a file that is not a page."""
+    """Raises UsageError if a page cannot be written, or would replace a file that is not a page."""
     check_savable(output, "-o")
     target = Path(output)
     if not target.is_file():

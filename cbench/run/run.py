@@ -1,4 +1,4 @@
-"""Measure workloads with the options of `cbench run`, and keep the trials in a file where one is given."""
+"""Measure workloads with the options of `cbench run`, and keep the trials in a file if one is given."""
 
 from __future__ import annotations
 

@@ -48,8 +48,9 @@ def bca_ends(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[Values, Values]:
-    """BCa intervals of the mean of rows of finite values, a sample each; NaN where a row has none, width 0 where all of
-    its values are alike."""
+    """BCa intervals of the mean of rows of finite values, a sample each; NaN if a row has none, width 0 where all of
+    its values are alike.
+    """
     low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
     same = samples.min(axis=1) == samples.max(axis=1)
     low[same] = high[same] = samples[same, 0]

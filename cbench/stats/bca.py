@@ -2,7 +2,7 @@
 
 B. Efron, "Better bootstrap confidence intervals", J. Amer. Statist. Assoc. 82 (1987) 171-185; T. J. DiCiccio, B. Efron,
 "Bootstrap confidence intervals", Statist. Sci. 11 (1996) 189-228, section 2. z0 = Phi^-1(P), where P is the share of
-replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values less the i-th one,
+replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values minus the i-th one,
 which for means is the skewness over 6 sqrt(n).
 """
 

@@ -71,7 +71,7 @@ def etalon(
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """sd of all n values and of all but the first; `ratio` of the two (infinite where all others are alike).
+    """sd of all n values and of all but the first; `ratio` of the two (infinite if all others are alike).
 
     flagged: the ratio is above the `threshold`, and no other value is as far from the others' median as the first: a
     warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it is not known, or a

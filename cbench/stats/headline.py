@@ -204,7 +204,7 @@ def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
-    """Two lines in words: the resolution of the cycles, and why some trials are left out."""
+    """Two lines in words: the resolution of the cycles, and why some trials are omitted."""
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"

@@ -99,7 +99,7 @@ def no_numbers(row: Values) -> str | None:
 
 
 def no_squares(row: Values) -> str | None:
-    """The reason why the values have no finite mean or no standard deviation in 64 bits; None if they have both."""
+    """The reason why the values have no interval, or no standard deviation in 64 bits; None if they have both."""
     if row.size and np.isfinite(row).all() and float(np.abs(row).max()) > LARGEST:
         return TOO_LARGE
     return no_numbers(row)

@@ -45,7 +45,7 @@ class Kruskal:
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty ones are left out. None with fewer than two, or with values that are not numbers."""
+    """The test over samples; empty ones are omitted. None with fewer than two, or with values that are not numbers."""
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
         return None
@@ -101,7 +101,7 @@ def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
 
 
 def tie_correction(lengths: Values, n: int) -> float:
-    """1 - sum(t^3 - t)/(n^3 - n); 0 where all values are alike."""
+    """1 - sum(t^3 - t)/(n^3 - n); 0 if all values are alike."""
     if lengths.size == 1:
         return 0.0
     return 1 - float(lengths @ (lengths * lengths - 1)) / (float(n) ** 3 - n)

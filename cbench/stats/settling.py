@@ -65,7 +65,7 @@ class States:
 
 
 def states(values: Sequence[int], quantum: int = 1) -> States | None:
-    """The two states of a series, None when it stays in one.
+    """The two states of a series, None if it stays in one.
 
     The trials are split at the widest gap between neighboring values that leaves STATE_SHARE of them on each side; the
     two sides are states when their medians lie APART times the wider one's interquartile range from each other, and

@@ -18,8 +18,8 @@ from statistics import fmean, median
 class Summary:
     """All in the counter's unit; `p90`, `p99` and `max` are differences from the mode.
 
-    `floor` is the lowest value that repeats, None when no value does; `at_floor` counts the trials on it and
-    `near_floor` those within one step of the counter. `mode_count` is 1 when no value repeats.
+    `floor` is the lowest value that repeats, None if no value does; `at_floor` counts the trials on it and `near_floor`
+    those within one step of the counter. `mode_count` is 1 when no value repeats.
     """
 
     count: int

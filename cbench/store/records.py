@@ -19,7 +19,7 @@ NO_CPU = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still runs."""
+    """One `cbench run`; times in ns since 1970, `ended_ns` None if it was killed or still runs."""
 
     number: int
     started_ns: int
@@ -73,7 +73,7 @@ class StoredSeries:
 
     @property
     def unit(self) -> str:
-        """The unit of the values, "" where the series was cut short before it was known."""
+        """The unit of the values, "" if the series was cut short before it was known."""
         return str(self.counter.get("unit", ""))
 
     @property

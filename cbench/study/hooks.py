@@ -32,7 +32,7 @@ class TrialHooks:
         """First of all, restore settings that an earlier process left behind. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
+        """Whether the host is reset before this run. Raises ResetError if the run is to be left out."""
         return True
 
     def first(self, run: StoredRun) -> bool:

@@ -31,7 +31,7 @@ Show = Callable[[StudyProgress], None]
 
 
 def init(path: str) -> None:
-    """Write the commented example of a study. Raises UsageError where the file exists."""
+    """Write the commented example of a study. Raises UsageError if the file exists."""
     write_example(path, EXAMPLE, f"cbench order run {path}")
 
 

@@ -24,7 +24,7 @@ class Metric:
     requires.
     """
 
-    name: str  # empty where the test has this one only
+    name: str  # empty if the test has this one only
     source: str
     detail: str = ""
     unit: str = ""

@@ -15,7 +15,7 @@ StoredFacts = dict[str, FactValue]
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
-    """An object within facts, empty where there is none. Raises ValueError where something else is there."""
+    """An object within facts, empty if there is none. Raises ValueError if something else is there."""
     found = facts.get(name)
     if found is None:
         return {}
@@ -30,7 +30,7 @@ def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
 
 
 def number(facts: Mapping[str, FactValue], name: str) -> int:
-    """A whole number within facts, 0 where there is none. Raises ValueError."""
+    """A whole number within facts, 0 if there is none. Raises ValueError."""
     found = facts.get(name, 0)
     if not isinstance(found, int):
         raise ValueError(f"{name} is not a whole number")

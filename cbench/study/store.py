@@ -41,7 +41,9 @@ class StudyStore(Database):
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
-        """A new study with all its runs planned. UsageError where something is in the file already; QuietError else."""
+        """A new study with all its runs planned. Raises UsageError if something is in the file already; QuietError
+        else.
+        """
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
             *(compact(list(header.tests)), compact(header.host)),
@@ -204,7 +206,7 @@ class StudyStore(Database):
             return int(test), str(reason)
 
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
-        """Run, position, test, failure, begin and end of every trial, in the order of time."""
+        """Run, position, test, failure, begin and end of every trial, in chronological order."""
         with self._reading() as c:
             return c.execute(
                 "SELECT run, position, test, failure, begun_ns, ended_ns FROM study_trial ORDER BY run, position"
@@ -229,7 +231,7 @@ class StudyStore(Database):
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """The facts of every trial's samples, in the order of time."""
+        """The facts of every trial's samples, in chronological order."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]

@@ -99,7 +99,7 @@ class TomlTable:
         return tuple(items)
 
     def table(self, key: str) -> TomlTable:
-        """A table within it; an empty one where there is none."""
+        """A table within it; an empty one if there is none."""
         return TomlTable(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
 
     def tables(self, key: str) -> list[TomlTable]:

@@ -96,7 +96,7 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
 
 
 def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
-    """Raises ColumnError where a series has two rows at one place of a run."""
+    """Raises ColumnError if a series has two rows at one place of a run."""
     if run is None or position is None or not series.size:
         return
     width = int(position.max()) + 1

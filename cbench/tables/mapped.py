@@ -274,7 +274,7 @@ class _Room:
 
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
-        """Raises UsageError where the file system has no room; /var/tmp, because /tmp may be in memory."""
+        """Raises UsageError if the file system has no room; /var/tmp, because /tmp may be in memory."""
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
         size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16
         try:

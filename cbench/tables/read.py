@@ -1,4 +1,4 @@
-"""A file of trials as columns: CSV or Parquet with test, order, value, and where they are there metric, run, position.
+"""A file of trials as columns: CSV or Parquet with test, order, value, and if present metric, run, position.
 
 pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
 """
@@ -41,7 +41,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
 
 
 def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The given columns once each, and those to read: `value` where none is given. Raises UsageError."""
+    """The given columns once each, and those to read: `value` if none is given. Raises UsageError."""
     metrics = tuple(dict.fromkeys(metrics))
     if names := [name for name in metrics if name in NAMES]:
         raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
@@ -86,7 +86,7 @@ def header(path: Path) -> list[str]:
 
 
 def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
-    """Raises UsageError where columns are missing or there twice."""
+    """Raises UsageError if columns are missing or there twice."""
     needed = [*NEEDED[:2], *values]
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
@@ -122,7 +122,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raises UsageError where pyarrow cannot read the file."""
+    """Raises UsageError if pyarrow cannot read the file."""
     arrow = arrow_module("pyarrow")
     try:
         yield

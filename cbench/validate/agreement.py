@@ -50,7 +50,7 @@ class Agreement:
 
 
 def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
-    """Two metrics in one unit. ValueError where paired ones differ in number."""
+    """Two metrics in one unit. Raises ValueError if paired ones differ in number."""
     check_level(level)
     first_values, second_values = checked(first), checked(second)
     if paired and first_values.size != second_values.size:

@@ -34,7 +34,7 @@ ENDED = "the competing load has ended"
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
     """dd runs on that CPU inside. Yields a function: the CPU time (s) that it has had since.
 
-    Raises UsageError if nothing listens, QuietError where the load has ended.
+    Raises UsageError if nothing listens, QuietError if the load has ended.
     """
     with socket.socket(socket.AF_UNIX) as connection:
 

@@ -49,7 +49,7 @@ _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
 def kernel(facts: Facts) -> str:
-    """The path of the running kernel's image. Raises Refused when it is not found."""
+    """The path of the running kernel's image. Raises Refused if it is not found."""
     reader = facts.reader
     release = _running(reader)
     if not release:
@@ -71,7 +71,7 @@ def kernel(facts: Facts) -> str:
 def initrd(facts: Facts, image: str) -> str:
     """The path of the initrd that goes with an image; "" when there is none and the root needs none.
 
-    Raises Refused when the root cannot be found by the kernel alone, or several may belong to the image.
+    Raises Refused if the root cannot be found by the kernel alone, or several may belong to the image.
     """
     reader = facts.reader
     release = _running(reader)
@@ -93,7 +93,7 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raises Refused where an image without an initrd may not find its root; `plain`: one would be beside it."""
+    """Raises Refused if an image without an initrd may not find its root; `plain`: one would be beside it."""
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):

@@ -52,7 +52,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """The kernel to load: `load` and `start` are commands, empty where a system call does it."""
+    """The kernel to load: `load` and `start` are commands, empty if a system call does it."""
 
     profile: str
     cpus: CpuPartition
@@ -69,7 +69,7 @@ class Once:
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong request."""
+    """Look. Raises Refused if kexec is forbidden or something is missing, UsageError for a wrong request."""
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
@@ -91,7 +91,7 @@ def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str |
 
 
 def check(reader: Reader) -> None:
-    """Raises Refused where this kernel cannot, or may not, load another."""
+    """Raises Refused if this kernel cannot, or may not, load another."""
     disabled = reader.text("/proc/sys/kernel/kexec_load_disabled")
     if disabled is None:
         raise Refused("this kernel was built without kexec; use `quiet boot apply` and reboot")

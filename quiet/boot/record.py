@@ -145,7 +145,7 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
 
 
 def load(disk: Disk) -> BootRecord | None:
-    """The record; None when nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
+    """The record; None if nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
     import json
 
     saved = disk.load(BOOT_FILE)

@@ -20,7 +20,7 @@ class BootStatus(NamedTuple):
 
 
 def status(reader: Reader) -> BootStatus | None:
-    """The state of the boot configuration; None when nothing of quiet is in it."""
+    """The state of the boot configuration; None if nothing of quiet is in it."""
     if not reader.exists(BOOT_FILE):
         return None
     from quiet.boot import record as records

@@ -21,7 +21,7 @@ MIGRATIONS = 4  # of SOFTWARE
 
 
 class PerfCounter:
-    """One counter, counting from now on. Raises OSError when the kernel does not permit or have it."""
+    """One counter, counting from now on. Raises OSError if the kernel does not permit or have it."""
 
     def __init__(self, kind: int, config: int, *, cpu: int = -1, pid: int = -1, user_only: bool = False) -> None:
         """Count on a CPU, or for a task `pid` with the children that it starts from now on."""

@@ -151,7 +151,7 @@ class Turn:
         os.close(self._fd)
 
     def _position(self) -> tuple[Ticket | None, int]:
-        """The run on the CPUs, if any, and how many others are ahead. Raises Refused when the ticket was deleted."""
+        """The run on the CPUs, if any, and how many others are ahead. Raises Refused if the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -254,7 +254,7 @@ def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Tic
 def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: float | None = None) -> Iterator[None]:
     """Hold the turn inside the block; nothing to wait for where a process above this one holds it.
 
-    Raises Refused when it does not come within the limit, or there is no queue.
+    Raises Refused if it does not come within the limit, or there is no queue.
     """
     if holder_above(host, os.getpid()):
         yield

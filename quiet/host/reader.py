@@ -29,7 +29,7 @@ class Reader(Root):
     """Reads the files of a live host (root "/") or of a recorded tree."""
 
     def text(self, path: str) -> str | None:
-        """The stripped content of a file, or None when it is absent or cannot be read."""
+        """The stripped content of a file, or None if it is absent or cannot be read."""
         try:
             return self.data(path).decode("utf-8", "surrogateescape").strip("\0 \t\n")
         except OSError:
@@ -67,7 +67,7 @@ class Reader(Root):
         return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
 
     def at(self, path: str, offset: int, size: int) -> bytes | None:
-        """`size` bytes at an offset, of a device file such as a CPU's registers; None when they cannot be read."""
+        """`size` bytes at an offset, of a device file such as a CPU's registers; None if they cannot be read."""
         try:
             fd = self.open(path, os.O_RDONLY)
         except OSError:

@@ -74,7 +74,7 @@ def _turbo(context: RuleContext) -> RuleResult:
 
 
 def nominal(context: RuleContext, policy: int) -> int | None:
-    """The highest frequency in kHz that does not depend on turbo; None when the driver does not report it."""
+    """The highest frequency in kHz that does not depend on turbo; None if the driver does not report it."""
     base = f"{_BASE}/policy{policy}/"
     top = _number(context.text(base + "cpuinfo_max_freq"))
     driver = context.text(base + "scaling_driver") or ""

@@ -34,7 +34,7 @@ def effect_seen(knob: Knob) -> str:
 
 
 def measured_effect(knob: Knob) -> MeasuredEffect | None:
-    """The measured effect; None when none was measured in the lab."""
+    """The measured effect; None if none was measured in the lab."""
     return _measured().get(knob.name)
 
 

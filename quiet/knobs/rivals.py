@@ -62,7 +62,7 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
 
 
 def running(facts: Facts) -> list[str]:
-    """The rivals that run, by unit, or by process where there is no systemd; without irqbalance and thermald."""
+    """The rivals that run, by unit, or by process if there is no systemd; without irqbalance and thermald."""
     reader = facts.reader
     if not systemd.booted(reader):
         names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}

@@ -25,7 +25,7 @@ class Sharing(NamedTuple):
 
 
 def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
-    """The resources that these CPUs share, the widest first; empty where the kernel does not report them."""
+    """The resources that these CPUs share, the widest first; empty if the kernel does not report them."""
     found = [
         Sharing("an L3 cache", _domains(facts, cpus, _cache(facts, cpus, "3"))),
         Sharing("a cluster", _domains(facts, cpus, "topology/cluster_cpus_list")),

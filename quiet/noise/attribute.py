@@ -216,7 +216,7 @@ def not_accounted(virtual: bool) -> Cause:
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
+    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; if None (unknown), nothing is renamed.
 
     As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others were not SMIs.
     """

@@ -62,7 +62,7 @@ class CountedEvidence:
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
 
-    None when that place is no fuller than chance would have it.
+    None if that place is no fuller than chance would have it.
     """
     begins = [clock.monotonic(gap.begin) for gap in gaps]
     bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)

@@ -31,7 +31,7 @@ class CommandUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """All interruptions together; None: not known. `pct` is of the wall time, or of the CPU time where that is more."""
+    """All interruptions together; None if unknown. `pct` is of the wall time, or of the CPU time where that is more."""
 
     count: int
     total_ns: Nanoseconds | None

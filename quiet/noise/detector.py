@@ -227,7 +227,7 @@ class Detector:
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """Its result, once it has ended. Raises DetectorError when it was killed."""
+        """Its result, once it has ended. Raises DetectorError if it was killed."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished")
@@ -320,7 +320,7 @@ def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
 def check_cpus(
     cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
 ) -> None:
-    """Raises UsageError for CPUs that cannot be tested, and Refused where real-time detectors would leave no other."""
+    """Raises UsageError for CPUs that cannot be tested, and Refused if real-time detectors would leave no other."""
     from quiet import cpulist
 
     if absent := cpus - present:

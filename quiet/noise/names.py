@@ -92,7 +92,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
-    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not report it
+    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" if the kernel does not report it
     why: str = ""  # the function that was queued for it, as the kernel names it
 
 

@@ -86,7 +86,7 @@ class TraceObserver:
             trace.on()
 
     def tick(self) -> None:
-        """Empty the kernel's buffers. Raises OSError when the trace was removed from outside."""
+        """Empty the kernel's buffers. Raises OSError if the trace was removed from outside."""
         for trace in (self._mine, self._theirs):
             trace.drain()
         if self._mine.waiting > BACKLOG:

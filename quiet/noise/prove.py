@@ -56,7 +56,7 @@ class Proof:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for this time (s). Raises Refused where a tracer is in use."""
+    """Run the tracer on these CPUs for this time (s). Raises Refused if a tracer is in use."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
@@ -98,7 +98,7 @@ def _obstacle(host: Host, mount: str) -> str:
 
 
 def _check_idle(host: Host, mount: str) -> None:
-    """Raises Refused where a tracer is in use: its options would change under it."""
+    """Raises Refused if a tracer is in use: its options would change under it."""
     instances = [f"{mount}/instances/{name}" for name in host.names(f"{mount}/instances")]
     for folder in (mount, *instances):
         tracer = host.text(f"{folder}/current_tracer") or "nop"

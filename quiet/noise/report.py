@@ -77,7 +77,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class TracingCost:
-    """The cost of the tracing itself; None: not known."""
+    """The cost of the tracing itself; None if unknown."""
 
     events: int
     event_ns: Nanoseconds | None

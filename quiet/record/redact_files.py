@@ -72,7 +72,7 @@ def _unit(text: str, unit: Names) -> Iterator[str]:
 
 
 def _boot_file(path: str, text: str) -> str | None:
-    """A file's content, redacted; None when it is not a boot loader's."""
+    """A file's content, redacted; None if it is not a boot loader's."""
     for patterns, function in _TYPES:
         if any(fnmatchcase(path, pattern) for pattern in patterns):
             return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")

@@ -33,7 +33,7 @@ class ContainerStart(NamedTuple):
 
     engine: str
     position: int
-    option: str  # "" where no option helps
+    option: str  # "" if no option helps
     reason: str  # why not, for a user without root
 
     def added(self, command: Sequence[str]) -> list[str]:

@@ -79,7 +79,7 @@ class RunSession:
         self._channel.close()
 
     def _wait(self) -> bool:
-        """Queue for the CPUs. False when the front has gone. Raises Refused when the turn does not come in time."""
+        """Queue for the CPUs. False when the front has gone. Raises Refused if the turn does not come in time."""
         queue.make_queue(self._host)
         if queue.holder_above(self._host, self._caller.pid):
             return True  # started by the run that has them

@@ -208,7 +208,7 @@ def _value(type_name: object, value: object) -> object:
 
 
 def lingering_helper(uid: int) -> HelperChannel | None:
-    """The helper that stays for this user; None when there is none. Only one of root counts."""
+    """The helper that stays for this user; None if there is none. Only one of root counts."""
     connection = connect(f"{LINGER_SOCKET}{uid}")
     channel = HelperChannel(connection, FROM_HELPER) if connection else None
     if channel and channel.peer().uid != 0:
@@ -218,7 +218,7 @@ def lingering_helper(uid: int) -> HelperChannel | None:
 
 
 def connect(path: str) -> _socket.socket | None:
-    """A connection to the process that listens there; None when none does."""
+    """A connection to the process that listens there; None if none does."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.connect(path)

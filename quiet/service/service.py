@@ -61,7 +61,7 @@ class ServiceReceipt(NamedTuple):
 
 
 def installed(reader: Reader) -> Installed | None:
-    """The service that is installed; None when there is none of ours."""
+    """The service that is installed; None if there is none of ours."""
     lines = (reader.text(UNIT) or "").splitlines()
     if not lines or lines[0] != MARK:
         return None
@@ -73,8 +73,8 @@ def installed(reader: Reader) -> Installed | None:
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
     """Apply the profile after each boot from now on; an existing service of ours is replaced.
 
-    Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
-    can change the program that root would run at each boot; `trust`: they may.
+    Raises Refused if systemd is not there, the unit's name is taken, writing is not permitted, or others than root can
+    change the program that root would run at each boot; `trust`: they may.
     """
     _check_systemd(host)
     _check_name(host)

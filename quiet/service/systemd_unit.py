@@ -143,7 +143,7 @@ def _late(reader: Reader) -> bool:
 
 
 def _unit(reader: Reader, name: str) -> str | None:
-    """The text of an installed service, "" of one that is only an init script; None when it is not there, or masked."""
+    """The text of an installed service, "" of one that is only an init script; None if it is not there, or masked."""
     for folder in FOLDERS:
         found = reader.text(f"{folder}/{name}.service")
         if found is not None:

@@ -59,8 +59,8 @@ def hold_settings(
 ) -> Iterator[HeldSettings]:
     """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
 
-    Raises Refused when a profile or another hold is applied, or when the kernel declines a value; Incomplete when a
-    value could not be restored.
+    Raises Refused if a profile or another hold is applied, or when the kernel declines a value; Incomplete when a value
+    could not be restored.
     """
     host = host or Host()
     try:

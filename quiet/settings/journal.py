@@ -39,7 +39,7 @@ class JournalDamaged(Refused):
 
 
 def boot_id(reader: Reader) -> str:
-    """The id of this boot, "" where the kernel has none."""
+    """The id of this boot, "" if the kernel has none."""
     return reader.text("/proc/sys/kernel/random/boot_id") or ""
 
 

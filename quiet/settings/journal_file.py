@@ -19,7 +19,7 @@ _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def content(reader: Reader) -> bytes | str | None:
-    """The journal's bytes; why there are none, as a text; None when there is no journal."""
+    """The journal's bytes; why there are none, as a text; None if there is no journal."""
     try:
         with reader.place(FILE, follow=False) as place:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)

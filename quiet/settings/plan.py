@@ -18,7 +18,7 @@ from quiet.targets import registry, value_types
 
 
 class Change(NamedTuple):
-    """One write to come: `current` and `wanted` as raw values; `current` is None when the target is to be made."""
+    """One write to come: `current` and `wanted` as raw values; `current` is None if the target is to be made."""
 
     knob: str
     target: str

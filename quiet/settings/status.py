@@ -12,7 +12,7 @@ from quiet.machine import virtualization, write_access
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
-if TYPE_CHECKING:  # where nothing is applied, none of it is needed
+if TYPE_CHECKING:  # not needed if nothing is applied
     from quiet.settings.applied_state import AppliedState
 
 
@@ -59,7 +59,7 @@ class HostStatus(NamedTuple):
 
 
 def status(facts: Facts, state: AppliedState | None) -> HostStatus:
-    """The status of a host. `state`: the journal as read, None when nothing is applied."""
+    """The status of a host. `state`: the journal as read, None if nothing is applied."""
     cpus = CpuTopology(
         online=facts.online,
         offline=facts.present - facts.online,

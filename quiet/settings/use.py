@@ -38,7 +38,7 @@ def in_use(host: Host) -> Iterator[int]:
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
     """Apply for one command; where that stops half way, restore.
 
-    Raises Refused when nothing is changed, Incomplete when settings still are.
+    Raises Refused if nothing is changed, Incomplete when settings still are.
     """
     ours = journal.load(host) is None
     try:

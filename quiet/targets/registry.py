@@ -66,7 +66,7 @@ def split(target: str) -> tuple[TargetType, str]:
 
 
 def get(reader: Reader, target: str) -> str | None:
-    """Read a target; None when it is absent."""
+    """Read a target; None if it is absent."""
     target_type, name = split(target)
     return target_type.get(reader, name)
 

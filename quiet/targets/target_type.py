@@ -13,7 +13,7 @@ class TargetType(NamedTuple):
     """How targets of one type are read and written: `word` precedes the colon, `name` follows it."""
 
     word: str
-    # the value; None when the target is absent
+    # the value; None if the target is absent
     get: Callable[[Reader, str], str | None]
     # write a value. Raises OSError with the kernel's errno
     put: Callable[[Host, str, str], None]

@@ -68,7 +68,7 @@ class HistoryWriter:
         self._cpus, self._from, self._to, self._expected_from = cpus, now, now, now
 
     def add(self, items: list[Interruption], expected: list[Interruption], now: float | None = None) -> None:
-        """Add the events since the last call. Raises OSError when they cannot be written for now."""
+        """Add the events since the last call. Raises OSError if they cannot be written for now."""
         now = time.time() if now is None else now
         late = now < self._to  # the clock was set back
         if self._counts:

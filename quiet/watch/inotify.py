@@ -18,7 +18,7 @@ _BUFFER = 1 << 16
 
 
 class Inotify:
-    """Watches files and folders of a host. Raises OSError when the kernel has no inotify."""
+    """Watches files and folders of a host. Raises OSError if the kernel has no inotify."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -3,7 +3,7 @@
 /proc/interrupts, softirqs, schedstat and stat print per-CPU variables of the kernel (kernel/irq/proc.c,
 arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the others'
 memory, and they execute nothing for it. Registers such as the SMI count, and another CPU's performance counters, are
-left out: those are read by an IPI.
+omitted: those are read by an IPI.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProcTable(NamedTuple):
 
 
 class InterruptCounts:
-    """The counters of a host, with their values at the last check. Raises QuietError when none can be read."""
+    """The counters of a host, with their values at the last check. Raises QuietError if none can be read."""
 
     def __init__(self, reader: Reader) -> None:
         self.missing: list[str] = []
@@ -120,7 +120,7 @@ def growth(before: int, now: int) -> int:
 def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
     """Label, CPU, growth and purpose of each line that grew.
 
-    A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is left out once.
+    A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is omitted once.
     """
     known = sorted(cpu for cpu in cpus if cpu in before.columns and cpu in now.columns)
     same = before.columns == now.columns

@@ -41,7 +41,7 @@ class Textfile:
             self._counts[key] = self._counts.get(key, 0) + count
 
     def write(self, watching: bool, cpu_s: float, applied: WatchState | None) -> None:
-        """Write the file. Raises QuietError when that fails; the old one is then still there."""
+        """Write the file. Raises QuietError if that fails; the old one is then still there."""
         save(self.path, "".join(f"{line}\n" for line in self._lines(watching, cpu_s, applied)), "--textfile")
 
     def _lines(self, watching: bool, cpu_s: float, applied: WatchState | None) -> Iterator[str]:

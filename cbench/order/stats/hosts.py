@@ -177,7 +177,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
 
 
 def _level(value: Values, random: Flags) -> float:
-    """The mean of the medians of both orders, so that unequal numbers do not move it; NaN where there is no value."""
+    """The mean of the medians of both orders, so that unequal numbers do not move it; NaN if there is no value."""
     known = ~np.isnan(value)
     medians = [float(np.median(value[each])) for each in (known & ~random, known & random) if each.any()]
     return float(np.mean(medians)) if medians else float("nan")

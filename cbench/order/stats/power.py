@@ -23,7 +23,7 @@ POINTS = 32
 
 
 def spread(*samples: Values) -> Values:
-    """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is less its median.
+    """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is minus its median.
 
     Empty if a median is 0, or with fewer than two values. One quantile represents half as many pairs of values as two
     quantiles do, and these are a third of a step apart.

@@ -58,7 +58,7 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
-    """The shift of paired values. `away`: their differences(), sorted, where known."""
+    """The shift of paired values. `away`: their differences(), sorted, if known."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)

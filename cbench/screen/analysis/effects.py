@@ -108,8 +108,9 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 
 
 def matrix(part: ResponseSlice) -> Values:
-    """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none; the mean of rows
-    of a design that repeat a treatment within a block."""
+    """Values by block and treatment, shape (blocks, treatments with values), NaN if there is none; the mean of rows of
+    a design that repeat a treatment within a block.
+    """
     return blocks(part)[1]
 
 

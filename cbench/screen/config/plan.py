@@ -217,7 +217,7 @@ class Planned:
         return (*words, *_interactions(self._whole)) if self.screen.design == PLACKETT_BURMAN else words
 
     def _boots(self) -> list[str]:
-        """How well the batches of one hard factor are mixed, where each level has several."""
+        """How well the batches of one hard factor are mixed, if each level has several."""
         hard = self.screen.hard
         if len(hard) != 1 or self.screen.batches < 2:
             return []
@@ -280,7 +280,7 @@ class Planned:
 
 
 def spreads_unit(screen: Screen, response: str) -> str:
-    """The unit of a response, "" where only its instrument knows."""
+    """The unit of a response, "" if only its instrument knows."""
     return next(each.metric.unit for each in screen.responses if each.name == response)
 
 

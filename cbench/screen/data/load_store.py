@@ -62,7 +62,7 @@ class StoredScreen:
     treatments: tuple[Treatment, ...]  # those that are run; a treatment's number is its index
     tests: tuple[ScreenTest, ...]
     batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
-    trials: tuple[StoredTrial, ...]  # in the order of time
+    trials: tuple[StoredTrial, ...]  # in chronological order
     facts: tuple[BatchFacts, ...]  # of batches that have begun
     units: Mapping[str, str]
     warnings: tuple[str, ...]
@@ -70,7 +70,7 @@ class StoredScreen:
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. UsageError where there is none, naming the actual content; QuietError else."""
+    """The experiment in a store. Raises UsageError if there is none, naming the actual content; QuietError otherwise."""
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()

@@ -1,4 +1,4 @@
-"""The responses of a table, each in the order of time."""
+"""The responses of a table, each in chronological order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST = 1e302
 
 
 def numbers(name: str, column: Column) -> Values:
-    """Numbers with NaN where one is missing. Raises ColumnError for other texts, and for infinite numbers."""
+    """Numbers with NaN if one is missing. Raises ColumnError for other texts, and for infinite numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
         value = column.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -100,7 +100,7 @@ def series(
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
-    """The unit of a response's rows; rows may lack one. Raises ColumnError where there are two."""
+    """The unit of a response's rows; rows may lack one. Raises ColumnError if there are two."""
     known = rows[np.array([bool(each.strip()) for each in units.names])[units.codes[rows]]]
     if not known.size:
         return ""

@@ -173,7 +173,7 @@ def _rows(columns: Columns) -> int:
 
 
 def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
-    """Raises UsageError where named columns or the values are not there."""
+    """Raises UsageError if named columns or the values are not there."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):

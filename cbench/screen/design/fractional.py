@@ -176,7 +176,7 @@ MOST_WORDS = 3_000_000
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """The fraction of this many runs (a power of two) with the highest resolution and, of these, least aberration.
 
-    The first factors are those without a generator. Raises ValueError where no fraction has so many runs, or too many
+    The first factors are those without a generator. Raises ValueError if no fraction has so many runs, or too many
     would have to be tried.
     """
     k, m = len(names), runs.bit_length() - 1

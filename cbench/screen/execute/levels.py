@@ -88,7 +88,7 @@ class Levels(TrialHooks):
 
     @contextmanager
     def trial(self, test: int, run: int, position: int) -> Iterator[Held]:
-        """Set the levels that a trial needs. Raises Refused where setting fails, Incomplete where restoring fails."""
+        """Set the levels that a trial needs. Raises Refused if setting fails, Raises Incomplete if restoring fails."""
         treatment = self._treatments[self._tests[test].treatment]
         levels = {factor: self._screen.level(factor, name) for factor, name in treatment.levels.items()}
         easy = {factor: name for factor, name in treatment.levels.items() if factor not in self._hard}

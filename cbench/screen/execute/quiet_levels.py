@@ -89,7 +89,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply them together, and read back. Raises Refused where one is unavailable; the caller then restores."""
+    """Apply them together, and read back. Raises Refused if one is unavailable; the caller then restores."""
     record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")

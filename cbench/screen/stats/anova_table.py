@@ -1,8 +1,8 @@
 """The table of an analysis of variance: sums of squares, one source after the other, and sizes of effects.
 
 Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
-classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II");
-where all cells have equally many values that is the effect itself.
+classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"); if
+all cells have equally many values that is the effect itself.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ HIGHER = "higher orders"
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and where
-    there is no error to compare with, or one of 0: values are then coarse, and do not show how much others would
-    differ. An effect that is 0 too has the `p` 1."""
+    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and if there
+    is no error to compare with, or one of 0: values are then coarse, and do not show how much others would differ. An
+    effect that is 0 too has the `p` 1.
+    """
 
     source: str
     stratum: str | None
@@ -46,7 +47,8 @@ class AnovaRow:
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
     """The estimates of an effect: the size of one with two levels, else the differences of levels from the first one.
-    `errors`: the standard error of each, with `df` degrees of freedom; NaN where the error is 0 or has none."""
+    `errors`: the standard error of each, with `df` degrees of freedom; NaN if the error is 0 or has none.
+    """
 
     estimates: tuple[float, ...]
     errors: tuple[float, ...]

@@ -34,7 +34,7 @@ Effect = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LevelDifference:
-    """A level of a factor less its first one, with its standard error."""
+    """A level of a factor minus its first one, with its standard error."""
 
     estimate: float
     se: float
@@ -134,7 +134,7 @@ def _tested(
     estimate: float | None,
     levels: Levels,
 ) -> EffectTest | None:
-    # NaN where a value is missing.
+    # NaN if a value is missing.
     apart = np.sum([weight * values[:, at] for weight, at in zip(matched.weights, matched.at.T, strict=True)], axis=0)
     used = ~np.isnan(apart).all(axis=1)
     apart, groups = apart[used], groups[used]
@@ -267,8 +267,9 @@ def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
 
 
 def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
-    """All treatments at once, where all factors have two levels, the effect is balanced and it is orthogonal to all
-    other effects of as many factors or fewer."""
+    """All treatments at once, if all factors have two levels, the effect is balanced and it is orthogonal to all other
+    effects of as many factors or fewer.
+    """
     mains: dict[int, Values] = {}
     for factor in range(levels.shape[1]):
         present = np.unique(levels[:, factor])

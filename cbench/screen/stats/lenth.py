@@ -5,7 +5,7 @@ median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s
 Student's distribution; here the chances of t = contrast/PSE are counted in simulated contrasts of no effect, as in K.
 Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J. Quality Technology 32
 (2000) 57-66. One error rate for all contrasts: the largest is compared with the largest of as many inert ones, and is
-left out for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
+omitted for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
 """
 
 from __future__ import annotations

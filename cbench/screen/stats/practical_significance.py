@@ -140,8 +140,8 @@ def materiality(
 ) -> Materiality:
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
-    Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
-    that are not finite numbers are left out, and this is reported.
+    Of several studies the median over treatments of the median width counts, of several ranges the median. Effects that
+    are not finite numbers are omitted, and this is reported.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

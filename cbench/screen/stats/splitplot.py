@@ -2,7 +2,7 @@
 
 y = mu + A + w + B + AB + e with a batch's error w and, within batches, e. G. E. P. Box, J. S. Hunter, W. G. Hunter,
 Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis of Experiments, "The
-split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; where all cells have
+split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; if all cells have
 equally many values that is the effect itself.
 """
 

@@ -42,7 +42,7 @@ class Sampling:
     """How `perf record` samples: each `period` events, or about `hz` times per second of CPU time; exactly one of the
     two is set.
 
-    `call_graph`: its --call-graph; "" where a factor's level sets it, NO_CALL_GRAPH for none.
+    `call_graph`: its --call-graph; "" if a factor's level sets it, NO_CALL_GRAPH for none.
     """
 
     call_graph: str = NO_CALL_GRAPH

@@ -114,7 +114,7 @@ EVENT_COUNTS = (
 
 
 def check(name: str) -> None:
-    """Raises UsageError where this host cannot count it."""
+    """Raises UsageError if this host cannot count it."""
     os.close(_opened(name))
 
 

@@ -54,7 +54,7 @@ class Probe(Protocol):
         """The reason why this host cannot do it, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
-        """Begin. Raises UsageError where that is not possible here."""
+        """Begin. Raises UsageError if that is not possible here."""
 
     def __exit__(self, *_: object) -> None: ...
 

@@ -13,7 +13,7 @@ from cbench.study.suite.suite import FILTER, ORDER, PROGRAM, RESULTS, SEED, TEST
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One harness: the defaults of the keys of `[suite]`. `program`: empty where the user must name it.
+    """One harness: the defaults of the keys of `[suite]`. `program`: empty if the user must name it.
 
     `shuffles`: its `run` draws an order without a seed from us. `ordered`: its results are in the order in which the
     tests ran. `escape`: characters of names that take a backslash in a file of names. `counts`: the exit status of

@@ -49,7 +49,7 @@ class Disk:
             )
 
     def data(self, path: str) -> bytes | None:
-        """A file's bytes; None when it is not there. Raises Refused when it cannot be read."""
+        """A file's bytes; None if it is not there. Raises Refused if it cannot be read."""
         saved = self.load(path)
         return saved.data if saved else None
 
@@ -102,7 +102,7 @@ class Disk:
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
+        """The names in a folder, sorted; empty when there is none. Raises Refused if it cannot be read."""
         self.reader.names(folder)  # for a recording
         try:
             with self.reader.place(folder) as place:

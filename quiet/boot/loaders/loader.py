@@ -19,7 +19,7 @@ from quiet.machine.facts import Facts
 
 OWN, BLOCK, WORDS = "own file", "marked block", "words"
 BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
-LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
+LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, minus the closing zero byte
 Command = tuple[str, ...]
 
 
@@ -62,7 +62,7 @@ class BootFiles(Disk):
         self._known = known
 
     def text(self, path: str) -> str | None:
-        """A file's content; None when it is not there, or was not before an apply."""
+        """A file's content; None if it is not there, or was not before an apply."""
         self.reader.text(path)  # for a recording; the bytes themselves are needed here
         saved = self.load(path)
         data = saved.data if saved else None
@@ -152,7 +152,7 @@ def rewritten(text: str, merged: Merged) -> str:
 
 
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
-    """Raises Refused where a tool that can only append would give init the words."""
+    """Raises Refused if a tool that can only append would give init the words."""
     if line.init and merged.add:
         raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 

@@ -62,7 +62,7 @@ def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
 
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
-    """Merge. Raises Refused when the line and the wanted words together leave no housekeeping CPU."""
+    """Merge. Raises Refused if the line and the wanted words together leave no housekeeping CPU."""
     words = _without_repeats(wanted)
     merger = _Merger(line, facts, words)
     for word in words:
@@ -120,7 +120,7 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """The reason why a word is left out: the line has a safeguard, which an administrator had a reason for."""
+        """The reason why a word is omitted: the line has a safeguard, which an administrator had a reason for."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
         return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 

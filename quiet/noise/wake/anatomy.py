@@ -153,7 +153,7 @@ def _idled(events: Sequence[TraceEvent], time: int) -> bool:
 
 
 def _interrupt(frames: Sequence[Frame], time: int) -> int:
-    """The begin of the innermost interrupt (or softirq, where none is there) around a time; the time itself if none."""
+    """The begin of the innermost interrupt (or softirq, if none is there) around a time; the time itself if none."""
     begins: dict[bool, int] = {}
     level: Sequence[Frame] = frames
     while frame := next((each for each in level if each.begin <= time <= each.end), None):

@@ -139,7 +139,7 @@ class Sleeper:
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
     def result(self) -> Slept:
-        """Its result, once it has ended. Raises DetectorError when it was killed, moved or could not sleep."""
+        """Its result, once it has ended. Raises DetectorError if it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
             raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished")
