@@ -22,7 +22,7 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
     """function(0), function(1) and so on."""
     parts = min(len(os.sched_getaffinity(0)), MOST, count)
     bounds = [count * number // max(parts, 1) for number in range(parts + 1)]
-    children: dict[int, tuple[int, int]] = {}  # of each part its process and the memory of its results
+    children: dict[int, tuple[int, int]] = {}  # part -> (process, memory of its results)
     try:
         for part in range(1, parts):
             with suppress(OSError):  # no more processes or memory: this one does the part
@@ -61,7 +61,7 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
     try:
         import pickle
 
-        gc.disable()  # which would copy the shared data
+        gc.disable()  # collecting would copy the shared data
         with open(memory, "wb") as file:
             pickle.dump([function(number) for number in numbers], file, pickle.HIGHEST_PROTOCOL)
         status = 0

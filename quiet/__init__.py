@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
+TYPE_CHECKING = False  # same name as in typing, which takes longer to load than this whole module
 if TYPE_CHECKING:
     from quiet import console as _console
     from quiet import cpulist as _cpulist

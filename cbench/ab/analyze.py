@@ -204,7 +204,7 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
         return TOO_FEW
     if each.low > floor:
         return SLOWER
-    if -expm1(each.high) > expm1(floor):  # as shares, which is how both are shown
+    if -expm1(each.high) > expm1(floor):  # compare as shares, because both are shown as shares
         return FASTER
     return WITHIN_FLOOR if each.low > 0 or each.high < 0 else NOTHING
 

@@ -57,7 +57,7 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
     alone = lock.alone(path, create=not resumed, kind="comparison") if path else nullcontext()
     with alone:
         if path and resumed:
-            before = stored.read(path)  # which another process may have continued
+            before = stored.read(path)  # another process may have continued it
         elif path and has_content(path):
             raise UsageError(f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
@@ -80,7 +80,7 @@ def _blocks_of(
 ) -> AbResult:
     """Warm up, and measure the remaining blocks."""
     programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
-    every = programs[0]  # which keeps the trials of all layouts
+    every = programs[0]  # holds the trials of all layouts
     begin = time.monotonic()
     for series in every:
         warm(series, here.runner, external_options(before.options, layouts[0]), show)
@@ -101,7 +101,7 @@ def _blocks_of(
 def _again(before: StoredBlocks) -> AbResult:
     """The result of a comparison that has ended."""
     here = before.session
-    assert here is not None  # it has ended, so it has begun
+    assert here is not None  # a measurement that has ended has begun
     every = tuple(
         CommandSeries(ExternalCommand(name, "", tuple(words)), trials=list(trials))
         for (name, words), trials in zip(before.options.commands(), before.trials, strict=True)
@@ -153,7 +153,7 @@ def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[Block
     except QuietError as error:
         if keeper and keeper.kept:
             raise type(error)(f"{error}; {again}") from None
-        if before.session is None and path.is_file():  # it was empty, or not there
+        if before.session is None and path.is_file():  # it was empty or missing
             path.unlink()
         raise
 

@@ -44,7 +44,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
     each = found.processes
     calibrated = (
         found.has_headlines and each[0].result.session.counter.calibration is not None
-    )  # it chooses trials itself
+    )  # calibration selects trials itself
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)

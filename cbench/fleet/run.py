@@ -314,7 +314,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
         if seen.trials_done > node.trials_done:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
-        lost = node.state not in (state.NEW, FAILED)  # it answers, and does not know the study
+        lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)

@@ -48,7 +48,7 @@ def _closure() -> list[Distribution]:
 
 
 def _files(each: Distribution) -> Iterator[tuple[str, bytes]]:
-    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # also from a checkout
+    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # including a checkout
         base = Path(__file__).parents[2]
         for package in ("quiet", "cbench"):
             for path in _below(base / package):

@@ -67,7 +67,7 @@ def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
             connection.close()
         return _study(path) if study else _series(path, kind)
     except QuietError:
-        if running or kind:  # it is being created at this moment, or was killed at that
+        if running or kind:  # the store is being created, or its creator was killed
             return None
         raise
 

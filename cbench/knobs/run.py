@@ -167,7 +167,7 @@ def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: 
             value, named = measure(step)
         made = MeasuredApplication(step.left_out, step.phase, value, time.monotonic() - began, tuple(named))
         keeper.add(made)
-        made = screening.application(screening.trial(made))  # as a resume reads it
+        made = screening.application(screening.trial(made))  # rounded as if read by a resume
         done.append(made)
         search.add(made.value, made.suspects)
     return search

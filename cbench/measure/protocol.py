@@ -29,7 +29,7 @@ from quiet import QuietError, UsageError
 
 GO, ENOUGH, WARMING = "go", "enough", "warming"
 _HEAD = struct.Struct("=4sI")
-_MARK, _LONGEST = b"cbm1", 1 << 28  # of a message, in bytes
+_MARK, _LONGEST = b"cbm1", 1 << 28  # start of a message; maximum length in bytes
 _MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
 Take = Callable[[int], bytes]
 """Read this many bytes from a pipe; fewer only at its end."""

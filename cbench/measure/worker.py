@@ -103,7 +103,7 @@ def opened(job: Job) -> tuple[Counter, Any]:
         why = "opens, but counted none of the interrupts that occurred"
         if job.events is not None:
             raise counters.unavailable(events.INTERRUPTS, counter, why)
-        others = counter.others[:-1]  # it is the last automatically counted event
+        others = counter.others[:-1]  # the last of the automatically counted events
         counter = replace(counter, others=others, left_out={**counter.left_out, events.INTERRUPTS: why})
     return counter, handle
 

@@ -63,7 +63,7 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
         why = error.why if error.first is None else f"{error.why} in line {lines[error.first]}"
         raise UsageError(f"{path}: {place}column {COLUMNS.get(error.column, command)}: {why}") from None
     bare = [metric or name for name, metric in zip(pooled.names, pooled.metrics, strict=True)]
-    if len(set(bare)) == len(bare):  # as the paper names them
+    if len(set(bare)) == len(bare):  # use the paper's names
         pooled = replace(pooled, names=tuple(bare))
     if failed := sum(not values for values in results):
         warnings.append(f"{failed:,} of {len(rows):,} trials failed")

@@ -128,7 +128,7 @@ class StartScreen:
             try:
                 with StudyStore.create(target, header, every) as store:
                     return _go_on(screen, store, counter, show, rebuild=True)
-            except NotBuilt:  # nothing was measured: the next attempt starts over
+            except NotBuilt:  # no trial was measured: the next attempt starts over
                 target.unlink()
                 raise
 

@@ -199,7 +199,7 @@ def _check(path: Path, exists: bool) -> None:
         raise UsageError(f"{path}: not an ordinary file")
     if exists and not path.exists():
         raise UsageError(f"{path}: no such file")
-    if exists and not path.stat().st_size:  # also a file of the kernel, which SQLite would wait for
+    if exists and not path.stat().st_size:  # includes kernel files, on which SQLite would block
         raise UsageError(f"{path}: empty: nothing was stored in it")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no directory {path.parent}")

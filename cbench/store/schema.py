@@ -112,7 +112,7 @@ def _plain(thing: object) -> object:
 def pack(trial: Trial) -> tuple[object, ...]:
     """A trial in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in `more`."""
     numbers = (trial.value, trial.output, trial.begin, trial.end)
-    traced = None  # which differs from "nothing was traced"
+    traced = None  # None differs from "nothing was traced"
     if trial.traced is not None:
         traced = compact([{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced])
     return (

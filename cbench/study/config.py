@@ -87,7 +87,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         folder=folder,
         suite=suite,
     )
-    if check and not parsed.setup and not parsed.reset.command:  # nothing else of the study may make one
+    if check and not parsed.setup and not parsed.reset.command:  # only setup and reset could create a missing folder
         _folders(whole, tests, Path(folder))
     if parsed.cpus and not parsed.profile:
         raise study.error("cpus", 'needs a profile, such as profile = "bench"')
@@ -134,13 +134,13 @@ def whole_of(text: str, file: str) -> TomlTable:
         content = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{file}: {NESTED}") from None
-    except ValueError as error:  # also one with more digits than Python reads
+    except ValueError as error:  # includes numbers with more digits than Python reads
         place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
         line = f":{place[1]}" if place else ""
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     if _depth(content) > MOST_DEPTH:
         raise UsageError(f"{file}: {NESTED}")
-    content.pop("fleet", None)  # which `cbench fleet` reads
+    content.pop("fleet", None)  # only `cbench fleet` reads this table
     return TomlTable(file, lines(text), (), content)
 
 

@@ -42,7 +42,7 @@ class Test:
     metrics: tuple[Metric, ...] = ()
     timeout_s: float = 600.0
     directory: str = ""
-    sampling: Sampling | None = None  # where its command runs under `perf record`
+    sampling: Sampling | None = None  # set if its command runs under `perf record`
 
     def probes(self) -> list[Probe]:
         """New probes for one execution of its command: one of each name, however many metrics read it."""
@@ -75,7 +75,7 @@ class Study:
     alpha: float
     reset: Reset
     failures: str
-    counter: str  # of workloads
+    counter: str  # the counter for workloads
     profile: str
     cpus: str
     setup: tuple[str, ...]

@@ -184,7 +184,7 @@ def _number(name: str, row: int, text: object) -> float:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         value = None
-    if value is None or "_" in str(text):  # which Python takes for a separator
+    if value is None or "_" in str(text):  # Python accepts "_" as a separator
         raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number")
     if value in (np.inf, -np.inf):
         raise ColumnError(name, row, "is infinite")

@@ -146,7 +146,7 @@ def _csv(path: Path, values: Sequence[str]) -> Columns:
         read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
         return arrow_columns(read, arrow)
     except arrow.ArrowException:
-        return plain(path, there)  # which then names the line and the column
+        return plain(path, there)  # plain() names the line and the column of the error
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:

@@ -138,7 +138,7 @@ WORKLOADS = (
         expected=lambda params: params["n"],  # ended at the first reading after the deadline
         check_limit=2**40,
         rewarm_share=1_000,
-        enters_kernel=None,  # where the clock cannot be read in user space
+        enters_kernel=None,  # it does if the clock cannot be read in user space
         trials=10,
     ),
     Workload(

@@ -44,7 +44,7 @@ _UNNUMBERED = (
     *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
 )
 _PI5 = ("/boot/firmware/kernel_2712.img", "/boot/kernel_2712.img")
-_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # where the partition of a boot loader's paths may be mounted
+_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # possible mount points of the partition with the boot loader's files
 _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 

@@ -38,7 +38,7 @@ class Programs(Files):
 
     def systemctl(self, *args: str) -> str:
         """Run systemctl to its end and return its output; OSError if it fails or does not exist."""
-        self._units = None  # it may change them
+        self._units = None  # systemctl may change units
         return self.run("systemctl", *args, seconds=120)
 
     def unit_states(self) -> dict[str, tuple[str, str]]:

@@ -47,7 +47,7 @@ class Ticket(NamedTuple):
     uid: int
     command: str
     share: bool
-    since: float  # of its arrival, in seconds since the epoch
+    since: float  # time of its arrival in seconds since the epoch
     running: bool
     locker: int = 0
 

@@ -25,7 +25,7 @@ _HOW = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, 0x10 | 0x02)
 class Root:
     """A live host (root "/") or a recorded tree."""
 
-    _fd = -1  # of the tree, once it is needed
+    _fd = -1  # descriptor of the tree, opened on first use
 
     def __init__(self, root: str = "/") -> None:
         self.root = root.rstrip("/")

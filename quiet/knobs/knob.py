@@ -123,7 +123,7 @@ class Knob(NamedTuple):
     risk: str = ""
     gain: Gain = "less background work of the kernel"  # the benefit for the isolated CPUs, for the summary of a plan
     noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
-    kernels: str = ""  # in which releases it exists or does what it says; "" if none from 6.1 on differs
+    kernels: str = ""  # kernel releases in which it exists or works; "" for all from 6.1 on
     path: str = ""  # the kernel's file or call, where no target names it
     effect: str = ""  # the measured effect, with kernel and machine, if effects.toml has no entry
 

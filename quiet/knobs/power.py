@@ -106,7 +106,7 @@ def _bus_state(context: RuleContext) -> Iterable[str]:
 
 def _disks(context: RuleContext) -> RuleResult:
     numbers = context.facts.reader.numbered(_SATA, "host")
-    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
+    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # SATA ports only
     for target in targets:
         if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
             yield Skip(target, "as the firmware left it, which cannot be restored")

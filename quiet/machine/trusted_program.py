@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import quiet
 from quiet.host.reader import Reader
 
-_LINKS = 40  # as many as the kernel follows
+_LINKS = 40  # the kernel's limit
 
 
 def others(reader: Reader) -> tuple[str, str] | None:

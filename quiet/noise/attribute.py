@@ -33,7 +33,7 @@ IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "o
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
 OTHERS = 20  # fewer do not show the usual length
-QUANTILE = 0.9  # of all of a name: an occasional longer run is the handler's own, and so few pauses do not move it
+QUANTILE = 0.9  # over all runs of a name: robust against a few pauses and a handler's own occasional long runs
 PAUSE_FAR = 100  # a handler that has more to do than usual seldom takes this many times as long
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
@@ -44,7 +44,7 @@ BATCH_NS = 20_000_000
 # compared with others of its name is compared with all handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # of a cause: its kind and name, regardless of the sender
+Name = tuple[str, str]  # a cause's kind and name, regardless of the sender
 
 
 class Gap(NamedTuple):

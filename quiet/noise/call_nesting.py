@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
-PULLED = "pulled timer"  # of a cause: a TIMER that was queued on another CPU
+PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
 # Frames whose own time belongs to the frames in them. A function that another frame calls on its own CPU does not
@@ -26,7 +26,7 @@ CARRIED = {
     CALL: (CALL,),  # the function, and the event with its name
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
-NOTE = "note"  # nothing that ran, but good to know
+NOTE = "note"  # additional information, not code that ran
 PULL = "pull"  # the softirq that is open begins with the timers of another CPU
 OWN_TIMERS = -1
 
@@ -105,7 +105,7 @@ class CallStack:
             self._switch(event)
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in self.own
-        ):  # those of other tasks are part of them
+        ):  # frames of other tasks are part of them
             length = event.key  # a point at its end, with its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
@@ -168,7 +168,7 @@ class Share:
     net: int
     count: int
     pid: int
-    pulled: int = OWN_TIMERS  # as in Frame
+    pulled: int = OWN_TIMERS  # see Frame
 
 
 def shares(frame: Frame) -> list[Share]:

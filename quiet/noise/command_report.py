@@ -12,7 +12,7 @@ from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
 FEW = 12  # causes that are shown; the JSON lists all
-_STAYING = 4  # of those that stay, named in the prediction
+_STAYING = 4  # maximum number of remaining causes named in the prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Remaining:
     count: int
     gone: int
     total_ns: Nanoseconds | None
-    causes: tuple[str, ...]  # that stay, the costliest first
+    causes: tuple[str, ...]  # remaining causes, the costliest first
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Watched:
     """The result of one detector; times in ticks. `gaps` holds the first `capacity` of `count`."""
 
     cpu: int
-    period: float  # of the loop, on average
+    period: float  # mean period of the loop
     step: int  # the clock's
     threshold: int
     begin: int
@@ -202,7 +202,7 @@ class Detector:
 
     def ready(self) -> None:
         """Start the detector and return when it only waits for `go`."""
-        with contextlib.suppress(OSError):  # it has ended, which is seen below
+        with contextlib.suppress(OSError):  # it has ended, which is handled below
             self._channel.send("watch")
         limit = time.monotonic() + START_S
         while not self.watch.ready:

@@ -65,7 +65,7 @@ class OnCpu:
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     events: int = 0  # traced
     event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
-    tasks: list[TaskTimes] = field(default_factory=list)  # that ran here, where nothing was traced
+    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
     frequency: CoreFrequency | None = None  # right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
     ran: Frequency | None = None  # by the processor's counters, while it was watched
@@ -87,7 +87,7 @@ class NoiseMeasurement:
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
     naming: str = ""  # how to have the kernel name more causes, as a clause
-    smi_source: str = ""  # where the counts of SMIs come from, or why there are none
+    smi_source: str = ""  # source of the SMI counts, or the reason why there are none
 
 
 def measure(

@@ -152,7 +152,7 @@ class CountsObserver:
         for task in others:
             cause = Cause(THREAD, task.comm, str(task.tid))
             done.add(cause, task.cpu, task.slices * part, task.run_ns * part)
-            done.tallies[cause].max_ns = None  # it is the sum of them
+            done.tallies[cause].max_ns = None  # the value is a sum
 
 
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:

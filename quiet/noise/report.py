@@ -20,7 +20,7 @@ from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
 FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the frequency that cpufreq's limits fix
-MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # of wake-ups (wake/report.py)
+MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
 LONG_NS = 1_000  # gaps above this have to have a cause
@@ -122,7 +122,7 @@ class CpuReport:
     histogram_ns: tuple[tuple[Nanoseconds, int], ...]
     looking_pct: float
     limits: tuple[str, ...]
-    tasks: tuple[TaskReport, ...] = ()  # where nothing was traced: with it, they are among the causes
+    tasks: tuple[TaskReport, ...] = ()  # only without tracing; with tracing, they are among the causes
     frequency: CoreFrequency | None = None  # by chains of additions right before and right after
     ran: RanAt | None = None
 
@@ -161,7 +161,7 @@ class NoiseReport:
     exceeded: tuple[Exceeded, ...]
     throttled: Mapping[int, int]
     smi_source: str = ""
-    proof: Proof | None = None  # of --prove
+    proof: Proof | None = None  # the result of --prove
 
     @property
     def all_limits(self) -> list[str]:

@@ -22,9 +22,9 @@ from quiet.noise import formats
 from quiet.noise.events import EventType, Values
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-_NUMBER = struct.Struct("=H")  # of an event's kind
+_NUMBER = struct.Struct("=H")  # the number of an event's kind
 PREFIX = "quiet-noise"
-MOST_BYTES = 256 << 20  # of events that are kept
+MOST_BYTES = 256 << 20  # maximum size of kept events
 _NEVER = (1 << 64) - 1  # the end of the newest page: not known yet
 _NEEDS_ROOT = ("tracing needs root", "run as root")
 CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly

@@ -39,7 +39,7 @@ class Recording(Reader):
     def text(self, path: str) -> str | None:
         """As Reader.text, kept with the file's mode."""
         content = super().text(path)
-        with contextlib.suppress(OSError):  # it has just disappeared, as tasks do
+        with contextlib.suppress(OSError):  # it has just disappeared, as for a task that ended
             mode = self.stat(path).st_mode & 0o777
             if content is not None:
                 self.files[path] = (content, mode)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from quiet.errors import UsageError
 from quiet.run.protocol import CommandDone
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     import signal
     from typing import NoReturn

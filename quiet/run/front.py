@@ -25,7 +25,7 @@ from quiet.run.protocol import (
     lingering_helper,
 )
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from quiet.run.identity import Identity
 

@@ -18,7 +18,7 @@ from quiet.targets.cgroup import group, groups_below
 
 _PATIENCE_S = 10  # for processes that were killed
 _POLL_S = 0.01
-_ROUNDS = 5  # of moving processes, which may fork
+_ROUNDS = 5  # attempts to move processes, which may fork meanwhile
 
 
 class RunGroup:
@@ -58,7 +58,7 @@ class RunGroup:
             self._check(pid, parent, uid)
             origin = self._cgroup(pid)
             if self._has_ended():
-                raise ProcessLookupError  # it may have been another one that was looked at
+                raise ProcessLookupError  # the PID may have been reused before the check
             self._pid, self._origin = pid, origin
             if path:
                 self._write(f"{path}/cgroup.procs", pid)
@@ -67,7 +67,7 @@ class RunGroup:
             else:
                 join(cpus, pid)
             if self._has_ended():
-                raise ProcessLookupError  # it may have been another one that was moved
+                raise ProcessLookupError  # the PID may have been reused before the move
         except ProcessLookupError:
             self.release()
         except OSError as error:

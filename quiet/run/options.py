@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - exported
 else:

@@ -150,7 +150,7 @@ class HelperChannel:
         try:
             self._socket.shutdown(_socket.SHUT_WR)
         except OSError:
-            return  # it has gone
+            return  # the other side has closed
 
     def close(self) -> None:
         """Close this process's end."""

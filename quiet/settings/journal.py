@@ -31,7 +31,7 @@ from quiet.settings.journal_file import FILE
 if TYPE_CHECKING:
     from quiet.settings.applied_state import AppliedState
 
-_READS = 3  # of a journal that seems damaged: a writer may have been at work
+_READS = 3  # attempts to read a journal that seems damaged, because a writer may have been active
 
 
 class JournalDamaged(Refused):

@@ -56,10 +56,10 @@ class Lines(NamedTuple):
 class Tail(NamedTuple):
     """The state of an undamaged journal that a writer needs to continue it."""
 
-    end: int  # of its last whole line, in bytes
+    end: int  # offset of the end of its last whole line, in bytes
     lines: int
     sealed: bool  # format 2
-    count_at: int  # where `lines` is
+    count_at: int  # offset of `lines`
 
 
 def line(item: Item, number: int) -> bytes:

@@ -71,7 +71,7 @@ class Journal:
         with reader.place(FILE, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # of one that was killed here
+                os.unlink(new)  # left by a process that was killed here
             self._fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
             try:
                 os.fchmod(self._fd, _MODE)

@@ -117,7 +117,7 @@ def parse(text: str, source: str, label: str = "") -> Profile:
         data = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{label}: nested too deeply") from None
-    except ValueError as error:  # also a number with too many digits
+    except ValueError as error:  # includes numbers with too many digits
         raise UsageError(f"{label}: {error}") from None
     return check(data, label, source)
 

@@ -37,9 +37,9 @@ class Outcome:
     gone: tuple[str, ...]  # tasks that ended or changed their own CPUs, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
-    damage: tuple[Skipped, ...] = ()  # of the journal: values recorded there may not be restored
+    damage: tuple[Skipped, ...] = ()  # damage of the journal: values recorded there may not be restored
     damaged: bool = False  # the journal, also where `keep` accepted it
-    copy: str = ""  # of a damaged journal
+    copy: str = ""  # path of the copy of a damaged journal
     log_error: str = ""  # why the restore could not be logged
 
     def _repr_html_(self) -> str:

@@ -22,8 +22,8 @@ _COALESCE = struct.Struct("23I")  # the 11th and 12th are whether rx and tx adap
 _RSS = struct.Struct("4I2B6x")  # command, context, entries, bytes of the key, function, its symmetry
 _RULES = struct.Struct("=2IQ168sI")  # command, type, data, a rule, count; then the places of the rules
 _COOKIE = struct.Struct("=Q")
-_COOKIE_AT = 152  # of a rule: where to
-_PLACE_AT = 160  # of a rule: its number
+_COOKIE_AT = 152  # offset of a rule's destination
+_PLACE_AT = 160  # offset of a rule's number
 _DISCARD = (1 << 64) - 1
 _CHANNELS_SET, _COALESCE_SET = 18, 20  # include/uapi/linux/ethtool_netlink.h
 _COUNTS = {"rx": 6, "tx": 7, "combined": 9}  # attributes ETHTOOL_A_CHANNELS_*_COUNT

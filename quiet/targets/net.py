@@ -68,7 +68,7 @@ def _ask(reader: Reader, interface: str, what: str) -> str | None:
                 return spell_queues(ethtool.table(interface)) or None
     except OSError:
         return None
-    # of the device itself, or of the one that a virtio device is on
+    # interrupts of the device itself, or of the device below a virtio device
     found = reader.numbered(f"{base}/device/msi_irqs") or reader.numbered(f"{base}/device/../msi_irqs")
     return " ".join(str(number) for number in found)
 

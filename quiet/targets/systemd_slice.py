@@ -20,7 +20,7 @@ from quiet.host.reader import Reader
 from quiet.targets import systemd
 from quiet.targets.target_type import TargetType
 
-MOUNT = "/sys/fs/cgroup"  # where systemd has it, when version 2 has all controllers
+MOUNT = "/sys/fs/cgroup"  # systemd's mount point if version 2 has all controllers
 _POSSIBLE = "/sys/devices/system/cpu/possible"
 _NAME = "zz-quiet.conf"  # after 50-AllowedCPUs.conf of systemctl set-property
 BY = " by drop-in"

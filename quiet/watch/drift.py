@@ -69,7 +69,7 @@ def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, 
     Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
     """
     offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
-    if offline:  # they were online when the profile was applied, so nothing has to be recorded
+    if offline:  # they were online during the apply, so nothing has to be recorded
         with locked(host, _PATIENCE_S):
             if journal.load(host) is not None:
                 engine.settle(host, offline, lambda write: None, lambda write, value: None)

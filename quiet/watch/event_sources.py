@@ -92,7 +92,7 @@ class Pending:
                 wanted |= rechecked_on("service")
         self.tids = set()
         if wanted:
-            self.add(wanted, "a new process", self.tids_first)  # they have settled already
+            self.add(wanted, "a new process", self.tids_first)  # they have already settled
 
 
 class Sources:

@@ -26,7 +26,7 @@ from quiet.watch.interrupt_counts import Interruption
 
 NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
 OLD = NAME + ".1"
-MOST_BYTES = 16 << 20  # of both files together
+MOST_BYTES = 16 << 20  # maximum size of both files together
 MINUTE_S = 60
 QUIET_S, EXPECTED_S = 600, 3600  # one line for this long if nothing occurred, and for expected interruptions
 _WAITING_BYTES = 1 << 20  # kept in memory while the disk is full

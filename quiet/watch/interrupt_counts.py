@@ -27,7 +27,7 @@ STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
 """The causes that accompany the tick, on a CPU that has one."""
 
-_RUNS = 9  # of the words of a CPU in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
+_RUNS = 9  # index in a CPU's words in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
 _WRAP, _HALF = 1 << 32, 1 << 31  # the interrupt counters are unsigned int
 _SIZE = 1 << 16
 

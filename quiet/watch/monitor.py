@@ -177,7 +177,7 @@ class Monitor:
             if now < pending.due:
                 continue
             if not pending.counts:
-                del self._causes[cause]  # it did not go on
+                del self._causes[cause]  # it did not continue
                 continue
             self._report(_event(cause, pending, self._looked))
             pending.counts = {}

@@ -13,7 +13,7 @@ import struct
 from typing import ClassVar, NamedTuple
 
 _UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
-_GROUP = 1  # of the kernel's own uevents, of links, of processes
+_GROUP = 1  # the multicast group of kernel uevents, of links, and of processes
 _LISTEN, _IGNORE = 1, 2  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg

@@ -55,7 +55,7 @@ class Watcher:
         self._cpus = state.cpus
         self._profile: Profile = load(state.source)
         self._files: dict[str, set[str]] = {}
-        self._targets: list[tuple[str, str]] | None = None  # of the profile, listed when first needed
+        self._targets: list[tuple[str, str]] | None = None  # the profile's targets, listed on first use
         self._rate = RateLimit(options.rescan_s)
         self._pending = Pending()
         self._ledger = drift.Ledger()
@@ -173,7 +173,7 @@ class Watcher:
             self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
-                self._pending.add(names, by, time.monotonic())  # it may be another quiet's work, half done
+                self._pending.add(names, by, time.monotonic())  # the change may be another quiet's unfinished work
                 return
             new, over = self._ledger.update(changes, names)
             for change in new:

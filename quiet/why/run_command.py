@@ -25,7 +25,7 @@ _HANDED_ON = {
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these, the command should not
 _LONG_S = 3600.0
-NOT_EXECUTABLE = 126  # as a shell reports it
+NOT_EXECUTABLE = 126  # same code as in a shell
 
 
 class Command:

@@ -128,7 +128,7 @@ class Analysis:
         return any(result.significant for result in self.results)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
+@np.errstate(over="ignore", invalid="ignore")  # values near the largest float have only ranks and medians
 def analyze(
     trials: Trials,
     rules: AnalysisRules,

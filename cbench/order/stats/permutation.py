@@ -135,7 +135,7 @@ def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
     ends = np.cumsum(ties)
     above = 2 * ends - ties - ties[0]  # the doubled ranks, above the lowest
     step = int(np.gcd.reduce(above)) or 1
-    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # of the highest values
+    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # the number taken of the highest values
     return step, int((taken * above).sum()) // step
 
 
@@ -159,7 +159,7 @@ def _binomial(length: int, most: int, share: float) -> Values:
     ways = np.ones(most + 1)
     for x in range(most):
         ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
-    if not np.isfinite(ways[-1]):  # of very many equal values: by logarithms
+    if not np.isfinite(ways[-1]):  # too many equal values: use logarithms
         steps = np.log(length - np.arange(most)) - np.log(np.arange(1, most + 1)) + np.log(share / (1 - share))
         logs = np.concatenate([[0.0], np.cumsum(steps)])
         return np.asarray(np.exp(logs - logs.max()))
@@ -193,7 +193,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
     """All values that H can have, ascending, and the chance of each or a larger one; ranks in whole steps."""
     share = k / sum(ties)
     ranks = _doubled(ties)
-    base = ranks[ties.index(max(ties))]  # where ranks are rounded, not those of the many that are alike
+    base = ranks[ties.index(max(ties))]  # round the other ranks, not that of the largest tie
     lowest = round((ranks[0] - base) / step)
     scores = [round((rank - base) / step) - lowest for rank in ranks]
     most, left = 0, k
@@ -201,7 +201,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
         most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
-    end = 1  # of the sums that there are so far
+    end = 1  # end of the sums so far
     for score, length in zip(scores, ties, strict=True):
         before = ways[:, :end].copy()
         chances = _binomial(length, min(length, k), share)
@@ -210,7 +210,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
             first, width = x * score, min(end, most + 1 - x * score)
             if width > 0:
                 ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
-        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # none is larger than this one
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # no sum is larger
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))

@@ -216,7 +216,7 @@ def _split(values: Ordered, labels: Codes) -> _Split | None:
     if not n or np.isnan(values.values[-1]):
         return None
     of_each = labels[values.order]
-    at = of_each.argsort(kind="stable")  # of narrow() ones by radix
+    at = of_each.argsort(kind="stable")  # a radix sort after narrow()
     together = of_each[at]
     ends = (together[1:] != together[:-1]).nonzero()[0]
     if not ends.size:

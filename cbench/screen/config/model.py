@@ -120,7 +120,7 @@ class Constraint:
     kind: str  # EXCLUDED, QUESTIONABLE or UNOBTAINABLE
     where: Where
     reason: str
-    responses: tuple[str, ...] = ()  # of UNOBTAINABLE
+    responses: tuple[str, ...] = ()  # only for UNOBTAINABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class ScreenTest:
     number: int
     treatment: int
     workload: str
-    name: str  # that of the treatment, after the workload's where there are several
+    name: str  # the treatment's name, preceded by the workload's if there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +192,10 @@ class Screen:
     batches: int
     sequence: tuple[str, ...]
     alpha: float
-    confidence: float  # of the intervals
+    confidence: float  # level of the intervals
     design: str  # FULL, FRACTION or PLACKETT_BURMAN
     runs: int | None  # treatments of FRACTION or PLACKETT_BURMAN; None to have them chosen
-    generators: tuple[str, ...]  # of FRACTION, such as "D=ABC"; () to have them chosen
+    generators: tuple[str, ...]  # for FRACTION, such as "D=ABC"; () selects them automatically
     factors: tuple[ScreenFactor, ...]
     workloads: tuple[ScreenWorkload, ...]
     responses: tuple[Response, ...]
@@ -204,7 +204,7 @@ class Screen:
     controlled: tuple[Controlled, ...]
     reset: Reset  # before each batch
     build: str
-    counter: str  # of workloads of cbench
+    counter: str  # the counter for cbench's workloads
     profile: str
     cpus: str
     setup: tuple[str, ...]

@@ -63,14 +63,14 @@ class StoredScreen:
     tests: tuple[ScreenTest, ...]
     batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
     trials: tuple[StoredTrial, ...]  # in chronological order
-    facts: tuple[BatchFacts, ...]  # of batches that have begun
+    facts: tuple[BatchFacts, ...]  # only batches that have begun
     units: Mapping[str, str]
     warnings: tuple[str, ...]
 
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. Raises UsageError if there is none, naming the actual content; QuietError otherwise."""
+    """The experiment in a store. Raises UsageError naming the actual content if there is none, else QuietError."""
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()

@@ -116,7 +116,7 @@ def _saddlepoint(size: Values, total: float) -> float:
         low, high = (middle, high) if float(size @ np.tanh(middle * size)) < total else (low, middle)
     point = (low + high) / 2
     steep = np.exp(-2 * point * size)
-    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # of ln cosh, without overflow
+    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # the sum of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
     if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point

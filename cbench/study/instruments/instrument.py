@@ -8,9 +8,9 @@ from cbench.study.process.run_command import Execution, Probe
 
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
 PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
-CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
-TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
-SAMPLES = "samples"  # of the command, run under `perf record`
+CYCLES, CYCLES_USER = "cycles", "cycles:u"  # a command and all of its descendants, by the PMU
+TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # the same processes, by the kernel's software events, in seconds
+SAMPLES = "samples"  # samples of the command, which runs under `perf record`
 """Values of `read` in a file; each is the `source` of one instrument."""
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}

@@ -115,7 +115,7 @@ def execute(
                 start_new_session=True,
                 preexec_fn=partial(_bind, os.getpid()) if bound else None,  # noqa: PLW1509 - one thread starts commands
             )
-            executed = time.monotonic()  # it has been, or Popen would not have returned
+            executed = time.monotonic()  # Popen returns only after the execution
         try:
             if guard:
                 guard.hold(process.pid)

@@ -98,7 +98,7 @@ def _trials(
                 ended_ns=done.ended_ns,
                 failure=None if found else why,
                 code=done.code,
-                output=b"" if place else done.output,  # of the whole process: kept once
+                output=b"" if place else done.output,  # the output of the whole process is stored once
                 errors=b"" if place else done.errors,
                 values=values,
                 facts={"process": times, "results": facts(found)} | kept,

@@ -12,7 +12,7 @@ from quiet.host.reader import Reader
 
 _NEW = ".quiet-new"  # no boot loader reads such a name
 _LABEL = "security.selinux"
-_LINKS = 40  # as many as the kernel follows
+_LINKS = 40  # the kernel's limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Disk:
         with self.reader.place(real, follow=False) as place:
             new = place + _NEW
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # of one that was killed
+                os.unlink(new)  # left by a killed process
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with open(fd, "wb") as file:
                 file.write(data)

@@ -100,7 +100,7 @@ class Loader:
     found: Callable[[BootFiles], str]
     line: Callable[[LoaderContext], CommandLine]
     steps: Callable[[LoaderContext], Steps]
-    marked: tuple[str, ...] = ()  # where a block between our marks can stand
+    marked: tuple[str, ...] = ()  # files that may contain a block between our marks
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
     # the command that `remove` runs, if it depends on the kernel

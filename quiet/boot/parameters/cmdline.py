@@ -17,7 +17,7 @@ from quiet.machine.facts import Facts
 # characters that are literal in a shell and in a boot loader's own language
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
-_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)
+_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # the kernel's false values (lib/kstrtox.c)
 
 
 def split(line: str) -> list[str]:

@@ -204,9 +204,7 @@ class _Merger:
         if "nohz_full" not in self.isolated:
             if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
                 return
-            self.isolated["nohz_full"] = self._present(
-                "nohz_full"
-            )  # it already exists, and would now be a different list
+            self.isolated["nohz_full"] = self._present("nohz_full")  # it already exists with a different list
         flags, tickless = self.isolated["nohz_full"]
         tickless -= {min(self.facts.online)}
         if not tickless:
@@ -228,7 +226,7 @@ class _Merger:
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
         same = old == wanted and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
-        if old - wanted:  # only the boot CPU can go
+        if old - wanted:  # only the boot CPU can be removed
             why += f"; CPU {cpulist.format(old - wanted)} is the boot CPU, which keeps its tick"
         word = f"{parameter}={','.join((*flags, cpulist.format(wanted)))}"
         self._replace(there, word, why, len(there) == 1 and same)

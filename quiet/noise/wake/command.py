@@ -104,7 +104,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, tick)
         throttled = slowed(before, virtualization.throttled(host, cpus))
-        progress(wanted.seconds, wanted.seconds)  # also if it ended early
+        progress(wanted.seconds, wanted.seconds)  # show 100 % even if it ended early
         if signals.came:
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])
