@@ -104,7 +104,7 @@ class BlockAnalysis:
 
     @property
     def units(self) -> int:
-        """How many differences are independent: layouts, or blocks where builds do not vary."""
+        """The number of independent differences: layouts, or blocks if builds do not vary."""
         return self.layouts if self.layouts > 1 else self.blocks
 
     @property
@@ -157,7 +157,7 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """Logarithms, minus the median effect of each position where positions matter; and whether they do."""
+    """Logarithms, minus the median effect of each position if positions matter; and whether they do."""
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
     position = position_effect(residuals, orders)
@@ -176,7 +176,7 @@ def _too_few(rows: Rows) -> bool:
 
 
 def against(logs: Rows, arm: int, alpha: float, layouts: int = 1) -> Shift:
-    """An arm against A within blocks, or within layouts where there are several."""
+    """An arm against A within blocks, or within layouts if there are several."""
     differences = [row[arm] - row[0] for row in logs]
     if layouts > 1:
         differences = [center(differences[number::layouts]) for number in range(_units(logs, layouts))]

@@ -58,7 +58,7 @@ struct cb_view {
 	uint32_t lock;
 	uint32_t index;
 	uint16_t width;
-	uint64_t lag; /* time enabled less time running: grows when the event is not on the PMU */
+	uint64_t lag; /* time enabled minus time running: grows while the event is not on the PMU */
 };
 
 int cb_ticks_create(cb_counter **ret);

@@ -40,7 +40,7 @@ typedef struct cb_trial {
 	uint64_t irq_count[CB_IRQ_MAX];
 	uint64_t others[CB_MAX_OTHERS];
 	uint64_t beside; /* as in cb_reading */
-	qn_chain before; /* the chains around the trial, all 0 where the counter has none */
+	qn_chain before; /* the chains around the trial, all 0 if the counter has none */
 	qn_chain after;
 } cb_trial;
 

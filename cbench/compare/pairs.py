@@ -36,7 +36,7 @@ class FilePair:
     several: bool
 
     def named(self, text: str) -> str:
-        """The text, with the file where several files make it ambiguous."""
+        """The text, followed by the file if several files make it ambiguous."""
         return f"{text} ({self.new})" if self.several else text
 
     @property

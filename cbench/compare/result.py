@@ -66,7 +66,7 @@ class CompareResult:
 
     @property
     def exit_code(self) -> int:
-        """0 without a regression, 1 with one, 2 where no test could be judged."""
+        """0 without a regression, 1 with one, 2 if no test could be judged."""
         return suite.exit_code([each.outcome for each in self.tests.values()], len(self.regressions))
 
     @property

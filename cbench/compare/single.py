@@ -78,7 +78,7 @@ class ComparedTest:
 
 
 def pair_name(a: TestSample, b: TestSample) -> str:
-    """The test's name, or both names where they differ."""
+    """The test's name, or both names if they differ."""
     return a.name if a.name == b.name else f"{a.name} / {b.name}"
 
 

@@ -121,7 +121,7 @@ def compare_samples(
 ) -> Comparison:
     """Compare the processes' values, all above 0 or all 0, by a headline of HEADLINES; `quantum` is the counter's step.
 
-    `threshold`: the ratio up to which both count as the same, less 1.
+    `threshold`: the ratio up to which both count as the same, minus 1.
 
     Raises NoHeadline if a floor is wanted and a process has none.
     """
@@ -169,7 +169,7 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
     """The claim at `alpha`, with p-values that may be corrected for other comparisons.
 
-    A claim also needs its interval to agree. A difference counts as one where the estimate is beyond the threshold.
+    A claim also needs its interval to agree. A difference counts only if the estimate is beyond the threshold.
     """
     if one.difference == 0:
         return EQUAL
@@ -190,7 +190,7 @@ def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, th
 
 
 def _middle(values: Sequence[Number]) -> Number:
-    """The median; a whole number where all are the same, however large."""
+    """The median; an exact integer if all values are equal, however large."""
     return values[0] if min(values) == max(values) else median(values)
 
 

@@ -1,4 +1,5 @@
-"""The most effective improvements on this machine, each with the detectable difference, from the same measurements.
+"""Find the most effective improvements on this machine and the detectable difference with each, from one set of
+measurements.
 
 A gain is never assumed. All processes are compared with those that happened to be free of a disturbance, all trials
 with uninterrupted ones, and the gain of more processes is the square root of their number.

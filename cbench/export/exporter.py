@@ -63,7 +63,7 @@ def headlines(sample: TestSample) -> list[Number]:
 
 
 def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
-    """The values of a test in seconds, exact where they are seconds; None unless the unit is a time."""
+    """The values of a test in seconds, unconverted if they are already seconds; None unless the unit is a time."""
     factor = TIMES.get(sample.unit)
     return None if factor is None else [each if factor == SECOND else each * factor / SECOND for each in values]
 

@@ -36,7 +36,7 @@ WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after t
 
 @dataclass(slots=True)
 class CommandSeries:
-    """One command's trials so far, and those that are not stored yet. `cycles_missing`: why there are none."""
+    """One command's trials so far, and its unstored trials. `cycles_missing`: the reason why there are no cycles."""
 
     command: ExternalCommand
     settling: Settling = field(default_factory=Settling)

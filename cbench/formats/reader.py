@@ -120,7 +120,7 @@ def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[s
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """The names, numbered where one occurs more than once: "sort", "sort #2"."""
+    """The names; repeated ones are numbered: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))

@@ -212,7 +212,7 @@ def _workload(plan: InterferePlan, places: Sequence[Place], number: int, seed: i
 
 
 def verdict(result: WorkloadInterference, places: Sequence[Place], cpu: int) -> str:
-    """The effects and their sizes in words, the worst first."""
+    """The effects and their sizes as text, the worst first."""
     head = f"{result.workload} on CPU {cpu}: "
     by = sorted((row for row in result.loaded if row.disturbs), key=lambda row: -row.diff_median_pct)
     not_by = [row for row in result.loaded if row.disturbs is False]

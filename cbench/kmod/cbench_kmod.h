@@ -63,7 +63,7 @@ struct cbench_request {
 	__u32 param_count;
 	__u32 cpu;
 	__u32 wanted; /* counter */
-	__u32 pmu_type; /* the PMU's number where CPUs are of several kinds, else 0 */
+	__u32 pmu_type; /* the PMU's number on hybrid CPUs, else 0 */
 	__u32 trials; /* 1 .. CBENCH_TRIALS_MAX */
 	__u32 warmup; /* trials before these, not written; at most CBENCH_TRIALS_MAX */
 	__aligned_u64 max_region_ns; /* time with interrupts off; 0: the default */

@@ -34,8 +34,9 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the
-    housekeeping CPUs as the profile has them."""
+    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the profile's
+    housekeeping CPUs.
+    """
 
     profile: str
     isolated: str

@@ -78,7 +78,7 @@ class QuietLevel:
 
     @property
     def cautious(self) -> float:
-        """The deviation, enlarged where few values estimate it."""
+        """The deviation, enlarged if it is estimated from few values."""
         return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
 
     @property

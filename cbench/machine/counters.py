@@ -94,18 +94,18 @@ def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
 
 
 def own_pmu(cpu: int, host: Reader | None = None) -> int:
-    """The number of the CPU's own PMU where CPUs are of several kinds (x86 hybrids), else 0."""
+    """The number of the CPU's own PMU on hybrid x86 CPUs, else 0."""
     return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 
 def _implemented(host: Reader, device: str, name: str) -> bool:
-    """Whether sysfs lists the event for this PMU: an event that it lacks opens all the same, and counts nothing."""
+    """Whether sysfs lists the event for this PMU: an event that it lacks can still be opened, but counts nothing."""
     folder = f"{DEVICES}/{device}/events"
     return not name or not host.names(folder) or host.exists(f"{folder}/{name}")
 
 
 def reason(error: int) -> str:
-    """A negative errno in words."""
+    """The text for a negative errno."""
     return f"{REASONS.get(-error, os.strerror(-error))} [{errno.errorcode.get(-error, -error)}]"
 
 
@@ -183,7 +183,7 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with the events counted beside it: `wanted`, or for None the suitable ones.
+    """The counter with additionally counted events: `wanted`, or suitable ones if None.
 
     An unavailable event is omitted with its reason; UsageError if it was requested by name.
     """

@@ -80,9 +80,8 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
 
 
 def to_store(host: HostFacts) -> dict[str, JsonValue]:
-    """The host as it is stored with a run: with the verdict of `quiet verify`, where a profile is applied.
-
-    That is measured now, so call it in this process's turn on the isolated CPUs.
+    """The host's facts to store with a run, including the verdict of `quiet verify` if a profile is applied. This
+    measures now, so call it during this process's turn on the isolated CPUs.
     """
     if host.passport is None:
         return json_object(host)

@@ -1,4 +1,4 @@
-"""The verdict of `quiet verify` on this host, where a profile is applied."""
+"""Get the verdict of `quiet verify` on this host, if a profile is applied."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def verified() -> NoiseVerdict | None:
 
 
 def verdict() -> tuple[str | None, str]:
-    """The verdict in words, or None and why there is none."""
+    """The verdict as text, or None and the reason why there is none."""
     try:
         found = verified()
     except QuietError as error:

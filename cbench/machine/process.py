@@ -116,7 +116,7 @@ class GroupGuard:
 
 
 def lock_memory(ranges: Sequence[tuple[int, int]]) -> str:
-    """Lock, and so prefault, everything; where the limit does not allow that, these addresses and lengths.
+    """Lock, and so prefault, everything; if the limit does not allow that, only these addresses and lengths.
 
     Returns which of these could be locked.
     """

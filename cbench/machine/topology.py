@@ -71,7 +71,7 @@ def _shared(reader: Reader, base: str) -> CpuSet:
 
 
 def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place, ...]:
-    """One CPU for each place relative to `cpu`, of the `preferred` ones where there is one."""
+    """One CPU for each place relative to `cpu`, one of the `preferred` CPUs if possible."""
     node = next((cpus for cpus in facts.nodes.values() if cpu in cpus), facts.online)
     core = facts.siblings(cpu) & facts.online
     last, name = _nearby(facts, cpu)

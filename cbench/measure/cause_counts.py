@@ -20,7 +20,7 @@ class CauseCount:
 
 @dataclass(frozen=True, slots=True)
 class PollutedTrial:
-    """A trial's number, from 0, and its causes in words."""
+    """A trial's number, from 0, and its causes as text."""
 
     trial: int
     cause: str

@@ -59,7 +59,7 @@ class CleanTrials:
 
 @dataclass(frozen=True, slots=True)
 class CountedEvent:
-    """An event counted beside the value: its total over all trials, and its count in an empty region."""
+    """An additionally counted event: its total over all trials, and its count in an empty region."""
 
     min: int
     median: float
@@ -69,7 +69,7 @@ class CountedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """One process: its figures, and the levels of its layout's factors, those of a buffer where there is one."""
+    """One process: its figures, and the levels of its layout's factors, including those of its buffer, if any."""
 
     process: int
     trials: int
@@ -322,7 +322,9 @@ def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Proces
 
 
 def _floors_from(trials: Sequence[Trial], rule: str) -> list[Trial]:
-    """The trials that a floor is taken from: where causes are known those without one, if two of these agree."""
+    """The trials from which a floor is derived: if causes are known, the trials without a cause, provided that two of
+    them agree.
+    """
     valid = [trial for trial in trials if trial.valid]
     if rule == CHAINS:
         return [trial for trial in valid if kept(trial)] or valid

@@ -87,9 +87,8 @@ class TrialSeries:
         return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
-        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
-
-        Trials end where one was not on the requested CPU; `strayed` is then set.
+        """Run at most `most` trials, in about 0.2 s. Raises QuietError if the counter cannot be read. Stops after a
+        trial that was not on the requested CPU; `strayed` is then set.
         """
         error = lib.cb_trials_run(
             self._counter,

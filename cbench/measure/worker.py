@@ -93,7 +93,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: Job) -> tuple[Counter, Any]:
-    """The counter and the events beside it, without events that open but count nothing.
+    """The counter and its additional events, without events that open but count nothing.
 
     UsageError if such an event was requested by name.
     """

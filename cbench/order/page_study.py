@@ -1,4 +1,4 @@
-"""The facts about the study in a report: its design and, where the data are a study's store, its host and its runs."""
+"""Report the facts about the study: its design and, for a study's store, its host and its runs."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """The same for a suite's tests, such as "b is 1.8 times slower right after a"."""
+    """Sentences on a suite's influenced tests, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"

@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the keeper where the option is given."""
+    """Register the keeper if the option is given."""
     path = config.getoption(OPTION)
     if path is None:
         return

@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its title, one explaining sentence, and its content in words, also for screen readers.
+    """A figure with its title, one explaining sentence, and its content as text, also for screen readers.
 
     key: the id that the ids in `svg` begin with. broad: over the whole width of the page.
     """

@@ -56,7 +56,7 @@ def _time(ns: float) -> str:
 
 
 def histogram(values: Sequence[int], headline: Headline) -> list[str]:
-    """A line of bars from the lowest value up, as far as some widths of the interval; nothing where all are alike."""
+    """A line of bars from the lowest value up to some widths of the interval; empty if all values are equal."""
     ordered = sorted(values)
     if headline.interval is None or len(ordered) < 2 * len(BARS) or ordered[0] == ordered[-1]:
         return []

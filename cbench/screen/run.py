@@ -52,7 +52,8 @@ def plan(path: str) -> ScreenPlan:
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
     """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
-    clocks whose steps are coarse beside it; nothing where numpy is not installed or there are no values."""
+    clocks whose steps are coarse beside it; empty if numpy is not installed or there are no values.
+    """
     try:
         import numpy as np
 

@@ -186,7 +186,7 @@ class Corrected:
 
 
 def corrected(p: float, a: float, level: float) -> Corrected:
-    """The two quantiles for a share `p` of replicates below the estimate. `why` where they cannot be computed."""
+    """The two quantiles for a share `p` of replicates below the estimate; `why` if they cannot be computed."""
     none = float("nan")
     if not 0 < p < 1:
         share = "every" if p >= 1 else "no"

@@ -118,7 +118,7 @@ def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibrat
 
 
 def _undisturbed(kept: list[Trial]) -> list[Trial]:
-    """The kept trials with no known interruption, where these are enough.
+    """The kept trials with no known interruption, if there are enough.
 
     A few are enough: trials about as long as the kernel's tick are nearly all interrupted, and a share would be reached
     by one process and missed by the next.
@@ -204,7 +204,7 @@ def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
-    """Two lines in words: the resolution of the cycles, and why some trials are omitted."""
+    """Two lines of text: the resolution of the cycles, and the reason why some trials are omitted."""
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"

@@ -79,7 +79,7 @@ def exponent(values: Values) -> int:
 
 
 def scaled(number: float, power: int) -> float:
-    """Times 2^power; infinite where 64 bits end."""
+    """Times 2^power; infinite on overflow."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(number, power))
 

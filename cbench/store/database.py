@@ -35,7 +35,7 @@ REASONS = {
 
 
 def reason(error: sqlite3.Error) -> str:
-    """The error in words; SQLite's own name stays in it."""
+    """The text of the error, including SQLite's own name for it."""
     name = getattr(error, "sqlite_errorname", "")
     for start, words in REASONS.items():
         if name.startswith(start):

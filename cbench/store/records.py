@@ -93,7 +93,7 @@ class StoredSeries:
 
     @property
     def test(self) -> str:
-        """The workload and its parameters in words: "hash n=1000"."""
+        """The workload and its parameters as text: "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
 

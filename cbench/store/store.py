@@ -102,7 +102,7 @@ class Store(Database):
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
-        """Store chunks of several series: all of them or nothing. QuietError as add()."""
+        """Store chunks of several series: all of them or nothing. Raises QuietError as add() does."""
         filled = [(series, trials) for series, trials in chunks if trials]
         if not filled:
             return

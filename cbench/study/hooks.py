@@ -1,4 +1,4 @@
-"""Hooks of the runner: nothing in an order study, setting levels in a screen."""
+"""Define the runner's hooks: no-ops in an order study; a screen sets levels in them."""
 
 from __future__ import annotations
 

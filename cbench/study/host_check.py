@@ -1,4 +1,4 @@
-"""The host that a study runs on, and `quiet run` where its file asks for a profile."""
+"""Check the host that a study runs on, and require `quiet run` if its file requests a profile."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Header:
 
     @property
     def machine(self) -> list[str]:
-        """The host in words: CPU, kernel, and whether it is virtual."""
+        """The host as text: CPU, kernel, and whether it is virtual."""
         words = [str(self.host.get("cpu", "unknown CPU")), f"Linux {self.host.get('kernel', '?')}"]
         return [*words, "virtual machine"] if self.host.get("virtual") else words
 
@@ -79,7 +79,7 @@ class Header:
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """A name for each store's host: its own, or the file's if that is not stored; both where names repeat."""
+    """A name for each store's host: its own, or the file's if that is not stored; both if names repeat."""
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
         name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)

@@ -90,7 +90,7 @@ def run(
 
 
 def duration(seconds: float) -> str:
-    """A rough time in words: "40 s", "3 min"."""
+    """A rough time as text: "40 s", "3 min"."""
     return f"{max(round(seconds), 1)} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 

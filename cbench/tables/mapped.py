@@ -143,7 +143,7 @@ def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
 
 
 def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
-    """The trials, grouped by series. Raises UsageError, also where the temporary file has no room."""
+    """The trials, grouped by series. Raises UsageError, including if the temporary file has no room."""
     wanted = [name for name in read.present(table.files[0], table.names, ("value",)) if name != "position"]
     rows = sum(table.rows)
     count = _Count("run" in wanted)

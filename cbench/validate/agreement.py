@@ -83,7 +83,7 @@ def _difference(first: Values, second: Values, paired: bool, level: float) -> tu
 
 
 def welch(first: Values, second: Values, level: float) -> tuple[float, Interval]:
-    """The difference of the means of two samples of 2 values or more, second less first, and its interval."""
+    """The difference of the means of two samples of 2 values or more, second minus first, and its interval."""
     difference = float(second.mean() - first.mean())
     shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (first, second)]
     error = sum(shares)

@@ -76,7 +76,7 @@ class ValidationFacts:
 
 
 def text(options: ValidateOptions) -> str:
-    """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
+    """The study as a file's text. Raises UsageError for unknown names, and if nothing can be read."""
     workloads = _chosen(options.workloads, NAMES, "--workload")
     chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
     what, why = "cbench's own counter, around only the work", "one tick of the CPU's counter"

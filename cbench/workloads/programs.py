@@ -53,7 +53,7 @@ def aliquot(times: int, start: int) -> Made:
 
 
 def beside_load(socket: str, times: int, start: int) -> Made:
-    """The same while dd runs on the same CPU, as the workload does where there is one CPU (there: nosmp)."""
+    """The aliquot sequence while dd runs on the same CPU, as in the original on a single CPU (nosmp)."""
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
     with competing.load(socket, cpu) as load_s:

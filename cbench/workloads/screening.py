@@ -79,7 +79,7 @@ def proper_divisors(number: int) -> int:
 
 
 def aliquot(start: int) -> Iterator[int]:
-    """The terms from the start to 0, or to the first above LARGEST; without end where they go round."""
+    """The terms from the start to 0, or to the first above LARGEST; endless if they cycle."""
     while 0 < start <= LARGEST:
         yield start
         start = proper_divisors(start)

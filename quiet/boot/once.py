@@ -119,7 +119,7 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
 
 
 def load(host: Host, once: Once) -> None:
-    """Load it. Raises Refused with the kernel's reason in words."""
+    """Load it. Raises Refused with the kernel's reason as text."""
     try:
         if once.load:
             host.run(*once.load)
@@ -132,7 +132,9 @@ def load(host: Host, once: Once) -> None:
 
 
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
-    """Leave for the loaded kernel: a clean shutdown where systemd and the tool are, else synced and read-only."""
+    """Start the loaded kernel: after a clean shutdown if systemd and the tool exist, else after sync and a read-only
+    remount.
+    """
     try:
         if once.start[:1] == ("systemctl",):
             host.run(*once.start)

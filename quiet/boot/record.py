@@ -19,7 +19,7 @@ from quiet.host.lock import BOOT_FILE, HOME
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
-THERE = "there"  # an entry that was there at apply and needed nothing
+THERE = "there"  # an entry that existed at apply and needed no change
 _FORMAT = 1
 # the record's fields, by how they are written
 _PLAIN, _WORDS = ("loader", "profile", "cpus", "time", "state", "folders"), ("wanted", "add", "drop")
@@ -130,7 +130,7 @@ def _text_without(text: str, pairs: list[_Pair]) -> str:
 
 
 def _line_without(line: str, pairs: list[_Pair]) -> str:
-    """A line less our words, the old ones back in their place; as of the line that it has most in common with."""
+    """A line without our words and with the old words restored, based on the most similar recorded line."""
     ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
     if not ours:
         return line

@@ -1,4 +1,4 @@
-"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only where there is one."""
+"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only if there is such a part."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Tic
 
 @contextlib.contextmanager
 def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: float | None = None) -> Iterator[None]:
-    """Hold the turn inside the block; nothing to wait for where a process above this one holds it.
+    """Hold the turn inside the block; does not wait if an ancestor of this process holds it.
 
     Raises Refused if it does not come within the limit, or there is no queue.
     """
@@ -277,7 +277,7 @@ def refusal(reader: Reader) -> str:
 
 
 def described(ticket: Ticket) -> str:
-    """A ticket in words: its process, user, command and age."""
+    """A ticket as text: its process, user, command and age."""
     pid = f"PID {ticket.pid}" if ticket.pid else "another process"
     command = f": {ticket.command}" if ticket.command else ""
     age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "which has no ticket"

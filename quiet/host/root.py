@@ -1,7 +1,6 @@
-"""Paths below a root: those of a live host as they are, those of a recorded tree never outside it.
-
-A tree may come from a stranger. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular
-files and directories are opened: a FIFO would block, a device would act. Every access to files goes through here.
+"""Open paths below a root: on a live host unchanged, in a recorded tree never outside it. A tree may be untrusted. Its
+links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and directories are opened: a
+FIFO would block, a device would act. Every access to files goes through here.
 """
 
 from __future__ import annotations

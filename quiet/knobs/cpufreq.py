@@ -46,7 +46,7 @@ def _none(context: RuleContext) -> Iterator[Skip]:
 
 
 def _performance(name: str, choices: str) -> Rule:
-    """The rule for a setting of each policy that should be "performance", where `choices` lists that."""
+    """The rule for a setting of each policy that should be "performance", if `choices` lists it."""
 
     def rule(context: RuleContext) -> RuleResult:
         yield from _none(context)
@@ -121,7 +121,7 @@ def _kilohertz(text: str) -> int | None:
 
 
 def _requested(context: RuleContext, policy: int) -> int | Skip:
-    """The profile's number in kHz. A skip where the hardware does not reach it."""
+    """The profile's number in kHz. A skip if the hardware does not reach it."""
     base = f"{_BASE}/policy{policy}/"
     low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
     wanted = int(context.choice)

@@ -94,7 +94,7 @@ def _enter(host: Host, group: str, pid: int) -> None:
 
 
 def forgo_huge_pages() -> None:
-    """Keep khugepaged away from this process and its later children, where the kernel can (PR_SET_THP_DISABLE).
+    """Keep khugepaged away from this process and its later children, if the kernel supports this (PR_SET_THP_DISABLE).
 
     When khugepaged collapses pages of any process into a huge one, it interrupts every CPU, isolated ones too.
     """

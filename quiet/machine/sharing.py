@@ -82,7 +82,7 @@ def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], 
 
 
 def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
-    """The resources that chosen CPUs share with others, in words."""
+    """The resources that chosen CPUs share with others, as text."""
     words: list[str] = []
     listed: CpuSet = frozenset()
     for level in reversed(levels):  # CPUs that share the nearer cache also share the wider one

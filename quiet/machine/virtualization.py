@@ -48,7 +48,7 @@ def virtual(facts: Facts) -> str:
 
 
 def container(facts: Facts) -> str:
-    """The container that this process runs in, with its manager where that shows itself; "" outside any."""
+    """The container that this process runs in, with its manager if detectable; "" outside of containers."""
     reader = facts.reader
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):

@@ -71,7 +71,7 @@ class SeriesResult:
     """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
 
     p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
-    runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
+    runs in pairs; away: these pairs' differences, random minus fixed, as shares of the fixed order's median.
     """
 
     name: str
@@ -190,7 +190,7 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, where runs are compared in pairs."""
+    """The pair of each run, if runs are compared in pairs."""
     kinds = None if rules.published or rules.unpaired else _kinds(trials)
     if kinds is None or trials.host is None:
         return None if kinds is None else paired.pairs_of_runs(kinds)

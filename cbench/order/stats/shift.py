@@ -157,7 +157,7 @@ def _quantile(level: float, freedom: float) -> float:
 
 
 def _fewest_ranks(n: int, level: float) -> int:
-    """The number of Walsh averages left out at each end, and one; 0 where no interval has this level."""
+    """The number of Walsh averages left out at each end, and one; 0 if no interval has this level."""
     wanted = (1 - level) / 2
     if n <= 30:
         ways = np.zeros(n * (n + 1) // 2 + 1)

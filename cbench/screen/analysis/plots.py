@@ -63,7 +63,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 
 
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
-    """Whether values, less their treatment's mean, depend on the batch; within each combination of hard levels."""
+    """Whether values, minus their treatment's mean, depend on the batch, within each combination of hard levels."""
     series, data = part.series, part.data
     if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots are meant to differ
         return ()

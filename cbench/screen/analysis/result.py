@@ -99,7 +99,7 @@ class DesignResult:
 
 @dataclass(frozen=True, slots=True)
 class FirstRunResult:
-    """A treatment's first value beside the others; see cbench/stats/etalon.py."""
+    """A treatment's first value compared with the others; see cbench/stats/etalon.py."""
 
     sd: float
     sd_without: float | None
@@ -165,7 +165,7 @@ class EffectSize:
 
 
 def _fair(effect: float | None, adjusted: float | None) -> float:
-    """The adjusted effect where it differs from the plain one."""
+    """The adjusted effect if it differs from the plain one."""
     assert effect is not None
     return effect if adjusted is None or abs(adjusted - effect) <= 1e-9 * abs(effect) else adjusted
 

@@ -37,7 +37,7 @@ def nothing_told(result: ScreenResult) -> bool:
 
 
 def tested_by(result: ScreenResult) -> str:
-    """The tests that the effects have, in words."""
+    """The tests of the effects, as text."""
     words = {
         RANKS: "signed ranks of the differences within iterations",
         PLOTS: "split-plot analysis of variance, against the batches",

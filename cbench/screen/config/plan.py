@@ -309,7 +309,7 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
 
 
 def _interactions(judged: Assessment) -> list[str]:
-    """How many of the two-factor interactions can be tested, where not all of them can."""
+    """How many of the two-factor interactions can be tested, if not all of them can."""
     every = [each for each in judged.effects if len(each.factors) > 1]
     can = sum(each.ok for each in every)
     if can == len(every):

@@ -39,7 +39,7 @@ def batches(
     seed: int,
     sequence: Sequence[Treatment] | None = None,
 ) -> tuple[Batch, ...]:
-    """The batches in turn, `plots` for each combination of hard levels that has treatments, or `plots` in all where no
+    """The batches in turn, `plots` for each combination of hard levels that has treatments, or `plots` in total if no
     factor is hard.
 
     They come in rounds: each has every combination once, in a fresh order, so that no level drifts away from another.

@@ -22,9 +22,9 @@ MOST = 1_000_000
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
     """`sd`: the main effect that is detected with probability `power`, in standard deviations of one treatment's
-    values;
-    `effect`: the same in the response's unit, where an earlier run measured that spread; `iterations`: needed for
-    effects of some sizes, in standard deviations."""
+    values; `effect`: the same in the response's unit, if an earlier run measured that spread; `iterations`: needed for
+    effects of some sizes, in standard deviations.
+    """
 
     power: float
     sd: float | None

@@ -305,8 +305,9 @@ def iterations_needed(tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence where signed ranks within iterations cannot reject anything, so that noise is assumed normal.
-    `blocks`: iterations of each response that is tested so, and its name."""
+    """A sentence if signed ranks within iterations cannot reject anything, so that noise is assumed normal. `blocks`:
+    iterations of each response that is tested so, and its name.
+    """
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
     if not few:

@@ -214,7 +214,7 @@ def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], wi
 
 
 def plain(axes: Any, name: str) -> None:
-    """Whole numbers at the axis: nothing to be added to them in the reader's head."""
+    """Label the axis with complete numbers, without an offset that the reader must add."""
     axes.ticklabel_format(axis="y", useOffset=False)
     if name:
         axes.set_ylabel(shortened(name, 24))

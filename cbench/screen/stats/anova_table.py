@@ -92,7 +92,9 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """Add the sum of squares of rows with one label beyond everything before; the error also if that is nothing."""
+        """Add the sum of squares of rows with one label beyond everything before; the error is added even if it is
+        empty.
+        """
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
             self._keep(source, (), stratum, new.T @ self._y)

@@ -86,7 +86,7 @@ def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...
 
 
 def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
-    """`means`: one value of each treatment. None with too few contrasts, or where more than half of them are 0."""
+    """`means`: one value of each treatment. None with too few contrasts, or if more than half of them are 0."""
     m = len(values)
     if m < FEWEST:
         return None
@@ -125,7 +125,7 @@ def pseudo_error(sizes: Values) -> Values:
 
 @lru_cache(maxsize=64)
 def _null(m: int) -> tuple[Values, Values]:
-    """The null distribution for so many inert contrasts: |t| of single ones, descending, and each set's largest."""
+    """The null distribution for this many inert contrasts: |t| of single ones, descending, and each set's largest."""
     draw = np.random.default_rng([1989, m])
     sizes = np.abs(draw.standard_normal((min(MOST_SETS, max(1000, DRAWN // m)), m)))
     t = sizes / pseudo_error(sizes)[:, np.newaxis]

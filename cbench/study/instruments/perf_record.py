@@ -111,8 +111,8 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
 def counted(sampling: Sampling, file: Path) -> Samples | str:
     """The samples in a file of `perf record`, or the reason why they are unknown.
 
-    Where there is no PMU perf samples a clock in place of an event of the hardware, and where the kernel may not be
-    looked into user mode alone, both silently: that is not the requested measurement.
+    Without a PMU, perf silently samples a clock instead of a hardware event, and without permission for the kernel, it
+    silently samples only user mode: neither is the requested measurement.
     """
     try:
         found = count(file)

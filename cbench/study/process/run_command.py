@@ -44,7 +44,9 @@ class Reading:
 
 
 class Probe(Protocol):
-    """Measures one command, beside its times: entered before it starts, left after it has been read."""
+    """Measures one command in addition to its times: entered before the command starts, left after the probe has been
+    read.
+    """
 
     @property
     def name(self) -> str:

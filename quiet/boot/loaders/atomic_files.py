@@ -113,7 +113,7 @@ class Disk:
             return []
 
     def torn(self, path: str) -> bool:
-        """Whether a killed `save` left something beside a file."""
+        """Whether a killed `save` left a partial file in the folder of a file."""
         return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:

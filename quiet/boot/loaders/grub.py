@@ -48,7 +48,7 @@ def line(context: LoaderContext) -> CommandLine:
 
 
 def steps(context: LoaderContext) -> Steps:
-    """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
+    """A separate file if grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
         raise by_hand(
