@@ -91,7 +91,7 @@ def load(channel: Channel) -> None:
 def running(spec: Spec, measured: int) -> Iterator[Figures]:
     """The load runs inside; afterwards the figures are filled in. Never on the `measured` CPU, and killed on any error.
 
-    Raises Refused if its CPU may not be used, UsageError for a wrong spec, QuietError when it ended before its time.
+    Raises Refused if its CPU may not be used, UsageError for a wrong spec, QuietError if it ended before its time.
     """
     if spec.cpu == measured:
         raise UsageError(f"a load on CPU {spec.cpu} would run on the CPU that is measured")

@@ -140,8 +140,8 @@ def performance_counters(facts: Facts) -> list[str]:
 
 
 def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
-    """How often each CPU, or its package, was slowed down for heat since the boot, or met its power limit (counted with
-    the boot parameter int_pln_enable only); without those that do not count, as AMD's.
+    """How often each CPU, or its package, was throttled because of heat since the boot, or reached its power limit
+    (only counted with the boot parameter int_pln_enable); CPUs that do not count it, such as AMD's, are absent.
 
     Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """

@@ -34,8 +34,8 @@ OWN_TIMERS = -1
 class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
 
-    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind;
-    of PULL it is the other CPU.
+    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind; for PULL it is
+    the other CPU.
     """
 
     time: int
@@ -68,7 +68,7 @@ class Frame:
 
     @property
     def net(self) -> int:
-        """Ticks without those of the frames in it."""
+        """Ticks, excluding those of the frames in it."""
         return self.length - sum(each.length for each in self.inner)
 
 
@@ -111,7 +111,7 @@ class CallStack:
             self._add(frame)
 
     def close(self, end: int) -> list[Frame]:
-        """The finished frames; those that are still open end now."""
+        """The finished frames; open frames end now."""
         while self.open:
             self._pop(end)
         return self.done

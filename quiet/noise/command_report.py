@@ -31,7 +31,7 @@ class CommandUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """All interruptions together; None if unknown. `pct` is of the wall time, or of the CPU time where that is more."""
+    """All interruptions together; None if unknown. `pct`: the share of the larger of wall time and CPU time."""
 
     count: int
     total_ns: Nanoseconds | None

@@ -48,9 +48,8 @@ class Counters:
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
-    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and per CPU of its header their counts.
-
-    /proc/softirqs has the same form, without texts.
+    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and the counts by label for each CPU of
+    its header. /proc/softirqs has the same format, without purposes.
     """
     rows = text.splitlines()
     cpus = [int(word[3:]) for word in rows[0].split()] if rows else []

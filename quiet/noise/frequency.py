@@ -60,7 +60,7 @@ class FrequencyCounter:
     """`start()`, the command, `stop()`; then `result()`."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
-        """`pid`: the command, which is counted where counting a CPU is not permitted."""
+        """`pid`: the command, which is counted if counting a CPU is not permitted."""
         self._reader, self._cpus, self._pid = reader, cpus, pid
         self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
         self._begin: dict[int, tuple[float, float]] = {}
@@ -69,7 +69,7 @@ class FrequencyCounter:
         self._source = ""
 
     def start(self) -> None:
-        """Count from now on, where that is possible."""
+        """Start counting, if possible."""
         self._first = clock.moment()
         if clock.name() != "tsc":
             self._why = "no time stamp counter with which to compare cycles"

@@ -154,7 +154,7 @@ def measure(
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)
-            # one value for all: it is the same kernel's code, and differences are noise
+            # one value for all CPUs: they run the same kernel code, and differences are noise
             on.event_cost = median(costs) if costs else None
         return result
 
@@ -209,10 +209,8 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing for CPUs without a
-    cost.
-
-    In turns, because a processor's speed changes, and a guest's more so.
+    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; CPUs without a cost are
+    absent. Both are measured alternately, because a processor's speed changes, especially in a guest.
     """
     if not trace.has(PAGE_FAULT):
         return []

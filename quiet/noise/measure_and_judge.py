@@ -113,7 +113,7 @@ def priority(text: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NoiseResult:
-    """The report of a measurement, and the page of its timeline where one is wanted."""
+    """The report of a measurement, and the page of its timeline if requested."""
 
     report: NoiseReport
     timeline: str | None = None

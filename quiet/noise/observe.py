@@ -114,7 +114,7 @@ class Observer:
         return self.result()
 
     def stop(self, cpu_ns: float | None = None) -> None:
-        """Stop observing. `cpu_ns`: the command's CPU time with its ended children, where the caller knows it."""
+        """Stop observing. `cpu_ns`: the command's CPU time including its ended children, if the caller knows it."""
         self._seconds = time.monotonic() - self._began
         self._cpu_ns = cpu_ns if cpu_ns is not None else self._tasks.cpu_ns()
         self._frequency.stop()

@@ -37,7 +37,7 @@ class CountsObserver:
         self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
         self._elsewhere_ns = 0.0  # on CPUs that are not watched
         self._wait_ns = 0
-        self._moved: dict[int, int] = {}  # migrations of each task, where no counter counts them all
+        self._moved: dict[int, int] = {}  # migrations of each task, if no counter counts them all
         self._migrations: PerfCounter | None = None
         self._parts: dict[tuple[int, str], float] = defaultdict(float)  # interrupts, as far as they are the command's
 
@@ -68,7 +68,7 @@ class CountsObserver:
         self._last, self._at = now, at
 
     def finish(self, cpu_ns: float | None) -> Observation:
-        """`cpu_ns`: the CPU time of the whole command, where that is known: ended tasks may have been missed."""
+        """`cpu_ns`: the CPU time of the whole command, if known, because ended tasks may have been missed."""
         self._cost_ns = time.process_time_ns() - self._cost_ns
         self.tick()
         seen_ns = sum(self._own_ns.values())

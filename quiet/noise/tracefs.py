@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Keep the wanted pages among those that drain() has taken, by the time stamps of begin and end."""
+        """Keep those pages taken by drain() for which `wanted` is true, given the time stamps of their begin and end."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)

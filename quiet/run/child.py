@@ -25,7 +25,7 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
 
 def find(name: str) -> str:
-    """The program's path: as a shell finds it, else beside this program (sudo keeps no PATH)."""
+    """The program's path, searched as in a shell, then in the folder of this program (sudo resets PATH)."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     beside = os.path.dirname(os.path.realpath(sys.argv[0]))
     paths = [name] if "/" in name else [os.path.join(folder, name) for folder in (*folders, beside)]
@@ -148,8 +148,9 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 
 
 def _fixed_addresses() -> bool:
-    """Switch off address-space randomization for the program that this process executes next; False where that is
-    forbidden."""
+    """Switch off address-space randomization for the program that this process executes next; False if that is
+    forbidden.
+    """
     import _ctypes  # ctypes itself loads four times as long, in every run
 
     personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here

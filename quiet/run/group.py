@@ -18,7 +18,7 @@ from quiet.targets.cgroup import group, groups_below
 
 _PATIENCE_S = 10  # for processes that were killed
 _POLL_S = 0.01
-_ROUNDS = 5  # attempts to move processes, which may fork meanwhile
+_ROUNDS = 5  # attempts to move processes, which may fork
 
 
 class RunGroup:
@@ -38,7 +38,7 @@ class RunGroup:
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
     def remember(self, pid: int) -> None:
-        """Note the CPUs and the cgroup of a process before the profile is applied: where the run returns to."""
+        """Record the CPUs and the cgroup of a process before the profile is applied; the run returns it to these."""
         with contextlib.suppress(OSError):
             self._mask = frozenset(os.sched_getaffinity(pid))
         self._origin = self._cgroup(pid)
@@ -78,7 +78,7 @@ class RunGroup:
         return bool(select.select([self._pidfd], [], [], 0)[0])
 
     def _inherit_pressure(self, path: str) -> None:
-        """Switch a group's pressure accounting off where the partition's is (the knob accounting.pressure)."""
+        """Disable a group's pressure accounting if the partition's is disabled (the knob accounting.pressure)."""
         if self._host.text(f"{path.rpartition('/')[0]}/cgroup.pressure") == "0":
             with contextlib.suppress(OSError):
                 self._host.write(f"{path}/cgroup.pressure", "0")
@@ -125,7 +125,7 @@ class RunGroup:
             self._remove()
 
     def _remove(self) -> None:
-        for _ in range(100):  # a task that is just ending is still in it
+        for _ in range(100):  # an exiting task is still in it
             try:
                 for each in reversed(list(groups_below(self._host, self.path))):
                     self._host.rmdir(each)

@@ -46,7 +46,7 @@ class RunSession:
         self._observer: RunObserver | None = None
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
-        self._asked: Profile | None = None  # the profile itself, where that of the run differs
+        self._asked: Profile | None = None  # the profile itself, if that of the run differs
         self._profile: Profile | None = None  # the request of the front
 
     def run(self) -> None:
@@ -211,7 +211,7 @@ class RunSession:
         self._guard.wait()
 
     def _drop(self) -> None:
-        """In a fork: keep nothing whose end others wait for once this helper restores."""
+        """In a fork: close everything that others watch for the end of this helper."""
         assert self._guard
         os.close(self._users)
         self._guard.drop()

@@ -52,7 +52,7 @@ class RunRequest(NamedTuple):
     linger_s: float = 0.0
     observe: bool = True
     trace: bool = False  # observe by kernel tracing; else by counts, which costs less
-    threads: bool | None = None  # spread over the CPUs; None: where nothing pins the command
+    threads: bool | None = None  # spread over the CPUs; None: only if nothing pins the command
     pinned: str = ""  # the word of the command that pins its children
     mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as in the profile
     command: str = ""  # to be shown to others, never executed

@@ -76,7 +76,7 @@ class RunEnded(NamedTuple):
 
 
 class RunFailure(NamedTuple):
-    """Nothing is run; why, and the exit code."""
+    """The command is not run: the reason, and the exit code."""
 
     text: str
     code: int

@@ -66,8 +66,8 @@ def watch_text(options: dict[str, str]) -> str:
     """The unit that watches with these options. With "--cpus" it is independent, otherwise it runs while quiet.service
     does.
 
-    It is root without a capability but the one for notifications of processes: another user cannot read every setting,
-    and the history has to be where all users can read it.
+    It runs as root, with only the capability for process notifications: another user cannot read every setting, and all
+    users must be able to read the history.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}
@@ -105,9 +105,8 @@ def watch_text(options: dict[str, str]) -> str:
 
 
 def _program() -> list[str]:
-    """The command of the virtual environment that this runs in.
-
-    Not from the folder it is started in (-P), and it leaves no compiled modules beside those of another user (-B).
+    """The command of the current virtual environment. It imports nothing from the working directory (-P), and writes no
+    compiled modules into another user's folders (-B).
     """
     return [sys.executable, "-P", "-B", "-m", "quiet"]
 

@@ -54,7 +54,7 @@ class AppliedState:
     lost: dict[str, None] = field(default_factory=dict)  # targets whose original values were in damaged lines
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Rename targets; where two become one, the value that was recorded first is the original one."""
+        """Rename targets; if two become one, the value that was recorded first is the original one."""
         entries, settled = self.entries, self.settled
         self.entries, self.settled = {}, {}
         for old, entry in entries.items():
@@ -67,7 +67,7 @@ class AppliedState:
             known.update(renamed)
 
     def accepted(self) -> dict[str, str]:
-        """The values that the kernel made of our writes, by target, where they differ from the requested ones."""
+        """The values that the kernel substituted for our writes, by target, if they differ from the requested ones."""
         finished = ((e.target, e.after, e.wanted) for e in self.entries.values() if e.finished)
         return {target: after for target, after, wanted in finished if after is not None and after != wanted}
 

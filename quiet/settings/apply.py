@@ -212,7 +212,7 @@ class _Apply:
             self.log.refused(target, reason)
 
     def _keep_affinities(self, entangled: Iterable[tuple[str, str]]) -> None:
-        """Give tasks that were pinned elsewhere their CPUs back where making the partition overwrote them."""
+        """Restore the CPUs of tasks that were pinned elsewhere, if creating the partition overwrote them."""
         for _, target in entangled:
             entry = self.record.entries.get(target)
             if entry is None or not entry.passing or not target.startswith("task:") or entry.before is None:

@@ -59,7 +59,7 @@ def hold_settings(
 ) -> Iterator[HeldSettings]:
     """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
 
-    Raises Refused if a profile or another hold is applied, or when the kernel declines a value; Incomplete when a value
+    Raises Refused if a profile or another hold is applied, or if the kernel declines a value; Incomplete if a value
     could not be restored.
     """
     host = host or Host()
@@ -149,7 +149,7 @@ def end_hold(host: Host, source: str) -> None:
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """Written targets that have another value now, with that value; not where the kernel changes it by itself."""
+    """Written targets that have another value now, with that value, except targets that the kernel itself changes."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

@@ -46,7 +46,7 @@ def content(reader: Reader) -> bytes | str | None:
 
 
 def preserve(reader: Reader) -> str:
-    """Copy a damaged journal beside it, each damage once; returns the copy's path, "" when there can be none."""
+    """Copy a damaged journal into its folder, once per damage. Returns the copy's path, "" if it cannot be copied."""
     data = content(reader)
     if not isinstance(data, bytes):
         return ""

@@ -35,7 +35,7 @@ class Damage(NamedTuple):
 
 
 def merged(damage: Iterable[Damage]) -> list[Damage]:
-    """The same, with consecutive lines of the same fault as one."""
+    """The damage, with consecutive lines of the same fault merged."""
     result: list[Damage] = []
     for each in damage:
         before = result[-1] if result else Damage(-1, "")

@@ -181,7 +181,7 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(host: Reader) -> Iterator[Journal]:
-    """The journal to write values under. Raises Refused if it cannot be opened, StoppedHalfWay when not written."""
+    """The journal to write values under. Raises Refused if it cannot be opened, StoppedHalfWay if not written."""
     try:
         log = Journal(host)
     except OSError as error:

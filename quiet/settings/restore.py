@@ -38,7 +38,7 @@ class Outcome:
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
     damage: tuple[Skipped, ...] = ()  # damage of the journal: values recorded there may not be restored
-    damaged: bool = False  # the journal, also where `keep` accepted it
+    damaged: bool = False  # the journal, even if `keep` accepted it
     copy: str = ""  # path of the copy of a damaged journal
     log_error: str = ""  # why the restore could not be logged
 
@@ -81,7 +81,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) -> Outcome:
-    """Restore all that can be read. Nothing is logged: the journal stays the evidence that it is."""
+    """Restore all readable values. Nothing is logged, so that the journal remains unchanged as evidence."""
     damage = [Skipped("journal", f"file:{FILE}", str(each)) for each in record.damage]
     damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
     # a target that is no longer readable cannot be restored
@@ -117,7 +117,7 @@ def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState
 
 
 def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
-    """The outcome once the journal is removed; `remove` returns where a damaged one is."""
+    """The outcome after the journal is removed; `remove` returns the path of a damaged one."""
     try:
         outcome = replace(outcome, copy=remove() or "")
     except OSError as error:

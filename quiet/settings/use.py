@@ -29,16 +29,16 @@ def in_use(host: Host) -> Iterator[int]:
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}; nothing was changed") from None
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
+        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for another process that is restoring
         yield fd
     finally:
         os.close(fd)
 
 
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
-    """Apply for one command; where that stops half way, restore.
+    """Apply for one command; if that stops halfway, restore.
 
-    Raises Refused if nothing is changed, Incomplete when settings still are.
+    Raises Refused if nothing is changed, Incomplete if settings still are.
     """
     ours = journal.load(host) is None
     try:

@@ -32,7 +32,7 @@ def _folder(name: str) -> str:
 
 
 def _live(reader: Reader, name: str) -> str:
-    """The kernel's value; a list of all CPUs restricts nothing, as none does."""
+    """The kernel's value; a list of all CPUs restricts nothing, like an empty list."""
     live = reader.text(f"{MOUNT}/{name}/cpuset.cpus") or ""
     return "" if _same(live, reader.text(_POSSIBLE) or "") else live
 

@@ -21,7 +21,7 @@ class TargetType(NamedTuple):
     remove: Callable[[Host, str], None] | None = None
     # the file that `put` writes, whose mount must be writable; "" when it writes no file
     written_file: Callable[[Reader, str], str] = lambda reader, name: ""
-    # files to watch for changes by other programs, when they are not just the written one
+    # files to watch for changes by other programs, if different from the written file
     watched_files: Callable[[Reader, str], Sequence[str]] | None = None
     # the identity that a recorded value's target must still have (numbers are reused)
     identity: Callable[[Reader, str], str | None] = lambda reader, name: None
@@ -29,6 +29,6 @@ class TargetType(NamedTuple):
     current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name
     # an absent target has ended, and nothing is left to write
     ends: bool = False
-    # write several targets at once, where that is cheaper. Raises OSError with some of them written; then each is
-    # written alone
+    # write several targets at once, if that is cheaper. Raises OSError with some of them written; then each is written
+    # alone
     put_many: Callable[[Host, Sequence[tuple[str, str]]], None] | None = None

@@ -60,7 +60,9 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
 
 
 def _listened_for(host: Host, start: list[str]) -> list[str]:
-    """The services that run, and have to be restarted for a socket of theirs: no socket starts beside its service."""
+    """The running services that must be restarted for one of their sockets: a socket cannot start while its service
+    runs.
+    """
     sockets = [name for name in start if name.endswith(".socket")]
     shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
     services = {service for each in shown.values() for service in each.get("Triggers", "").split()}

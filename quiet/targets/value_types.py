@@ -8,7 +8,7 @@ from quiet import cpulist
 from quiet.errors import UsageError
 
 TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "cpulist", "cpumask", "choice"
-UNIT = "unit"  # a systemd unit's state, in words
+UNIT = "unit"  # a systemd unit's state, as text
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
 _UNIT_WORDS = {"active", "masked", "stale"}  # a systemd unit's; whether it is enabled is reported, and never written

@@ -51,7 +51,9 @@ class Ledger:
     repaired: int = 0
 
     def update(self, changes: Iterable[Change], names: set[str] | None) -> tuple[list[Change], list[Change]]:
-        """Enter the changes of a check by these knobs (None: all); returns the new drifts, and those that are over."""
+        """Record the changes from a check of these knobs (None: all). Returns the new drifts, and the drifts that
+        ended.
+        """
         now = {change.target: change for change in changes}
         new = [change for target, change in now.items() if target not in self.open]
         checked = None if names is None else names | {CPUS}

@@ -38,7 +38,7 @@ class Inotify:
         return len(self._paths)
 
     def add(self, path: str, mask: int = MODIFY) -> None:
-        """Watch one more file (or folder); a missing or already watched one changes nothing."""
+        """Watch one more file (or folder); missing or already watched files are ignored."""
         if path in self._numbers or not self._reader.exists(path):
             return
         if len(self._paths) >= _MOST:
@@ -79,7 +79,7 @@ class Inotify:
             os.close(pin)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         for pin in self._pins.values():
             if pin >= 0:
                 os.close(pin)

@@ -67,7 +67,7 @@ class Monitor:
         self._looked = self._written = 0.0
 
     def start(self, cpus: CpuSet) -> None:
-        """Watch these CPUs from now on, instead of others where there were any."""
+        """Watch these CPUs from now on, instead of any others."""
         if self._cpus:
             self.look()
         began = spent()

@@ -1,6 +1,6 @@
 """Metrics for the textfile collector of Prometheus's node_exporter, in the text exposition format, version 0.0.4.
 
-The number of series is bounded: after so many causes the others count as one, named "other".
+The number of series is bounded: causes beyond the limit count as one, named "other".
 """
 
 from __future__ import annotations

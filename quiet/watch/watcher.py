@@ -1,4 +1,4 @@
-"""Wait for notifications, check for drift, report it, and repair it where that is requested."""
+"""Wait for notifications, check for drift, report it, and repair it if requested."""
 
 from __future__ import annotations
 
@@ -267,5 +267,7 @@ class Watcher:
 
 
 def _at_work(state: AppliedState) -> bool:
-    """Whether another quiet applies or restores just now, or was killed in the middle: waiting until it has ended."""
+    """Whether another quiet is applying or restoring, or was killed while doing so; then checks wait until it has
+    ended.
+    """
     return state.restoring or not state.complete

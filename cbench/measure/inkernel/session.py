@@ -33,7 +33,7 @@ def check(workload: Workload, counter: str) -> None:
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
     """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each at once.
 
-    Raises QuietError if the module cut them short, Refused when it is not there or not allowed.
+    Raises QuietError if the module cut them short, Refused if it is not there or not allowed.
     """
     params, count, warmup = job.params, job.trials, job.warmup
     request = partial(

@@ -16,9 +16,9 @@
 #endif
 
 /*
- * Not fenced on x86: the reading may move by a few instructions, which is less
- * than its own step, and the loop is a third shorter. On arm64 an unfenced read
- * could be taken long before its turn.
+ * Not fenced on x86: the read may move by a few instructions, which is less
+ * than the clock's step, and the loop is a third shorter. On arm64 an unfenced
+ * read could execute much too early.
  */
 static inline uint64_t now(void)
 {

@@ -28,7 +28,7 @@ enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
 typedef struct qn_gap {
 	uint64_t begin; /* the last reading before the loop was away */
 	uint64_t length;
-	uint32_t flags; /* QN_LOOKED: the thread's own counters were read after it; else the others mean nothing */
+	uint32_t flags; /* QN_LOOKED: the thread's counters were read after it; else ignore the other flags */
 	uint32_t pad;
 } qn_gap;
 
@@ -56,7 +56,7 @@ typedef struct qn_watch {
 	uint64_t voluntary, involuntary, faults; /* of the watching thread, over the whole time */
 	int32_t cpu;		     /* CPU at the end; equals the first unless moved */
 	int32_t moved;
-	uint64_t histogram[QN_BUCKETS]; /* of the gaps' lengths, those that are not kept included */
+	uint64_t histogram[QN_BUCKETS]; /* of all gaps' lengths, kept or not */
 	uint64_t keeping; /* the shortest time that keeping a gap took */
 } qn_watch;
 
@@ -84,7 +84,10 @@ void qn_periods(uint64_t *periods, size_t n);
  */
 int qn_interruptions(uint64_t *lengths, size_t n);
 
-/* How long it takes to touch a page that is not there: `n` times. Where page faults are traced, each is one event. */
+/*
+ * Measure `n` times how long it takes to touch an unmapped page. If page faults
+ * are traced, each is one event.
+ */
 int qn_faults(uint64_t *lengths, size_t n);
 
 /* In place of exit() for a child that shares its parent's memory image. */

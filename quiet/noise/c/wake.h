@@ -35,7 +35,7 @@ typedef struct qn_wake {
 	volatile uint32_t done;
 	uint64_t begin, end; /* ticks: when it went, and after the last wake-up */
 	uint64_t wakes;
-	uint64_t missed; /* periods that had passed when the thread ran again: nothing slept for them */
+	uint64_t missed; /* periods skipped because they had passed when the thread ran again */
 	uint64_t sum, least, most; /* of the latencies, ns */
 	uint64_t beyond;
 	uint64_t slack;	 /* of the thread's timers, ns; no real-time thread has any */

@@ -134,9 +134,8 @@ def dissect(
 
 
 def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> Iterator[TraceEvent]:
-    """The events, with a switch where one is missing: each event has the task that it happened in.
-
-    So it is before the first one, and on kernels that do not trace the idle task.
+    """The events, with missing switches added: each event names the task that it happened in. A switch is missing
+    before the first event, and on kernels that do not trace the idle task.
     """
     running = -1
     for event in events:
