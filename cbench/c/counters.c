@@ -43,7 +43,7 @@ int cb_counter_chain(cb_counter *counter, uint64_t length)
 	return 0;
 }
 
-/* The event that the group was opened with: reading it reads all of them. */
+/* The group leader: reading it reads all events. */
 static int leader(const cb_counter *counter)
 {
 	return counter->events[counter->mode == CB_READ_TICKS ? 1 : 0].fd;

@@ -113,7 +113,10 @@ static inline uint64_t cb_pmc_now(uint32_t index)
 	return value;
 }
 
-/* Whether an index can be read at all; whether the kernel lets user space do it is reported by cap_user_rdpmc. */
+/*
+ * Whether an index is readable in principle; cap_user_rdpmc reports whether the
+ * kernel permits it in user space.
+ */
 static inline int cb_pmc_readable(uint32_t index)
 {
 	return index >= 1 && index <= 32;

@@ -233,7 +233,7 @@ def in_turn(
         keeper.add(every, STORED_NS)
         done += 1
         if options.trials is None:
-            # As many rounds as the time is enough for, at the pace so far.
+            # The number of rounds that fit into the time at the pace so far.
             now, until = time.monotonic(), begin + options.seconds * len(every)
             wanted = max(options.fewest, done + int((until - now) * done / (now - first)))
         show(" and ".join(series.command.text for series in every), done, max(wanted, done))

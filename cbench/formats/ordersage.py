@@ -1,4 +1,4 @@
-"""OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
+"""Read OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
 
 A result of several numbers, in brackets or not, is STREAM's (copy, scale, add, triad).
 """

@@ -199,7 +199,7 @@ class Search:
             values = self.values[each.key]
             while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:  # by the new values only: the first one was the reason to name it
+            if sign == ALIKE:  # judge by the new values only, because the first one was the reason to name the knob
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)

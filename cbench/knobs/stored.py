@@ -83,7 +83,7 @@ class StoredScreening:
 
 
 def read(path: Path) -> StoredScreening:
-    """The last screening in this file. UsageError where there is none, QuietError for a damaged file."""
+    """The last screening in this file. Raises UsageError if there is none, QuietError for a damaged file."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):

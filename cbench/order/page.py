@@ -22,7 +22,7 @@ NAMED = 3
 
 
 def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
-    """The whole page: the same bytes for the same data."""
+    """The whole page. Deterministic: equal data yield equal bytes."""
     changed, changed_rest = across(result)
     return render(
         "order/order.html",
@@ -281,7 +281,7 @@ def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
 
 
 def first_trials(result: OrderResult) -> Table:
-    """Being the first of a run against all other positions, smallest p first."""
+    """A table that compares the first position of a run with all others, smallest p first."""
     every = [(name, test.first_trial) for name, test in result.tests.items() if test.first_trial]
     rows = [
         (

@@ -1,4 +1,4 @@
-"""The robust center of trials that interruptions can only make longer, and how wide they lie around it.
+"""Compute the robust center and spread of trials that interruptions can only make longer.
 
 The center is where values lie densest: the mean of those within a window around it, which is as wide as the shortest
 interval that holds a quarter of them, and never narrower than a few of the counter's steps. That is Venter's estimate

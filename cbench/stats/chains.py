@@ -1,4 +1,4 @@
-"""Chains of additions around trials: the number of cycles that a trial took, and whether the chains can measure it.
+"""Derive a trial's cycles from the chains of additions around it, and decide whether the chains can measure it.
 
 A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
 is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between

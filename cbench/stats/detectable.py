@@ -1,4 +1,4 @@
-"""The smallest difference that comparisons on a machine find, from A/A measurements alone.
+"""Estimate the smallest difference that comparisons on a machine detect, from A/A measurements alone.
 
 Two sides are drawn from the measured processes, with replacement, and compared as `cbench compare` does: by the
 interval of the ratio that belongs to the rank-sum test. Multiplying one side multiplies the interval, so each draw

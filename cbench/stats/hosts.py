@@ -1,4 +1,4 @@
-"""Hosts of one study beside each other: whether an effect differs between them, and which host differs from the others.
+"""Compare the hosts of one study: test whether an effect differs between hosts, and which host differs from the others.
 
 Whether hosts differ in an effect: B. L. Welch, "On the comparison of several mean values: an alternative approach",
 Biometrika 38 (1951) 330-336, whose variances may differ. One host against the others: Welch's t of its effect minus the

@@ -74,7 +74,7 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
 def placements(first: Values, second: Values) -> tuple[Values, Values]:
     """For each value of one sorted sample how many of the other one are below it, ties counting one half."""
     low, high = second.searchsorted(first), second.searchsorted(first, side="right")
-    # A value of the second sample is above as many of the first as have no more than its index up to themselves.
+    # A value of the second sample exceeds those values of the first whose count does not exceed its index.
     counted = np.bincount(low, minlength=second.size + 1) + np.bincount(high, minlength=second.size + 1)
     return np.asarray((low + high) / 2), np.asarray(np.cumsum(counted[:-1]) / 2)
 

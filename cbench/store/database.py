@@ -163,7 +163,7 @@ def for_reading(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, while another process may be writing."""
     _check(path, exists=True)
     log = Path(f"{path}-wal")
-    # In a folder that cannot be written SQLite cannot share a log's index; without a log it needs none.
+    # In a read-only folder, SQLite cannot share a log's index; without a log it needs none.
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
     _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")
@@ -214,7 +214,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def _version(path: Path, connection: sqlite3.Connection) -> int:
     """The version of the store in it, 0 for an empty file; UsageError for anything else."""
     try:
-        connection.execute("BEGIN")  # one state of the file, also when another process is just making a store of it
+        connection.execute("BEGIN")  # a consistent view, even if another process is creating the store
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

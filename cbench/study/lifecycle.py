@@ -141,7 +141,7 @@ def status(data: str, kind: str = ORDER) -> StudyStatus:
         try:
             with StudyStore.open(path, kind=kind) as store, reading(path):
                 return _status(store, running)
-        except UsageError:  # being made at this moment
+        except UsageError:  # being created right now
             if not running or time.monotonic() > limit:
                 raise
         time.sleep(PAUSE_S)

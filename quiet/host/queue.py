@@ -103,7 +103,7 @@ def make_queue(host: Files) -> None:
     """Make the folder and the file `turn`; root does it. Raises Refused."""
     try:
         make_folders(host, QUEUE)
-        # before others can make it: who owns it could remove it while a run has locked it
+        # before others can create it: its owner could remove it while a run has locked it
         os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
         with host.place(QUEUE) as place:
             if os.stat(place).st_mode & 0o7777 != 0o1777:

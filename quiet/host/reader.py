@@ -21,7 +21,7 @@ FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
 _MOST = 64 << 20  # bytes of a file in a recorded tree
-# one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
+# one value per file, generated at once: less than a page is complete (filesystems/sysfs.rst), and thousands are read
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
 

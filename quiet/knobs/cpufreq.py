@@ -149,7 +149,7 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
         names.append("scaling_setspeed")
     there = (name for name in names if reader.exists(base + name))
     yield from (f"file:{base}{name}" for name in there if reader.text(base + name) != _UNSUPPORTED)
-    # a governor's tunables live and die with it, per policy or for all of them
+    # a governor's tunables exist only while it is active, per policy or globally
     for folder in (f"{base}{governor}", f"{_BASE}/{governor}"):
         files = reader.names(folder) if governor else []
         yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))

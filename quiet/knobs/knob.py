@@ -26,7 +26,7 @@ class DesiredValue(NamedTuple):
     creates: bool = False  # the target may be absent before
     current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
-    kind: str = ""  # how its values are compared, when not as the knob's others
+    kind: str = ""  # how its values are compared, if different from the knob's other targets
     absent: str = "not there"  # the reason for skipping if the target does not exist
 
 

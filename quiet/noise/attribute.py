@@ -34,7 +34,7 @@ IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "o
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
 OTHERS = 20  # fewer do not show the usual length
 QUANTILE = 0.9  # over all runs of a name: robust against a few pauses and a handler's own occasional long runs
-PAUSE_FAR = 100  # a handler that has more to do than usual seldom takes this many times as long
+PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times as long
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).

@@ -28,7 +28,7 @@ from quiet.noise.attribute import (
 from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
-BIN_NS = 4_000  # how sharp the tick's phase is taken to be; seen: under 2 us
+BIN_NS = 4_000  # assumed spread of the tick's phase; observed: under 2 us
 MORE = 4  # this many times the gaps expected by chance are at the tick's phase
 LEAST = 5
 CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own

@@ -64,7 +64,7 @@ def run_times(reader: Reader) -> dict[int, RunTimes]:
 
 
 def ran(reader: Reader, before: Mapping[int, RunTimes]) -> list[TaskTimes]:
-    """The tasks that have had a CPU since `before`, with their increments; the longest first."""
+    """The tasks that have run since `before`, with their increments, longest first."""
     since = []
     for pid, tid, times in _threads(reader):
         then = before.get(tid, RunTimes())

@@ -18,7 +18,7 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
-# Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
+# Lines of /proc/interrupts that duplicate another line's counts or do not count interrupts.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 TIMERS = ("arch_timer",)  # the replacement for LOC if the timer is a numbered interrupt (arm64)
 LABELS = {

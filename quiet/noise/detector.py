@@ -293,7 +293,7 @@ class Startable(Protocol):
         """End early."""
 
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the detector is still running."""
 
 
 def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:

@@ -62,13 +62,13 @@ class OnCpu:
     stolen_ms: float | None
     firmware: int | None = None  # SMIs that the processor counted
     lost_events: int = 0
-    tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
+    tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
     events: int = 0  # traced
     event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
     tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
     frequency: CoreFrequency | None = None  # right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
-    ran: Frequency | None = None  # by the processor's counters, while it was watched
+    ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ class NoiseMeasurement:
     virtual: str
     source: str
     limits: list[str]
-    in_place: dict[int, frozenset[str]]  # for each CPU the remedies that are in place already
+    in_place: dict[int, frozenset[str]]  # remedies already in place, by CPU
     cpus: dict[int, OnCpu] = field(default_factory=dict)
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
-    naming: str = ""  # how to have the kernel name more causes, as a clause
+    naming: str = ""  # a clause on how to make the kernel name more causes
     smi_source: str = ""  # source of the SMI counts, or the reason why there are none
 
 

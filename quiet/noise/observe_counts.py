@@ -39,7 +39,7 @@ class CountsObserver:
         self._wait_ns = 0
         self._moved: dict[int, int] = {}  # migrations of each task, if no counter counts them all
         self._migrations: PerfCounter | None = None
-        self._parts: dict[tuple[int, str], float] = defaultdict(float)  # interrupts, as far as they are the command's
+        self._parts: dict[tuple[int, str], float] = defaultdict(float)  # the command's share of the interrupts
 
     def start(self) -> None:
         """Count from now on."""

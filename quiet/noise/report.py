@@ -123,7 +123,7 @@ class CpuReport:
     looking_pct: float
     limits: tuple[str, ...]
     tasks: tuple[TaskReport, ...] = ()  # only without tracing; with tracing, they are among the causes
-    frequency: CoreFrequency | None = None  # by chains of additions right before and right after
+    frequency: CoreFrequency | None = None  # measured by chains of additions right before and right after
     ran: RanAt | None = None
 
     @property

@@ -27,7 +27,7 @@ PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # maximum size of kept events
 _NEVER = (1 << 64) - 1  # the end of the newest page: not known yet
 _NEEDS_ROOT = ("tracing needs root", "run as root")
-CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
+CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one with an exact conversion
 
 
 class NoTraceError(QuietError):
@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Keep those pages taken by drain() for which `wanted` is true, given the time stamps of their begin and end."""
+        """Keep the pages from drain() for which `wanted(begin, end)`, with the page's time stamps, is true."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)

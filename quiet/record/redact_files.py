@@ -114,7 +114,7 @@ def _line(value: str, others: Iterable[str]) -> str:
     for part in re.split("(\x01\\w+\x02)", text):
         reference = _REFERENCE.fullmatch(part)
         kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
-        kept += ["--"] if "--" in part.split() else []  # in a variable more may follow, which is init's then
+        kept += ["--"] if "--" in part.split() else []  # a variable may contain more words, which then belong to init
     lead = " " if text[:1].isspace() else ""  # += appends it directly to the existing value
     return lead + " ".join(filter(None, kept))
 

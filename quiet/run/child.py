@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from quiet.run.identity import Identity
 else:
-    import _signal as signal  # its functions and numbers, without the enumerations that signal makes of them
+    import _signal as signal  # the functions and numbers of signal, without its enumerations
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -151,7 +151,7 @@ def _fixed_addresses() -> bool:
     """Switch off address-space randomization for the program that this process executes next; False if that is
     forbidden.
     """
-    import _ctypes  # ctypes itself loads four times as long, in every run
+    import _ctypes  # loading ctypes itself takes four times as long, in every run
 
     personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here
     now = _ctypes.call_function(personality, (0xFFFFFFFF,))

@@ -119,7 +119,7 @@ class RunSession:
                 return
             self._guard.dismiss()
             if kept:  # the helper that stays waits for this process, and with it for the guard
-                use.leave(self._users)  # before the next one has its turn, and may want that helper to restore
+                use.leave(self._users)  # before the next run, which may require that helper to restore, gets its turn
                 self._leave(failure or ended)
             self._guard.wait()
         if not kept:

@@ -23,7 +23,7 @@ from quiet.settings.journal_file import FILE
 from quiet.settings.profile import Profile
 
 LONGEST_S = 3600.0
-_SESSIONS = 64  # at once: they are processes of root, which no limit of the user counts; more go through sudo
+_SESSIONS = 64  # maximum at once, because the user's limits do not count root's processes; further runs use sudo
 _POLL_S = 0.2
 _PATIENCE_S = 120  # for a helper that restores
 

@@ -48,7 +48,7 @@ class RunRequest(NamedTuple):
     profile: str = "bench"
     cpus: str | None = None
     share: bool = False
-    wait_s: float | None = None  # how long to queue; None: for ever
+    wait_s: float | None = None  # how long to queue; None: without limit
     linger_s: float = 0.0
     observe: bool = True
     trace: bool = False  # observe by kernel tracing; else by counts, which costs less

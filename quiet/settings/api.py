@@ -22,7 +22,7 @@ from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 
 
 class AppliedHost(NamedTuple):

@@ -140,7 +140,7 @@ class _Apply:
     def _round(self, made: Plan) -> None:
         self.log.before(self.new)
         self.record.entries.update((entry.target, entry) for entry in self.new)
-        # first the dependencies of others: with an atomic knob that is refused, they are not written at all
+        # dependencies first: if an atomic knob is rejected, its dependents are not written
         for part in _parts(made.changes):
             taken_back = {self.record.entries[target].knob for target in self.record.refused}
             self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])

@@ -54,7 +54,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        # as long as nothing is written again, the check after the last pass is still valid
+        # without further writes, the check after the last pass remains valid
         for kind, group in groupby(enumerate(writes), lambda item: registry.shared_put(item[1].target)):
             due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):

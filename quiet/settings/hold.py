@@ -30,7 +30,7 @@ from quiet.settings.journal_writer import opened, unchanged
 from quiet.settings.restore import drifts, restore
 from quiet.targets import registry, value_types
 
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

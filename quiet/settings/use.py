@@ -17,7 +17,7 @@ from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
 _USERS = f"{FOLDER}/users"
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from quiet.settings.profile import Profile
 from quiet.targets import value_types
 from quiet.watch.watched_files import CPUS
 
-_PATIENCE_S = 5  # for another quiet that is at work
+_PATIENCE_S = 5  # time to wait for another active quiet
 _GONE = "a CPU of the applied profile has gone offline"
 
 

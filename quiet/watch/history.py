@@ -128,7 +128,7 @@ class HistoryWriter:
             os.fchmod(self._fd, 0o644)  # regardless of the umask: every user may read it
         size = file.st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
-            self._waiting[:0] = b"\n"  # after a line that a crash cut off
+            self._waiting[:0] = b"\n"  # start a new line after a line truncated by a crash
 
     def _end_minute(self) -> None:
         if self._to > self._from or self._counts:

@@ -1,4 +1,4 @@
-"""The interruptions of CPUs since the last check, from counters that any CPU can read: no IPI, no right needed.
+"""Count the interruptions of CPUs since the last check, from counters that any CPU can read without IPIs or privileges.
 
 /proc/interrupts, softirqs, schedstat and stat print per-CPU variables of the kernel (kernel/irq/proc.c,
 arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the others'

@@ -11,7 +11,7 @@ BURST_S = 5.0
 SOON_SHARE = 0.01  # share of one CPU for the check of everything after a device's notification
 TASKS_SHARE = 0.02  # share of one CPU for checking new threads
 SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
-SOON_S = 2.0  # at least between two checks of everything
+SOON_S = 2.0  # minimum time between two checks of everything
 FEWEST_S = 0.5  # between two repairs
 MOST_S = 60.0
 

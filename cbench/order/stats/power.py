@@ -47,7 +47,7 @@ def spread(*samples: Values) -> Values:
 
 def walsh(away: Values) -> Values:
     """The distances of the means of each two paired differences from the middle of all."""
-    some = np.sort(away, kind="stable")  # at once where they are sorted
+    some = np.sort(away, kind="stable")  # fast if they are already sorted
     if some.size > 2 * POINTS:
         some = _quantiles_of(some, 2 * POINTS)
     first, second = _pairs(some.size)

@@ -1,4 +1,4 @@
-"""How far one order is above the other, with an interval: the estimate of Hodges and Lehmann.
+"""Estimate how far one order is above the other, with an interval (Hodges and Lehmann).
 
 Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
 them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
@@ -84,7 +84,7 @@ def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _middle(values: Values) -> float:
     at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # at two places: at one, it takes as long as sorting
+    parted = np.partition(values, at)  # partition at two places: at one, it takes as long as sorting
     return float(parted[at[0]] + parted[at[1]]) / 2
 
 

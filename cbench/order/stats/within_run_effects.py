@@ -1,4 +1,4 @@
-"""Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+"""Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
 The plain test of fixed against random order asks whether one order is special. These find the reason, and effects that
 the random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for

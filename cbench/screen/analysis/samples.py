@@ -57,7 +57,7 @@ def samples(
         values = series.of(number)
         known = values.size > 0
         plain = t_interval(values, confidence)
-        # With few values, all resamples: no random draws.
+        # With few values, use all resamples instead of random draws.
         mid, strict = (
             bca_exact(values, confidence, ties=ties)
             if values.size <= MOST_EXACT

@@ -53,7 +53,7 @@ class HostLevels:
 
     def left_behind(self) -> list[str]:
         """Restore the levels left set by a killed process of this experiment; returns their names."""
-        self._set = pending_restores.read(self._file)  # with its own commands: the experiment may be another one by now
+        self._set = pending_restores.read(self._file)  # with the recorded commands: the file may have changed
         names = [each.name for each in self._set]
         if quiet_levels.ours(self._host, self._source):
             names.append(quiet_levels.WHAT)

@@ -40,7 +40,7 @@ class ResponseSection:
 
 
 def page(result: ScreenResult, data: Data) -> str:
-    """The whole page: the same bytes for the same data."""
+    """The whole page. Deterministic: equal data yield equal bytes."""
     rows = page_tables.every_effect(result)
     return render(
         "screen/screen.html",

@@ -1,4 +1,4 @@
-"""Block plots: is the order of a factor's levels the same for all levels of the other factors?
+"""Compute block plots: whether the order of a factor's levels is the same for all levels of the other factors.
 
 NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.3.3 and 5.5.9.5; D. Flater, NIST Technical Note 1855 (2014),
 section 4.6.3. With no effect each of the L! orders is equally likely in each box, so all N boxes agree with probability

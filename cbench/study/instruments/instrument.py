@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cbench.study.process.run_command import Execution, Probe
 
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
-PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
+PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as in `perf stat`
 CYCLES, CYCLES_USER = "cycles", "cycles:u"  # a command and all of its descendants, by the PMU
 TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # the same processes, by the kernel's software events, in seconds
 SAMPLES = "samples"  # samples of the command, which runs under `perf record`

@@ -71,7 +71,7 @@ def named(detail: str) -> frozenset[str]:
 
 @functools.cache
 def obstacle(sampling: Sampling, path: str | None = None) -> str:
-    """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` on nothing, once.
+    """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` once on an empty workload.
 
     `path`: the PATH in which perf is looked for, None for this process's.
     """

@@ -28,7 +28,8 @@ class RebootReset(Reset):
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Reboot the host. Does not return if it succeeds."""
         os.sync()
-        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study resumes afterwards.
+        # From here on, a signal that ends this process belongs to the reboot: no cleanup, because the study resumes
+        # afterwards.
         handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             self.execute(self.command or "systemctl reboot", context)

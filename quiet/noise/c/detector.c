@@ -239,7 +239,10 @@ void qn_periods(uint64_t *periods, size_t n)
 
 enum { QN_TIMER_NS = 50000, QN_LOOKS = 100000 };
 
-/* The longest time that the loop is away until the timer's signal is there. Checking for it counts as being away. */
+/*
+ * The longest absence of the loop until the timer's signal arrives. Checking
+ * for the signal counts as absence.
+ */
 static uint64_t interruption(timer_t timer)
 {
 	const struct itimerspec soon = {.it_value = {.tv_nsec = QN_TIMER_NS}};
@@ -380,7 +383,10 @@ static uint64_t nanoseconds(clockid_t clock)
 void qn_moment_now(qn_moment *ret)
 {
 	ret->spread = UINT64_MAX;
-	/* The tightest of several: an interruption between the readings only makes one of them wide. */
+	/*
+	 * The tightest of several readings, because an interruption widens only
+	 * one of them.
+	 */
 	for (int i = 0; i < 100; i++) {
 		uint64_t before = now(), raw = nanoseconds(CLOCK_MONOTONIC_RAW);
 		uint64_t monotonic = nanoseconds(CLOCK_MONOTONIC), after = now();

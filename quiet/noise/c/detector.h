@@ -79,8 +79,9 @@ int qn_watch_run(qn_watch *watch);
 void qn_periods(uint64_t *periods, size_t n);
 
 /*
- * How long the loop is away for one timer interrupt: `n` of them, each from a
- * timer of our own, its signal blocked. 0 for one that did not come.
+ * Measure how long one timer interrupt keeps the loop away, `n` times, each
+ * with a separate timer whose signal is blocked. 0 if an interrupt did not
+ * arrive.
  */
 int qn_interruptions(uint64_t *lengths, size_t n);
 
