@@ -63,7 +63,7 @@ class FrequencyRange:
 
 @dataclass(frozen=True, slots=True)
 class OneAfterTheOther:
-    """Comparisons in which A ran wholly before B, of equal code: how many `called` it different, `of` how many."""
+    """Comparisons of equal code in which all of A ran before B: `called` of `of` comparisons reported a difference."""
 
     called: int
     of: int

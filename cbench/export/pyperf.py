@@ -60,7 +60,7 @@ def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
 
 
 def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
-    """A test of another program. Its unit is a time, bytes, or has whole numbers."""
+    """A test of another program, whose unit is a time, bytes, or one with whole numbers."""
     times = [seconds(sample, of) for of in sample.processes]
     is_time = times[0] is not None
     values = [of or own for of, own in zip(times, sample.processes, strict=True)]

@@ -1,4 +1,4 @@
-"""Wheels of the installed quiet-cbench and its dependencies, repacked from their files without a registry."""
+"""Repack the installed quiet-cbench and its dependencies as wheels, from their files, without a registry."""
 
 from __future__ import annotations
 

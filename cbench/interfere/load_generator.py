@@ -68,7 +68,7 @@ def load(channel: Channel) -> None:
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())
-    place(spec.cpu)  # first: memory then comes from this CPU's own node
+    place(spec.cpu)  # bind first, so that memory comes from this CPU's own node
     loaded = builtin(registry.find(spec.workload).function, spec.params)
 
     def run(n: int) -> int:

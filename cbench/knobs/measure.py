@@ -73,7 +73,7 @@ def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
 
 
 def interrupts(lines: Any) -> float:
-    """All that the kernel counted, by line of /proc/interrupts."""
+    """The kernel's counts, by line of /proc/interrupts."""
     return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
 
 

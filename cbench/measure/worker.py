@@ -164,7 +164,7 @@ def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling
 
 def measure(channel: Channel) -> None:
     job: Job = channel.receive()
-    place(job.cpu)  # first: memory then comes from this CPU's own node
+    place(job.cpu)  # bind first, so that memory comes from this CPU's own node
     loaded = user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
     counter, handle = opened(job)
     counter, baseline = calibrate(counter, handle, job.cpu)

@@ -142,7 +142,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of them. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
+    """Run one of the five programs. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)

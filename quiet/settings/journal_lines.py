@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 FORMAT = 2
 _SEALED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"(?:,"lines":"([0-9]{8})")?\}', re.DOTALL)
 _SEAL = b'"crc":"'
-COUNT_AT = -len('00000000"}\n')  # from the end of the first line
+COUNT_AT = -len('00000000"}\n')  # relative to the end of the first line
 
 Item = Mapping[str, Any]
 

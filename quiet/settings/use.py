@@ -51,7 +51,7 @@ def apply_for_use(host: Host, users: int, profile: Profile, requested: str | Non
 
 
 def leave(users: int) -> None:
-    """Use the applied profile no longer, while forks of this process still have the file open."""
+    """Stop using the applied profile, even though forks of this process still have the file open."""
     fcntl.flock(users, fcntl.LOCK_UN)
 
 

@@ -33,7 +33,7 @@ class Pending:
     tids: set[int] = field(default_factory=set)
     by: str = ""
     first: float = 0.0  # time.monotonic() of the first notification
-    tids_first: float = 0.0  # the same for threads
+    tids_first: float = 0.0  # time.monotonic() of the first new thread
     renew: bool = False  # files have come or gone: the watched files have to be listed again
 
     @property

@@ -1,4 +1,4 @@
-"""Several hosts in one study: the order's effect within each host, across hosts, and hosts that are unlike the others.
+"""Analyze several hosts in one study: the order's effect within each host and across hosts, and deviating hosts.
 
 Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
 (cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one

@@ -109,7 +109,7 @@ def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[flo
 
 
 def tested(by: str, row: AnovaRow, estimate: EffectEstimate | None, df: int) -> EffectTest:
-    """The test of an effect by its row of a table."""
+    """The test of an effect, from its row of an analysis of variance."""
     size, se = None, None
     differences: tuple[LevelDifference, ...] = ()
     if estimate is not None and len(estimate.estimates) == 1:

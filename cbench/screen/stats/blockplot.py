@@ -161,7 +161,7 @@ def sign_test(agreeing: int, n: int) -> tuple[float, float]:
 
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
-    """Other factors of two levels or more whose level is given by the primary one's and gives it."""
+    """Other factors with at least two levels whose level determines the primary factor's level and vice versa."""
     numbers = []
     for other in range(levels.shape[1]):
         pairs = np.unique(levels[:, [factor, other]], axis=0)
