@@ -6,7 +6,7 @@ These names are the public API (docs/api.md). Each is imported when it is first 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
+TYPE_CHECKING = False  # same name as in typing, which takes longer to load than this whole module
 if TYPE_CHECKING:
     from cbench.compare.result import compare as compare
     from cbench.formats.reader import TestSample as TestSample

@@ -9,7 +9,7 @@ import sys
 
 def main() -> None:
     """The entry point."""
-    gc.disable()  # nothing that is loaded here is garbage, and looking for some takes a tenth of the time
+    gc.disable()  # startup creates no garbage, and collecting takes a tenth of the time
     try:
         from cbench.cli import main as command
     except KeyboardInterrupt:

@@ -73,9 +73,9 @@ SOURCES = sorted(
 )
 """All of the C: a new workload's file is built without being listed. The timed loop has quiet's chains compiled in."""
 
-# The workloads must be the same machine code on every build of one compiler: no link-time optimization
-# that sees through the call, no vectorizing, functions on cache-line borders. And the same results: no fused
-# multiply-add, which gcc would use on arm64.
+# Every build with one compiler must yield the same machine code: no link-time optimization across the call, no
+# vectorizing, functions on cache-line borders. Results must be identical too: no fused multiply-add, which gcc would
+# use on arm64.
 FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64", "-ffp-contract=off"]
 
 ffibuilder = cffi.FFI()

@@ -109,7 +109,7 @@ def _terminated(number: int, _frame: object) -> None:
 def main() -> None:
     """The entry point."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup, for example
             signal.signal(number, _terminated)
     if "_CBENCH_COMPLETE" in os.environ:  # a shell that completes a line needs every option
         from typer._completion_classes import completion_init

@@ -30,14 +30,13 @@ class Workload:
     """The work between two counter reads.
 
     `function` is the name in the C registry, or of the C function in the user's `library`; `expected` computes its
-    return value independently in Python, None where that would take too long, and `check_limit` says up to which
-    parameter `n` it is cheap. User code has no `expected`.
-    Before each trial the function is called once more, untimed, with n // `rewarm_share`. `cost` says what a trial
-    should take. `check` says what is wrong with parameters that are each within bounds, "" when nothing is.
-    `own_faults` says how many page faults of a trial are the workload's own work and pollute nothing. `buffers`: how
-    many buffers of the parameter `size` there are. `enters_kernel`: whether the function itself calls the kernel; None
-    where that is not known. `trials`: how many there are, and none before them, when nobody asks for a number; for
-    workloads that take seconds.
+    return value independently in Python, None if that would take too long; `check_limit`: the largest `n` for which it
+    is cheap. User code has no `expected`. Before each trial the function is called once more, untimed, with n //
+    `rewarm_share`. `cost`: the expected cost of a trial. `check` returns the error in a combination of parameters that
+    are each within bounds, "" if there is none. `own_faults`: the number of page faults per trial that are the
+    workload's own work and do not count as interruptions. `buffers`: the number of buffers of the parameter `size`.
+    `enters_kernel`: whether the function itself calls the kernel; None if unknown. `trials`: the default number of
+    trials, without warm-up, for workloads that take seconds.
     """
 
     name: str
@@ -67,9 +66,9 @@ CALIBRATED_UNIT = "cycles (calibrated)"
 class Calibration:
     """How ticks of the clock, which moves in steps of `step` ticks, convert to cycles.
 
-    `edge`: what a chain's time has beside its additions, in ticks. `length`: additions, and so cycles, of each chain
-    around a trial. `machine`: the architecture. `ticks_per_cycle`: at the fastest, before the first trial. `obstacle`:
-    why chains cannot measure cycles here, "" where they can.
+    `edge`: overhead of a chain's time beyond its additions, in ticks. `length`: additions, and so cycles, of each chain
+    around a trial. `machine`: the architecture. `ticks_per_cycle`: the fastest value, measured before the first trial.
+    `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
     """
 
     step: int
@@ -82,12 +81,12 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """The source of a trial's number; an unavailable counter has the reason in `why` and no number at all.
+    """The source of a trial's number; an unavailable counter has the reason in `why` and no numbers.
 
-    `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
-    region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: the events counted
-    beside it, `baseline`: each one's count in an empty region, `left_out`: unavailable counts, with the reason.
-    `calibration`: where the values are cycles by calibration.
+    `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed region,
+    `overhead_median` its median, all in `unit`; they are None until measured. `others`: additionally counted events;
+    `baseline`: the count of each in an empty region; `left_out`: unavailable counts, with the reason. `calibration`:
+    set if the values are cycles by calibration.
     """
 
     name: str
@@ -117,9 +116,10 @@ SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class TrialCause:
-    """A known interruption of a trial: one of the kinds above, its name, and how often it came.
+    """A known interruption of a trial: one of the kinds above, its name, and how often it occurred.
 
-    `ns`: its net time where the kernel's trace has it, which then gave the name too; None: only counters know of it.
+    `ns`: its net time if the kernel's trace contains it, which then also provides the name; None if only counters
+    detected it.
     """
 
     kind: str
@@ -129,7 +129,7 @@ class TrialCause:
 
     @property
     def text(self) -> str:
-        """In words: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
+        """As text: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
         if self.ns is not None:
             return self.name
         if self.kind == INTERRUPT:
@@ -144,7 +144,9 @@ TRACING, COUNTERS = "kernel tracing", "counters"
 
 @dataclass(frozen=True, slots=True)
 class CausesSource:
-    """The source of the causes of a process's trials; `from_counters`: of how many trials from the counters alone."""
+    """The source of the causes of a process's trials; `from_counters`: the number of trials whose causes come from the
+    counters alone.
+    """
 
     source: str = ""
     note: str = ""
@@ -170,10 +172,10 @@ class ChainTimes:
 class Trial:
     """One execution, one number, and its known interruptions.
 
-    `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
-    the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
-    within the timed region, None where that cannot be counted or is the workload's own doing. `chains`: where cycles
-    come from calibration.
+    `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced`: None if the causes come from
+    the counters alone. `counts`: events counted in addition to the value. `kernel`: number of instructions that the
+    kernel ran within the timed region, None if it cannot be counted, or if the workload itself enters the kernel.
+    `chains`: set if cycles come from calibration.
     """
 
     value: int
@@ -198,7 +200,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """The trials that were discarded first: their values, and their mispredicted branches where these were counted.
+    """The trials that were discarded first: their values, and their mispredicted branches if these were counted.
 
     `settled`: whether the rule of stats/settling.py held at their end.
     """
@@ -227,7 +229,7 @@ PLAIN = Layout()
 class Session:
     """One measuring process's report about itself, and all of its trials.
 
-    `ticks_per_second`: the rate of the clock, None where it is not known.
+    `ticks_per_second`: the rate of the clock, None if unknown.
     """
 
     counter: Counter
@@ -265,7 +267,7 @@ class Keeper(Protocol):
         """A chunk of trials, with their causes."""
 
     def finish(self, session: Session) -> None:
-        """There are no more."""
+        """No more trials follow."""
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]

@@ -33,7 +33,7 @@ _NEVER = object()
 
 @cache
 def _members(kind: type[DataclassInstance]) -> tuple[tuple[str, str, Any], ...]:
-    """Each field's name, its key, and the value with which it is left out."""
+    """Each field's name, its key, and the value with which it is omitted."""
     return tuple(
         (each.name, each.metadata.get(KEY, each.name), each.metadata.get(LEFT_OUT, _NEVER)) for each in fields(kind)
     )

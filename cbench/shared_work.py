@@ -1,7 +1,7 @@
-"""The same function of many numbers, by as many processes as there are CPUs.
+"""Apply one function to many numbers, with one process per CPU.
 
-Processes are forked, so that they share the arrays that the function uses; what they return is pickled into memory. A
-process that fails leaves its part to this one, which then fails in the same way.
+Processes are forked, so that they share the arrays that the function uses; their results are pickled into memory. If a
+process fails, this process does its part, and so raises the same error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
     """function(0), function(1) and so on."""
     parts = min(len(os.sched_getaffinity(0)), MOST, count)
     bounds = [count * number // max(parts, 1) for number in range(parts + 1)]
-    children: dict[int, tuple[int, int]] = {}  # of each part its process and the memory of its results
+    children: dict[int, tuple[int, int]] = {}  # part -> (process, memory of its results)
     try:
         for part in range(1, parts):
             with suppress(OSError):  # no more processes or memory: this one does the part
@@ -61,7 +61,7 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
     try:
         import pickle
 
-        gc.disable()  # which would copy what is shared
+        gc.disable()  # collecting would copy the shared data
         with open(memory, "wb") as file:
             pickle.dump([function(number) for number in numbers], file, pickle.HIGHEST_PROTOCOL)
         status = 0
@@ -70,7 +70,7 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
 
 
 def _end(process: int, memory: int) -> list[T] | None:
-    """The results, when the process has ended; None where it failed."""
+    """Wait for the process to end and return its results; None if it failed."""
     import pickle
 
     _, status = os.waitpid(process, 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
+TYPE_CHECKING = False  # same name as in typing, which takes longer to load than this whole module
 if TYPE_CHECKING:
     from quiet import console as _console
     from quiet import cpulist as _cpulist
@@ -133,7 +133,7 @@ _HOMES = {
     "settings.profile": "Profile bundled=bundled_profiles load=load_profile",
     "settings.restore": "Outcome",
 }
-# the public name after "=" where it differs from the one in the module
+# the public name follows "=" if it differs from the name in the module
 _NAMES = {
     name.rpartition("=")[2]: (f"quiet.{module}", name.partition("=")[0])
     for module, names in _HOMES.items()

@@ -41,8 +41,8 @@ def emit(text: str) -> None:
 def printable(text: str) -> str:
     """The text with every control character escaped, such as \\x1b, except line breaks and tabs.
 
-    A profile, a store or a recorded machine may come from a stranger. The characters are the control characters of
-    ISO 6429 and those that reorder what is shown (Unicode Standard Annex #9).
+    A profile, a store or a recorded machine may be untrusted. The escaped characters are the control characters of ISO
+    6429 and those that reorder displayed text (Unicode Standard Annex #9).
     """
     return text if text.isprintable() else text.translate(_STEERING)
 
@@ -82,7 +82,7 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def check_savable(path: str, option: str) -> None:
-    """Raises UsageError when a file cannot be written there: before the work, not after it."""
+    """Raises UsageError if a file cannot be written there: before the work, not after it."""
     if not path:
         raise UsageError(f"{option}: the name of a file is missing")
     folder = os.path.dirname(path) or "."

@@ -49,7 +49,7 @@ def _part(part: str, whole: str) -> Iterable[int]:
 def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, always used as cpulist.format
     """Write a CPU set as the shortest list of ranges, in ascending order: {2, 3, 8} -> "2-3,8"."""
     spans = []
-    # in a range the distance between a CPU and its place in the order stays the same
+    # within a range, the difference between a CPU and its position is constant
     for _, group in groupby(enumerate(sorted(set(cpus))), lambda pair: pair[1] - pair[0]):
         members = [cpu for _, cpu in group]
         spans.append(f"{members[0]}-{members[-1]}" if len(members) > 1 else str(members[0]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class QuietError(Exception):
-    """A message for the user; `exit_code`: of the command."""
+    """A message for the user; `exit_code`: the command's exit code."""
 
     exit_code = 2
 

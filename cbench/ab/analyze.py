@@ -1,15 +1,15 @@
 """Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
 
-Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. Where two
-arms are the same program, the random order within each block makes their difference as likely as its opposite, however
-the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
-Fisher, The Design of Experiments, 1935, section 21).
+Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. If two arms are the same
+program, the random order within each block makes a difference and its opposite equally likely, for any drift of the
+host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The Design of
+Experiments, 1935, section 21).
 
-An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A,
-by the interval of these two. Positions and predecessors are tested by ranks within blocks, with an alpha of their own.
-Where positions matter, their median effects are taken out before arms are compared: the squares give each arm every
-position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never
-runs after itself in a block, so such an effect, where it is shown, may look like a difference: the floor is raised to
+An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A, by
+the interval of these two. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If
+positions matter, their median effects are subtracted before arms are compared: the squares give each arm every position
+equally often, so this removes noise without shifting estimates. An arm that affects its successor never runs after
+itself in a block, so a significant effect of this kind may look like a difference between arms: the floor is raised to
 it.
 
 Where each block measures one of several builds of every arm, blocks of one build share its layout and are no
@@ -57,9 +57,9 @@ class ArmShift:
 
 @dataclass(frozen=True, slots=True)
 class OrderShift:
-    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and by how much, as a log ratio.
+    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and the deviation as a log ratio.
 
-    `p`: that any position or predecessor matters; `named`: whether that is claimed at `alpha`.
+    `p`: p-value for any effect of positions or predecessors; `named`: whether an effect is claimed at `alpha`.
     """
 
     at: int
@@ -87,9 +87,10 @@ class SmallestEffect:
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
-    """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A.
+    """All answers.
 
-    `layouts`: of each arm; 1 where builds do not vary. `position` and `predecessor` None: too few blocks.
+    `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
+    arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
     """
 
     blocks: int
@@ -103,7 +104,7 @@ class BlockAnalysis:
 
     @property
     def units(self) -> int:
-        """How many differences are independent: layouts, or blocks where builds do not vary."""
+        """The number of independent differences: layouts, or blocks if builds do not vary."""
         return self.layouts if self.layouts > 1 else self.blocks
 
     @property
@@ -118,9 +119,10 @@ class BlockAnalysis:
 
 
 def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
-    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons.
+    """Analyze positive times of at least one block of three or more arms; raises ValueError for others.
 
-    `power`: with which the detectable effect would have been shown; `layouts`: builds that the blocks take in turn.
+    `alpha`: the error rate of all comparisons together. `power`: the probability of showing the detectable effect;
+    `layouts`: the number of builds that the blocks use in turn.
     """
     level, position = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
@@ -155,7 +157,7 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """Logarithms, less the median effect of each position where positions matter; and whether they do."""
+    """Logarithms, minus the median effect of each position if positions matter; and whether they do."""
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
     position = position_effect(residuals, orders)
@@ -174,7 +176,7 @@ def _too_few(rows: Rows) -> bool:
 
 
 def against(logs: Rows, arm: int, alpha: float, layouts: int = 1) -> Shift:
-    """An arm against A within blocks, or within layouts where there are several."""
+    """An arm against A within blocks, or within layouts if there are several."""
     differences = [row[arm] - row[0] for row in logs]
     if layouts > 1:
         differences = [center(differences[number::layouts]) for number in range(_units(logs, layouts))]
@@ -202,14 +204,15 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
         return TOO_FEW
     if each.low > floor:
         return SLOWER
-    if -expm1(each.high) > expm1(floor):  # as shares, which is how both are shown
+    if -expm1(each.high) > expm1(floor):  # compare as shares, because both are shown as shares
         return FASTER
     return WITHIN_FLOOR if each.low > 0 or each.high < 0 else NOTHING
 
 
 def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) -> SmallestEffect | None:
-    """An effect is found where its estimate, less its half interval, is above the floor, which is half an interval and
-    the distance of A' from A; that is on average sqrt(2/pi) standard errors where nothing differs."""
+    """An effect is detected if its estimate minus half its interval is above the floor, which is half an interval plus
+    the distance of A' from A; without a difference, this distance is sqrt(2/pi) standard errors on average.
+    """
     if not copy.attained or not all(each.attained for each in shifts):
         return None
     quantile = NormalDist().inv_cdf
@@ -220,7 +223,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) 
 
 
 def _residuals(logs: Rows) -> list[list[float]]:
-    """Each number less the effects of its block and its arm."""
+    """Each number minus the effects of its block and its arm."""
     means = [fmean(row) for row in logs]
     within = [[value - mean for value in row] for row, mean in zip(logs, means, strict=True)]
     centers = [median(column) for column in zip(*within, strict=True)]
@@ -255,10 +258,11 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Whether what runs right after some arm, in the same block, deviates from the block's other runs; None as above.
+    """Whether runs right after some arm, in the same block, deviate from the block's other runs; None as above.
 
-    `logs`: without the effect of positions. In each block the arm that follows is drawn by the order from all others,
-    so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all arms, Bonferroni's.
+    `logs`: logarithms of times, without the effect of positions. In each block the arm that follows is drawn by the
+    order from all others, so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all
+    arms, Bonferroni's.
     """
     if _too_few(logs):
         return None

@@ -37,13 +37,13 @@ class StagedArms:
     not_copied: str
 
     def without_copy(self, why: str) -> StagedArms:
-        """The same, with A itself instead of A'."""
+        """These arms, with A itself instead of A'."""
         first, copy, *others = self.commands
         return replace(self, commands=(first, replace(copy, path=first.path), *others), not_copied=why)
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """The arms in each layout. Raises UsageError as stage() does, and for an arm that all layouts leave the same."""
+    """The arms in each layout. Raises UsageError as stage() does, and for an arm that no layout changes."""
     layouts = []
     for number in range(options.layouts):
         if options.layouts > 1:
@@ -71,7 +71,7 @@ def _silent(_line: str) -> None:
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
-    """Build one layout, from 0, and copy into this folder. Raises UsageError where an arm has no program."""
+    """Build one layout, from 0, and copy into this folder. Raises UsageError if an arm has no program."""
     layout = draw(options.preset, options.seed, number)
     every, written = list[ExternalCommand](), list[str]()
     announced = set[Path]()
@@ -120,7 +120,7 @@ def _command(arm: Arm, options: AbOptions, folder: str) -> ExternalCommand:
 
 
 def _copied(source: Path, target: Path) -> str:
-    """Copy an executable; why that cannot be, "" where it is done."""
+    """Copy an executable. Returns the reason if that fails, "" on success."""
     try:
         mode = source.stat().st_mode
         if mode & (stat.S_ISUID | stat.S_ISGID) or "security.capability" in os.listxattr(source):
@@ -144,6 +144,6 @@ def _digest(path: str) -> str:
 
 
 def _of_length(path: str, length: int) -> str:
-    """The same path, padded to this many bytes: repeated slashes count as one."""
+    """An equivalent path, padded to this many bytes with repeated slashes, which count as one."""
     head, _, name = path.rpartition("/")
     return f"{head}/{'/' * (length - len(os.fsencode(path)))}{name}"

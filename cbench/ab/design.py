@@ -38,8 +38,10 @@ def whole_squares(blocks: int, arms: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """`blocks` None: until the effect (a log ratio) can be found. `budget_s`: of measuring, `strict`: even if that
-    leaves fewer than FEWEST blocks. `layouts`: builds that the blocks take in turn."""
+    """`blocks`: None continues until the effect (a log ratio) is detectable. `budget_s`: time limit for measuring in
+    seconds; `strict`: keep the limit even if fewer than FEWEST blocks fit. `layouts`: the number of builds that the
+    blocks use in turn.
+    """
 
     arms: int
     effect: float

@@ -22,7 +22,7 @@ COPY = "(copy)"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """`name`: of the arm, `text`: its command, `revision`: the commit that it is built from, "" for none."""
+    """`name`: the arm's name; `text`: its command; `revision`: the commit that it is built from, "" for none."""
 
     name: str
     text: str
@@ -39,9 +39,10 @@ class Arm:
 class AbOptions:
     """The programs to compare, and for how long. The others are compared with the first arm.
 
-    `folder`: in which commands run; `repository`: of revisions, and `prefix`: the folder in it. `effect`: a share.
-    `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found. `layouts`: builds of
-    each arm, which the blocks take in turn; `preset`: what is drawn for each.
+    `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the folder within
+    it. `effect`: a share. `budget`: seconds, None for the time that hyperfine takes. `blocks`: None continues until the
+    effect is detectable. `layouts`: number of builds per arm, which the blocks use in turn; `preset`: the properties
+    that vary between builds.
     """
 
     arms: tuple[Arm, ...]
@@ -179,7 +180,7 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
     """Arms with their variables; a new name becomes an arm that executes `run`."""
     found = {arm.name: arm for arm in arms}
     if len(found) != len(arms):
-        return list(arms)  # the check of names says why
+        return list(arms)  # the check of names reports the error
     for text in texts:
         name, file = _named(text, "--env-file", "FILE")
         if name not in found and not run:

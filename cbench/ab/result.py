@@ -33,10 +33,10 @@ class ArmComparison:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """The baseline's copy over the baseline. `bound`: by which share the same program may differ from itself here.
+    """The baseline's copy over the baseline.
 
-    `raised_by_predecessor`: the bound is the effect of the predecessor, which is larger. `why`: why the copy is the
-    baseline itself, run once more.
+    `bound`: the share by which the same program may differ from itself here. `raised_by_predecessor`: the bound is the
+    effect of the predecessor, which is larger. `why`: the reason why the baseline itself serves as its copy.
     """
 
     bound: float
@@ -52,7 +52,7 @@ class NoiseFloor:
 class OrderEffect:
     """The effect of one position in the block (from 1) or one preceding arm: time relative to all other runs.
 
-    `p`: that any position or predecessor matters; `matters`: `p` is at most `alpha`.
+    `p`: p-value for any effect of positions or predecessors; `matters`: `p` is at most `alpha`.
     """
 
     at: int | str
@@ -64,13 +64,14 @@ class OrderEffect:
 
 @dataclass(frozen=True, slots=True)
 class AbResult:
-    """All that `cbench ab` measured. Arms: the baseline, its copy, then the others, as `cbench run -- CMD` has them.
+    """All that `cbench ab` measured.
 
-    `layouts`: builds of each arm that were measured, and `distinct_builds`: how many differ by their bytes, of the arm
-    with the fewest. `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have had to
-    differ to be shown with probability 0.8; `blocks_needed`, or `layouts_needed` with as many blocks each, and
-    `budget_needed_s` for `effect`, None where it can be found already, or where more would not help. Times in ns,
-    others as the names say.
+    Arms: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds per
+    arm; `distinct_builds`: number of builds with different bytes, of the arm with the fewest. `ended`: blocks, effect
+    or budget. `detectable`: the share by which an arm would have to differ to be detected with probability 0.8.
+    `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`: the requirements for detecting
+    `effect`; None if it is already detectable, or if more would not help. Times are in ns unless the name gives another
+    unit.
     """
 
     counter: Counter
@@ -171,7 +172,9 @@ def _order(effect: OrderShift, at: int | str) -> OrderEffect:
 
 
 def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
-    """Blocks, or layouts, that would find the effect; None where these do, or where A differs from itself by more."""
+    """The number of blocks, or of layouts, that would detect the effect; None if the present ones do, or if A differs
+    from itself by more.
+    """
     found = analysis.detectable
     if found is None or found.effect <= effect or analysis.unlike_itself >= effect or analysis.raised:
         return None

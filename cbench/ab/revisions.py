@@ -1,4 +1,4 @@
-"""Arms that are git revisions: each is checked out into a clone of its own and built there once.
+"""Build arms from git revisions: each revision is checked out into a separate clone and built there once.
 
 The clone borrows the objects of the repository (git-clone(1), --shared) and registers nothing in it, as a worktree
 would: a killed measurement leaves only a folder in the cache, and the user's repository is unchanged.

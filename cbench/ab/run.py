@@ -35,7 +35,9 @@ Tell = Callable[[str], None]
 
 
 def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> AbResult:
-    """A new comparison. Raises QuietError; with `output`, whole blocks are kept in this file whatever ends it."""
+    """Run a new comparison. Raises QuietError. With `output`, complete blocks are kept in this file even if the
+    comparison fails.
+    """
     inside_profile(options.profile, "", sys.argv[1:])
     comparison = f"{time.time_ns():x}-{os.getpid():x}"
     return _measured(StoredBlocks.none(comparison, options), output, show, tell, resumed=False)
@@ -55,7 +57,7 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
     alone = lock.alone(path, create=not resumed, kind="comparison") if path else nullcontext()
     with alone:
         if path and resumed:
-            before = stored.read(path)  # which another process may have continued
+            before = stored.read(path)  # another process may have continued it
         elif path and has_content(path):
             raise UsageError(f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
@@ -78,7 +80,7 @@ def _blocks_of(
 ) -> AbResult:
     """Warm up, and measure the remaining blocks."""
     programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
-    every = programs[0]  # which keeps the trials of all layouts
+    every = programs[0]  # holds the trials of all layouts
     begin = time.monotonic()
     for series in every:
         warm(series, here.runner, external_options(before.options, layouts[0]), show)
@@ -99,7 +101,7 @@ def _blocks_of(
 def _again(before: StoredBlocks) -> AbResult:
     """The result of a comparison that has ended."""
     here = before.session
-    assert here is not None  # it has ended, so it has begun
+    assert here is not None  # a measurement that has ended has begun
     every = tuple(
         CommandSeries(ExternalCommand(name, "", tuple(words)), trials=list(trials))
         for (name, words), trials in zip(before.options.commands(), before.trials, strict=True)
@@ -124,7 +126,7 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 
 @contextmanager
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
-    """A keeper that stores blocks in the requested file; whatever ends it, the complete ones so far are stored.
+    """A context that stores blocks in the requested file; on any exit, the complete blocks so far are stored.
 
     A comparison that fails before its first block leaves no file.
     """
@@ -151,7 +153,7 @@ def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[Block
     except QuietError as error:
         if keeper and keeper.kept:
             raise type(error)(f"{error}; {again}") from None
-        if before.session is None and path.is_file():  # it was empty, or not there
+        if before.session is None and path.is_file():  # it was empty or missing
             path.unlink()
         raise
 
@@ -170,10 +172,9 @@ def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
 
 
 def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str) -> tuple[StagedArms, ...]:
-    """With A itself in the place of copies, in all layouts, where the first does not do the same as A.
-
-    A copy may lack the files beside it, or lie where nothing may be executed. `not_copied`: why there was none before.
-    Raises UsageError where A fails.
+    """Replace the copies by A itself, in all layouts, if the first copy behaves differently from A. A copy may lack
+    files in its folder, or be in a folder that forbids execution. `not_copied`: the reason why there was no copy
+    before. Raises UsageError if A fails.
     """
     why = not_copied or next((staged.not_copied for staged in layouts if staged.not_copied), "")
     if not why:

@@ -24,7 +24,7 @@ STEP = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """`value` lies in [`low`, `high`] at `level`. `attained`: False where so few differences allow no such level."""
+    """`value` lies in [`low`, `high`] at `level`. `attained`: False if there are too few differences for this level."""
 
     value: float
     low: float

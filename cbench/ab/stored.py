@@ -28,8 +28,9 @@ ENDED = "blocks_end"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts(CommandFacts):
-    """The stored facts of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its
-    executable, by layout."""
+    """The stored facts of an arm. `comparison`: an id shared by all runs of one comparison; `sha256`: hash of the arm's
+    executable, by layout.
+    """
 
     comparison: str
     options: AbOptions
@@ -41,7 +42,7 @@ class ArmFacts(CommandFacts):
 
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
-    """`why` there are no more blocks, and how many seconds they took."""
+    """`why` the blocks ended, and how many seconds they took."""
 
     why: str
     seconds: float
@@ -59,9 +60,9 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredBlocks:
-    """The blocks so far: the trials of each arm, A and A' first; nothing of an arm is known before its first run.
+    """The blocks so far: the trials of each arm, A and A' first; an arm has no facts before its first run.
 
-    `digests`: of each arm, by layout. `end`: None where the measurement has not come to its end.
+    `digests`: hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
     """
 
     comparison: str
@@ -79,7 +80,7 @@ class StoredBlocks:
 
 
 def read(path: Path) -> StoredBlocks:
-    """The last comparison in this file. Raises UsageError where there is none, QuietError for a damaged file."""
+    """The last comparison in this file. Raises UsageError if there is none, QuietError for a damaged file."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):
@@ -134,7 +135,7 @@ def place(block: int, position: int, layouts: int) -> dict[str, int]:
 
 
 def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
-    """Raises ValueError where these are not whole blocks."""
+    """Raises ValueError if these are not whole blocks."""
     for number, block in enumerate(zip(*trials, strict=True)):
         ordered = sorted(block, key=lambda trial: trial.counts[POSITION])
         if any(place(number, at, layouts).items() - trial.counts.items() for at, trial in enumerate(ordered)):
@@ -223,7 +224,7 @@ class BlockKeeper:
 def unchanged(
     before: StoredBlocks, commands: Sequence[ExternalCommand], digests: Sequence[tuple[str, ...]], path: Path
 ) -> None:
-    """Raises UsageError where an arm is another program than before, in any layout."""
+    """Raises UsageError if an arm is another program than before, in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was and was != now:  # a kill may have come before anything was built
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

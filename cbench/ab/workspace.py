@@ -73,7 +73,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _hold(folder: Path) -> int | None:
-    """The lock of one measurement's folder as a file descriptor, None where a process holds it."""
+    """Lock the folder of one measurement. Returns the lock's file descriptor, None if another process holds it."""
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,7 +90,7 @@ def _remove_stale(base: Path, mine: Path) -> None:
             continue
         try:
             held = _hold(folder)
-        except FileNotFoundError:  # its measurement has ended and removed it just now
+        except FileNotFoundError:  # its measurement has just ended and removed it
             continue
         if held is None:
             continue

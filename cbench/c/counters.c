@@ -43,7 +43,7 @@ int cb_counter_chain(cb_counter *counter, uint64_t length)
 	return 0;
 }
 
-/* The event that the group was opened with: reading it reads all of them. */
+/* The group leader: reading it reads all events. */
 static int leader(const cb_counter *counter)
 {
 	return counter->events[counter->mode == CB_READ_TICKS ? 1 : 0].fd;
@@ -89,7 +89,10 @@ int cb_event_view(const cb_event *event, struct cb_view *ret)
 	return 0;
 }
 
-/* The page is what switches user reads on (x86: CR4.PCE for this process); without it read() has to do. */
+/*
+ * Mapping the page enables user reads (x86: CR4.PCE for this process); without
+ * it, read() is used.
+ */
 static void map_page(cb_event *event)
 {
 	struct cb_view view;
@@ -173,7 +176,7 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 {
 	cb_event *event = &counter->events[1 + counter->others];
 	struct cb_group group;
-	int first = leader(counter); /* -1 for the first event beside ticks */
+	int first = leader(counter); /* -1 for the first event besides ticks */
 	int err;
 
 	if (counter->others == CB_MAX_OTHERS)
@@ -194,7 +197,7 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 		}
 		return err;
 	}
-	if (counter->mode != CB_READ_TICKS) /* beside a clock, all of them are read at once */
+	if (counter->mode != CB_READ_TICKS) /* besides a clock, all of them are read at once */
 		map_page(event);
 	counter->called += !event->user;
 	return 0;

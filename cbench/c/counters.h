@@ -1,5 +1,6 @@
 /*
- * Counters: where a trial's number comes from, and what is counted beside it.
+ * Counters: the source of a trial's number, and the additionally counted
+ * events.
  *
  *   CB_READ_TICKS    x86 time stamp counter or arm64 cntvct: a clock, not cycles
  *   CB_READ_USER     perf_event counter read from user space (rdpmc, pmccntr)
@@ -57,7 +58,7 @@ struct cb_view {
 	uint32_t lock;
 	uint32_t index;
 	uint16_t width;
-	uint64_t lag; /* time enabled less time running: grows when the event is not on the PMU */
+	uint64_t lag; /* time enabled minus time running: grows while the event is not on the PMU */
 };
 
 int cb_ticks_create(cb_counter **ret);
@@ -69,7 +70,10 @@ int cb_counter_chain(cb_counter *counter, uint64_t length);
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
 
-/* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
+/*
+ * One more event of the group. -EBUSY: the PMU has no room for it besides the
+ * others; -E2BIG: too many.
+ */
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 
 /* -EBUSY: the group is not on the PMU. -EOPNOTSUPP: there is no event at all. */
@@ -82,10 +86,9 @@ int cb_event_view(const cb_event *event, struct cb_view *ret);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 /*
- * What an x86 processor reports about itself: EAX, EBX, ECX, EDX of one leaf, as the
- * CPU that runs this has them, into ret[0..3]. -ENOENT above the highest leaf
- * of its range, -ENOSYS on other processors. In a virtual machine each call
- * traps: never near a timed region.
+ * Read one leaf of CPUID on the current x86 CPU: EAX, EBX, ECX, EDX into
+ * ret[0..3]. -ENOENT above the highest leaf of its range, -ENOSYS on other
+ * processors. In a virtual machine each call traps: never near a timed region.
  */
 int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 

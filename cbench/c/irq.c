@@ -88,7 +88,7 @@ int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t
 	return 0;
 }
 
-/* The kernel hands out a page or so a call, so read until it ends. */
+/* The kernel returns about a page per call, so read until the end. */
 static int slurp(int fd, char *text, size_t room, size_t *ret)
 {
 	*ret = 0;

@@ -16,8 +16,8 @@ typedef struct cb_irq_table {
 } cb_irq_table;
 
 /*
- * counts[i] = what line i (the header not counted) shows for `cpu`; a line
- * without a column per CPU ("ERR: 0") shows 0. -ENODEV: no column for the CPU;
+ * counts[i] = the count of `cpu` in line i (not counting the header); 0 for a
+ * line without a column per CPU ("ERR: 0"). -ENODEV: no column for the CPU;
  * -ENOSPC: more than `max` lines.
  */
 int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t max, cb_irq_table *ret);

@@ -20,12 +20,12 @@ typedef struct cb_reading {
 	uint64_t result;
 	uint32_t flags;
 	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
-	uint64_t beside; /* what the counter shows for the reads of the first of these, 0 where it is not in user space */
+	uint64_t beside; /* the first further event's count of its own reads, 0 unless read in user space */
 } cb_reading;
 
 typedef struct cb_trial {
 	uint64_t value;  /* counter units */
-	uint64_t result; /* what the function returned */
+	uint64_t result; /* return value of the function */
 	uint32_t flags;
 	int32_t cpu_before;
 	int32_t cpu_after;
@@ -40,7 +40,7 @@ typedef struct cb_trial {
 	uint64_t irq_count[CB_IRQ_MAX];
 	uint64_t others[CB_MAX_OTHERS];
 	uint64_t beside; /* as in cb_reading */
-	qn_chain before; /* the chains around the trial, all 0 where the counter has none */
+	qn_chain before; /* the chains around the trial, all 0 if the counter has none */
 	qn_chain after;
 } cb_trial;
 
@@ -48,12 +48,12 @@ typedef struct cb_trial {
 int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n, cb_reading *ret);
 
 /*
- * cb_measure() between two looks at rusage, the CPU number and `irqs` (may be NULL).
+ * cb_measure() between two readings of rusage, the CPU number and `irqs` (may be NULL).
  *
- * Looking at the interrupt counts runs so much of the kernel that the caches
- * and predictors are no longer the workload's. So run(state, rewarm) is called
- * once between that look and the trial, through the same timed region, which
- * has to be warm as well; its value is thrown away.
+ * Reading the interrupt counts runs so much kernel code that the workload's
+ * data are evicted from caches and predictors. So run(state, rewarm) is called
+ * once between that reading and the trial, through the same timed region, which
+ * has to be warm as well; its value is discarded.
  */
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);

@@ -1,9 +1,10 @@
 /*
  * Start a program and time it.
  *
- * vfork(2): the cost of a start does not depend on how large the caller is, and the child sets its own CPUs, so that
- * the caller never has to be on them. The end comes as an event of a pidfd, not as a signal: the program is still a
- * zombie then, and /proc has what it went through.
+ * vfork(2): the cost of a start does not depend on how large the caller is, and
+ * the child sets its own CPUs, so that the caller never has to be on them. A
+ * pidfd reports the end instead of a signal: the program is then still a
+ * zombie, and /proc still has its statistics.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -42,8 +43,10 @@ static uint64_t now_ns(void)
 	for (int i = 0; i < 3; i++)
 		if (dup2(streams[i], i) < 0)
 			return errno;
-	/* Descriptors that others have left open must not reach the program. An old kernel refuses; then it keeps what it
-	inherits. */ syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
+	/*
+	 * Descriptors that others have left open must not reach the program.
+	 * Old kernels reject the call; the program then inherits them.
+	 */ syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
 	if (cpus && syscall(SYS_sched_setaffinity, 0, cpus_size, cpus) < 0)
 		return errno;
 	for (size_t i = 0; i < sizeof(ignored_by_python) / sizeof(*ignored_by_python); i++)

@@ -20,14 +20,18 @@ typedef struct cb_process {
 } cb_process;
 
 /*
- * Execute `path` in a session of its own, with these three files as its standard streams; it is killed when the calling
- * thread ends. `cpus`: a bit for each CPU that it may use, NULL for those of the caller.
- * 0, or a negative errno, also of what failed in the child.
+ * Execute `path` in a new session, with these three files as its standard
+ * streams; it is killed when the calling thread ends. `cpus`: a bit for each
+ * CPU that it may use, NULL for the caller's CPUs. Returns 0, or a negative
+ * errno, including failures in the child.
  */
 int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		     size_t cpus_size, cb_process *ret);
 
-/* Wait at most this long for its end: 1 when it has ended, 0 when not, -EINTR when a signal came. It stays a zombie. */
+/*
+ * Wait at most this long for the program's end: 1 if it has ended, 0 if not,
+ * -EINTR if a signal arrived. It stays a zombie.
+ */
 int cb_process_wait(cb_process *process, int timeout_ms);
 
 /* Collect its status and resource usage; blocks until it has ended. */

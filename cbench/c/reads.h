@@ -1,10 +1,10 @@
 /*
  * The fenced reads of a clock and of a hardware counter: the two ends of the timed region.
  *
- * The same text in user space and in the kernel (cbench/kmod), so that both
- * time the same instructions. The fences follow Intel 324264-001 with lfence
- * in place of cpuid, which a hypervisor would trap; on arm64 an isb holds a
- * system register read in its place (Arm ARM, DDI 0487).
+ * User space and the kernel module (cbench/kmod) compile the same text, so that
+ * both time the same instructions. The fences follow Intel 324264-001 with
+ * lfence in place of cpuid, which a hypervisor would trap; on arm64 an isb
+ * holds a system register read in its place (Arm ARM, DDI 0487).
  *
  * `index` is counted as in struct perf_event_mmap_page: 0 is "not on the PMU".
  *   x86    index - 1 is what rdpmc takes (fixed counters carry bit 30)
@@ -113,7 +113,10 @@ static inline uint64_t cb_pmc_now(uint32_t index)
 	return value;
 }
 
-/* Whether an index can be read at all; whether the kernel lets user space do it is reported by cap_user_rdpmc. */
+/*
+ * Whether an index is readable in principle; cap_user_rdpmc reports whether the
+ * kernel permits it in user space.
+ */
 static inline int cb_pmc_readable(uint32_t index)
 {
 	return index >= 1 && index <= 32;

@@ -3,18 +3,18 @@
  *
  * The function is called through a pointer that the compiler cannot see
  * through, with barriers on both sides: nothing is hoisted out of the region
- * and nothing is moved into it. The event that gives the trial's number is
- * read last before the call and first after it; the first of the others comes
- * next to it, because it shows whether the kernel ran in between, and around
- * that the counter itself once more: an interrupt that falls between these
- * reads shows there, and is not in the trial.
+ * and nothing is moved into it. The event that gives the trial's number is read
+ * last before the call and first after it. The first further event is read next
+ * to it, because it shows whether the kernel ran in between, and the counter
+ * itself is read once more around that: these reads reveal an interrupt that
+ * falls between them and is not part of the trial.
  */
 #include "measure.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The group read by system call, where some of its events need that. */
+/* Read the group by system call, if some of its events require it. */
 struct called {
 	struct cb_group before, after;
 };
@@ -64,8 +64,9 @@ static uint64_t raw_difference(uint64_t start, uint64_t stop, uint16_t width)
 }
 
 /*
- * What the event counted. If lock, index and offset are unchanged, it * stayed on the CPU and the raw counts decide;
- * else the full counts still hold, plus what their own reads cost.
+ * The event's count. If lock, index and offset are unchanged, the event stayed
+ * on the CPU and the raw counts are used; otherwise the full counts are still
+ * valid, but include the cost of their own reads.
  */
 static int difference(const cb_event *event, const struct cb_view *begin, uint64_t start, uint64_t stop,
 		      uint32_t *flags, uint64_t *ret)

@@ -1,10 +1,10 @@
-"""Many comparisons, one error rate: which claims remain when all are considered together.
+"""Correct many comparisons to one error rate: determine the claims that remain when all are considered together.
 
-Of 30 benchmarks that do not differ, each at 95 % by itself, at least one differs in four of five comparisons.
-S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: whatever the
-number of comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified sequentially rejective
-multiple test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: a test has two hypotheses here, that nothing
-differs and that it differs by more than the threshold; at most one of them is true, so each test counts once.
+Of 30 benchmarks that do not differ, each at 95 % by itself, at least one differs in four of five comparisons. S. Holm,
+"A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: for any number of
+comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified sequentially rejective multiple
+test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: a test has two hypotheses here, that nothing differs and
+that it differs by more than the threshold; at most one of them is true, so each test counts once.
 """
 
 from __future__ import annotations

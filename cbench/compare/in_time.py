@@ -9,7 +9,8 @@ from cbench.stats.stretches import mixed, stretches
 
 def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
     """The side that was measured first, "A" or "B", if the processes (when each began) were not mixed; None if they
-    were, or where that is not known."""
+    were, or if this is unknown.
+    """
     if not a or not b or set(a) & set(b):
         return None
     order = [side for _, side in sorted([*((at, "A") for at in a), *((at, "B") for at in b)])]

@@ -19,7 +19,7 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PossibleRename:
-    """A test that is only in OLD and one that is only in NEW, which may be the same under another name."""
+    """A test that is only in OLD and one that is only in NEW, which may be a renamed test."""
 
     old: str
     new: str
@@ -36,7 +36,7 @@ class FilePair:
     several: bool
 
     def named(self, text: str) -> str:
-        """The text, with the file where several files make it ambiguous."""
+        """The text, followed by the file if several files make it ambiguous."""
         return f"{text} ({self.new})" if self.several else text
 
     @property
@@ -77,7 +77,7 @@ def file_of(text: str) -> tuple[Path, str | None]:
 
 
 def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tuple[TestSample, TestSample]]:
-    """The same test on both sides: on the same CPU where each side has several, else one against each."""
+    """Pair the tests of both sides: on the same CPU if each side has several, otherwise one against each."""
     pairs = []
     for test in dict.fromkeys(sample.test for sample in first):
         mine = [sample for sample in first if sample.test == test]

@@ -28,11 +28,12 @@ from quiet import UsageError, table_html
 
 @dataclass(frozen=True, slots=True)
 class CompareResult:
-    """All tests of OLD against each NEW. `skipped`, `other_units`: why a test is not compared.
+    """All tests of OLD against each NEW.
 
-    `tests`: the outcome of each, regressions first; the name of a test ends with its file where there are several NEW.
-    `hosts_differ`: what the files say of different hosts. `a`, `b`, `only_in_a`, `only_in_b`, `margin`: OLD, the first
-    NEW, the tests only in them, and the threshold as a share.
+    `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
+    regressions first; with several NEW, a test's name ends with its file. `hosts_differ`: differences between the hosts
+    that the files report. `a`, `b`, `only_in_a`, `only_in_b`, `margin`: OLD, the first NEW, the tests that occur in
+    only one of them, and the threshold as a share.
     """
 
     a: str
@@ -65,12 +66,14 @@ class CompareResult:
 
     @property
     def exit_code(self) -> int:
-        """0 without a regression, 1 with one, 2 where no test could be judged."""
+        """0 without a regression, 1 with one, 2 if no test could be judged."""
         return suite.exit_code([each.outcome for each in self.tests.values()], len(self.regressions))
 
     @property
     def too_few(self) -> str:
-        """How many tests have too few processes, how many would do, and how to get them; "" where all have enough."""
+        """The number of tests with too few processes, the number of processes required, and how to get them; "" if all
+        have enough.
+        """
         few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
         if not few:
             return ""
@@ -88,7 +91,7 @@ class CompareResult:
 
     @property
     def interrupted(self) -> tuple[str, ...]:
-        """A line for each side that was interrupted: by what, over all of its tests."""
+        """A line for each side that was interrupted, with the causes over all of its tests."""
         sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
         several = len(self.new) > 1
         sides += [
@@ -142,7 +145,7 @@ def compare(
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
     if better not in (None, suite.HIGHER, suite.LOWER):
         raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
-    if not 50 <= level < 100:  # also for what is not a number
+    if not 50 <= level < 100:  # also if it is not a number
         raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)
@@ -197,7 +200,9 @@ def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:
 def _compared_all(
     fit: Sequence[tuple[FilePair, TestSample, TestSample]], options: CompareOptions
 ) -> tuple[list[tuple[FilePair, TestSample, TestSample, Comparison]], list[str]]:
-    """The comparisons, decided as one family, and why others could not be made; UsageError where none could."""
+    """The comparisons, decided as one family, and the reasons for impossible ones. Raises UsageError if none is
+    possible.
+    """
     done, skipped = [], []
     for file, x, y in fit:
         try:

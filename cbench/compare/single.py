@@ -1,4 +1,4 @@
-"""One test on both sides: the trials that count, the number of each process, and the verdict in words."""
+"""Compare one test on both sides: select the trials that count, the number of each process, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ STEADIER = 10
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """`alpha`: 1 less the interval's level; `threshold`: as a share, None without one. `force`: numbers of different
-    units too."""
+    """`alpha`: 1 minus the interval's level; `threshold`: a share, None without a threshold. `force`: compare numbers
+    of different units too.
+    """
 
     headline: str = AUTO
     alpha: float = 0.05
@@ -32,8 +33,9 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one;
-    `interruptions`: as of TestSample."""
+    """One side of a test. `headline`: the headline over all processes; `between_processes`: highest minus lowest
+    headline of the processes, None with one process; `interruptions`: see TestSample.
+    """
 
     processes: int
     trials: int
@@ -45,10 +47,11 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: the unit that has one number, always a "process". `p_holm`: p for all comparisons; it
-    decides. `p_same_holm`: the same of a difference beyond the threshold. `measured_first`: the side that was measured
-    before the other, None where they were mixed or that is not known. `new`: the file of B. `more_processes`:
-    how to get enough of them, where there are too few."""
+    """A test on both sides. `by`: the unit that yields one number, always "process". `p_holm`: p corrected for all
+    comparisons, which decides. `p_same_holm`: the corrected p for a difference beyond the threshold. `measured_first`:
+    the side that was measured before the other, None if they were interleaved or the order is unknown. `new`: the file
+    of B. `more_processes`: how to get enough processes, if there are too few.
+    """
 
     test: str
     unit: str
@@ -75,7 +78,7 @@ class ComparedTest:
 
 
 def pair_name(a: TestSample, b: TestSample) -> str:
-    """The test's name, or both names where they differ."""
+    """The test's name, or both names if they differ."""
     return a.name if a.name == b.name else f"{a.name} / {b.name}"
 
 
@@ -89,7 +92,7 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
-    """Two sides with the trials that count, and their comparison by itself."""
+    """Two sides with the trials that count, and their uncorrected comparison."""
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
@@ -112,7 +115,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
         by_itself = compare_samples(a.processes, b.processes, headline, options.alpha, options.threshold, quantum)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    if not comparable:  # it claims nothing, and takes nothing from the other claims
+    if not comparable:  # it claims nothing and does not weaken the correction of other claims
         nothing = replace(by_itself.test, p=1.0)
         same = None if options.threshold is None else 1.0
         by_itself = replace(by_itself, interval=None, test=nothing, p_same=same, difference=None, detectable=None)
@@ -122,7 +125,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
 def compared_test(
     a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
 ) -> ComparedTest:
-    """The answer to a comparison that is decided, in numbers and in words. `new`: the file of B."""
+    """The answer to a decided comparison, as numbers and text. `new`: the file of B."""
     first = one_after_the_other(a.begun, b.begun)
     remarks = notes(a, b, comparison, first)
     if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
@@ -158,7 +161,9 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """A hint where the processes' floors agree so much better than their medians that they would show more."""
+    """A hint if the processes' floors agree so much better than their medians that they would reveal smaller
+    differences.
+    """
     if comparison.difference is not None:
         return []
     try:

@@ -1,4 +1,5 @@
-"""Is the second of two sets of measurements faster, slower, or the same? Numbers in, a frozen answer out.
+"""Decide whether the second of two sets of measurements is faster, slower, or the same. Numbers in, a frozen answer
+out.
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
@@ -61,13 +62,14 @@ HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The second set against the first. `a`, `b`: the headlines over all processes, in the values' own unit.
+    """The second set against the first.
 
-    `spread_a`, `spread_b`: highest less lowest headline of the processes, None with one process. `difference` is b - a
-    where both are constant and there are enough processes to call that no chance; None else. `interval` is None where
-    there is no valid one. `detectable`: the smallest relative difference that would have shown with probability POWER,
-    if this were the only comparison. `p_same`: of equivalence(), None without a threshold. `p_holm`, `p_same_holm`:
-    both for all comparisons of the family, which decide.
+    `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
+    headline of the processes, None with one process. `difference`: b - a if both are constant and there are enough
+    processes to rule out chance; None otherwise. `interval`: None if there is no valid interval. `detectable`: the
+    smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
+    `p_same`: the result of equivalence(), None without a threshold. `p_holm`, `p_same_holm`: both p-values corrected
+    for all comparisons of the family; these decide.
     """
 
     headline: str
@@ -95,7 +97,7 @@ def fewest(alpha: float) -> int:
 
 
 def least_p(m: int, n: int) -> float:
-    """The smallest p that a two-sided rank-sum test of so many values can have."""
+    """The smallest possible p of a two-sided rank-sum test of these numbers of values."""
     return min(1.0, 2 / comb(m + n, n))
 
 
@@ -119,9 +121,9 @@ def compare_samples(
 ) -> Comparison:
     """Compare the processes' values, all above 0 or all 0, by a headline of HEADLINES; `quantum` is the counter's step.
 
-    `threshold`: the ratio up to which both count as the same, less 1.
+    `threshold`: the ratio up to which both count as the same, minus 1.
 
-    Raises NoHeadline when a floor is wanted and a process has none.
+    Raises NoHeadline if a floor is wanted and a process has none.
     """
     of = partial(_center, quantum=quantum) if headline == CENTER else HEADLINES[headline]
     heads_a, heads_b = [of(values) for values in a], [of(values) for values in b]
@@ -167,7 +169,7 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
     """The claim at `alpha`, with p-values that may be corrected for other comparisons.
 
-    A claim also needs its interval to agree. A difference counts as one where the estimate is beyond the threshold.
+    A claim also needs its interval to agree. A difference counts only if the estimate is beyond the threshold.
     """
     if one.difference == 0:
         return EQUAL
@@ -188,7 +190,7 @@ def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, th
 
 
 def _middle(values: Sequence[Number]) -> Number:
-    """The median; a whole number where all are the same, however large."""
+    """The median; an exact integer if all values are equal, however large."""
     return values[0] if min(values) == max(values) else median(values)
 
 

@@ -26,9 +26,9 @@ NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 class SuiteTest:
     """A test of a suite: NEW against OLD.
 
-    `delta_pct`: NEW's headline is higher by so many percent, with the interval of this test by itself, None where the
-    samples have none. `p`: of no difference; `p_adjusted`: for all tests together. `p_same_adjusted`: of a difference
-    beyond the threshold, None without one. `n`: processes in OLD and in NEW.
+    `delta_pct`: how much higher NEW's headline is, in %, with this test's uncorrected interval, None if the samples
+    allow none. `p`: p for no difference; `p_adjusted`: p corrected for all tests. `p_same_adjusted`: corrected p for a
+    difference beyond the threshold, None without a threshold. `n`: processes in OLD and in NEW.
     """
 
     outcome: str
@@ -46,7 +46,7 @@ class SuiteTest:
 
 
 def suite_test(one: Comparison, unit: str, threshold: float | None, known: bool) -> SuiteTest:
-    """`known`: whether the values allow a comparison at all."""
+    """The test of a suite. `known`: whether the values allow a comparison at all."""
     interval = one.interval if one.interval is not None and one.interval.level else None
     exact = None if one.difference is None else (_pct(one.ratio), _pct(one.ratio))
     return SuiteTest(

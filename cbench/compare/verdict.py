@@ -1,4 +1,4 @@
-"""The answer of `cbench compare` in words."""
+"""Word the answer of `cbench compare`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def change(percents: float, interval: tuple[float, float] | None, unit: str = ""
 
 
 def limits(interval: tuple[float, float] | None, unit: str = "") -> str:
-    """ "+0.84 to +1.71", "" where there is no interval."""
+    """ "+0.84 to +1.71", "" if there is no interval."""
     if interval is None:
         return ""
     low, high = (_to_width(each, interval) for each in interval)

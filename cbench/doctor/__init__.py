@@ -1,1 +1,1 @@
-"""Says how small a difference can be seen on this machine."""
+"""Determine the smallest difference that can be detected on this machine."""

@@ -1,4 +1,4 @@
-"""Measure the same work repeatedly, a process each, until the time is up, and observe the host."""
+"""Measure the same work repeatedly, each time in a new process, until the time is up, and observe the host."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ class DoctorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One process. `headline` None: its cycles cannot be determined; `median`: of all its trials.
+    """One process.
 
-    `others_busy`: the share of the other CPUs' time that was not idle; `sibling_busy`: the same of the other threads of
-    its core; None where there are none.
+    `headline`: None if its cycles cannot be determined; `median`: the median of all its trials. `others_busy`: the
+    share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of its core; None if
+    there are none.
     """
 
     result: Result

@@ -1,7 +1,8 @@
-"""The most effective improvements on this machine, each with the detectable difference, from the same measurements.
+"""Find the most effective improvements on this machine and the detectable difference with each, from one set of
+measurements.
 
-A gain is never assumed. Processes are compared with those of them that happened to be free of something, trials with
-those that nothing interrupted, and more processes by the square root of their number.
+A gain is never assumed. All processes are compared with those that happened to be free of a disturbance, all trials
+with uninterrupted ones, and the gain of more processes is the square root of their number.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MORE = 4
 
 @dataclass(frozen=True, slots=True)
 class RemedyGain:
-    """`gain`: how many times smaller the visible difference is, `difference`: that one, as a share."""
+    """`gain`: the factor by which the smallest detectable difference shrinks; `difference`: the new smallest
+    difference, as a share.
+    """
 
     remedy: str
     gain: float
@@ -42,7 +45,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
     each = found.processes
     calibrated = (
         found.has_headlines and each[0].result.session.counter.calibration is not None
-    )  # it chooses trials itself
+    )  # calibration selects trials itself
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)
@@ -104,7 +107,7 @@ def _stolen_share(one: Examined) -> float | None:
 
 
 def _quieter_half(each: Sequence[Examined], of: Callable[[Examined], float | None]) -> list[Examined]:
-    """The processes at or below the median; none where it is unknown or the same for all."""
+    """The processes at or below the median; empty if the value is unknown or the same for all."""
     known = [(value, one) for one in each if (value := of(one)) is not None]
     if len(known) < len(each) or len({value for value, _ in known}) < 2:
         return []

@@ -26,8 +26,8 @@ FINE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class SpreadFigures:
-    """Interquartile ranges as shares of the median: `within` a process's kept trials (the median of all), `between` the
-    processes' numbers; `range`: of these.
+    """Interquartile ranges as shares of the median: `within`: the range within a process's kept trials (median over the
+    processes); `between`: the range between the processes' numbers; `range`: the full range of these numbers.
     """
 
     within: float
@@ -63,7 +63,7 @@ class FrequencyRange:
 
 @dataclass(frozen=True, slots=True)
 class OneAfterTheOther:
-    """Comparisons in which A ran wholly before B, of equal code: how many `called` it different, `of` how many."""
+    """Comparisons of equal code in which all of A ran before B: `called` of `of` comparisons reported a difference."""
 
     called: int
     of: int
@@ -71,11 +71,12 @@ class OneAfterTheOther:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult:
-    """`processes_for_0_1_percent` None: too many. `states`: "" where the processes do not fall into two groups.
+    """`processes_for_0_1_percent`: None if too many are needed.
 
-    `not_told`: why the medians of all trials are used; "" where the counter's own numbers are used. `frequency` None:
-    not known. `kept_trials`: the share that was not discarded; `disturbed_trials`: the share with a known interruption.
-    `causes`: how many trials had each. `stolen_share` None: the kernel does not say.
+    `states`: "" if the processes do not fall into two groups. `not_told`: the reason for using the medians of all
+    trials, "" if the counter's own numbers are used. `frequency`: None if unknown. `kept_trials`: the share of trials
+    that were not discarded; `disturbed_trials`: the share with a known interruption. `causes`: the number of trials
+    with each cause. `stolen_share`: None if the kernel does not report it.
     """
 
     verdict: str

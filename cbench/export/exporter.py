@@ -26,11 +26,12 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """The content of a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
+    """The content of a file.
 
-    `series`: of `cbench run`, None for a study's store and for other programs' files; `samples`: of the latter. `what`,
-    `extra`: words for a store without series: what it is the store of, and what it has that a file of series cannot
-    hold.
+    `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
+    series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of such
+    files. `what`, `extra`: for messages about a store without series: the kind of its content, and the parts of it that
+    a file of series cannot hold.
     """
 
     path: Path
@@ -62,16 +63,17 @@ def headlines(sample: TestSample) -> list[Number]:
 
 
 def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
-    """The values of a test in seconds, exact where they are seconds; None unless the unit is a time."""
+    """The values of a test in seconds, unconverted if they are already seconds; None unless the unit is a time."""
     factor = TIMES.get(sample.unit)
     return None if factor is None else [each if factor == SECOND else each * factor / SECOND for each in values]
 
 
 class Exporter:
-    """One format. New ones: a class in a file of its own, and an entry in export.EXPORTERS.
+    """One format.
 
-    `name`: of --format; `binary`: it cannot go to a terminal, and needs --output. `samples`: it holds samples, and a
-    file that has only summaries is refused.
+    To add one, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
+    `binary`: it cannot be written to a terminal and requires --output. `samples`: it stores samples, so files that
+    contain only summaries are rejected.
     """
 
     name: str

@@ -14,7 +14,7 @@ SMALLER, BIGGER = "github-action-benchmark", "github-action-benchmark-bigger"
 
 
 class GithubActionExporter(Exporter):
-    """The median of the processes of each test. The action knows one direction a file: rates are those of BIGGER."""
+    """The median of the processes of each test. The action supports one direction per file: rates belong to BIGGER."""
 
     def __init__(self, name: str) -> None:
         self.name = name

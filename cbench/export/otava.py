@@ -12,7 +12,7 @@ from quiet import UsageError
 
 
 class OtavaExporter(Exporter):
-    """A row per process in the order of time, a column per test: the n-th row has the n-th process of every test.
+    """A row per process in chronological order, a column per test: the n-th row has the n-th process of every test.
 
     Otava needs a time, and a number in every cell. A series is a folder of files, or a store to which `cbench run` has
     added.

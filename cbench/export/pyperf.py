@@ -1,8 +1,9 @@
-"""Results as a file of pyperf: a benchmark per test, a run a process, warm-ups as warm-ups, every value exact.
+"""Export results as a pyperf file: one benchmark per test, one run per process, warm-ups as warm-ups, every value
+exact.
 
 pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
-Cycles and ticks are whole numbers. Ticks become seconds only where the counter's facts give their rate (`hz`, and
-`hz_from`: how it is known); a rate measured in each run would make equal values differ.
+Cycles and ticks are whole numbers. Ticks are converted to seconds only if the counter's facts contain their rate (`hz`,
+and its source `hz_from`); a rate measured in each run would make equal values differ.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
 
 
 def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
-    """A test of another program. Its unit is a time, bytes, or has whole numbers."""
+    """A test of another program, whose unit is a time, bytes, or one with whole numbers."""
     times = [seconds(sample, of) for of in sample.processes]
     is_time = times[0] is not None
     values = [of or own for of, own in zip(times, sample.processes, strict=True)]

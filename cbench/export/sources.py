@@ -92,7 +92,7 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
 
 
 def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
-    """A row per trial; after its own columns one for each further counter, empty where a trial has none."""
+    """A row per trial; after the fixed columns, one column per further counter, empty for trials without it."""
     counted = sorted({name for each in series for stored in each.trials for name in stored.counts})
     builds: dict[object, int] = {}
     rows = (
@@ -105,7 +105,7 @@ def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
 
 
 def _process(series: StoredSeries, stored: Stored, builds: dict[object, int]) -> int:
-    """The number of a trial's process in its series; where builds vary, that of its build, the same in all series."""
+    """The number of a trial's process in its series; if builds vary, the number of its build, shared by all series."""
     built = layout(series, stored)
     if built is not None:
         return builds.setdefault(built, len(builds))

@@ -35,7 +35,7 @@ class KernelCounts:
 
 
 class CountReader:
-    """Reads KernelCounts of some CPUs. `why`: why there are no interrupts, "" where there are."""
+    """Reads KernelCounts of some CPUs. `why`: why there are no interrupts, "" if there are."""
 
     def __init__(self, cpus: Collection[int]) -> None:
         self._cpus = frozenset(cpus)
@@ -57,7 +57,7 @@ class CountReader:
         return (ticks[1] - ticks[0]) * 1000 // os.sysconf("SC_CLK_TCK")
 
     def interrupts(self, before: KernelCounts, after: KernelCounts) -> dict[str, int]:
-        """The interrupts that came, by line."""
+        """The number of interrupts between two snapshots, by line."""
         return new_interrupts(before.interrupts.decode(), after.interrupts.decode(), self._cpus)
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class CountReader:
 
 
 class OpenFile:
-    """A file of /proc that is kept open, for opening it takes as long as reading it. Empty where there is none."""
+    """A file of /proc that is kept open, for opening it takes as long as reading it. Empty if there is none."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -86,7 +86,7 @@ class OpenFile:
 
 
 def stolen(text: str, cpus: Collection[int]) -> int | None:
-    """The steal time of these CPUs in /proc/stat, in ticks; None where there is none of them."""
+    """The steal time of these CPUs in /proc/stat, in ticks; None if none of them is listed."""
     names = {f"cpu{cpu}" for cpu in cpus}
     found = [fields for line in text.partition("\nintr")[0].splitlines() if (fields := line.split())[:1]]
     mine = [fields for fields in found if fields[0] in names and len(fields) > 8]
@@ -140,7 +140,7 @@ def trial_of(
     counts: Mapping[str, int],
     start: StartCounts,
 ) -> Trial:
-    """The trial with its causes; `counts`: what was counted beside its time."""
+    """The trial with its causes; `counts`: events counted in addition to its time."""
     known = {
         "user_us": ended.user_us,
         "system_us": ended.system_us,

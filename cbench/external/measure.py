@@ -36,7 +36,7 @@ WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after t
 
 @dataclass(slots=True)
 class CommandSeries:
-    """One command's trials so far, and those that are not stored yet. `cycles_missing`: why there are none."""
+    """One command's trials so far, and its unstored trials. `cycles_missing`: the reason why there are no cycles."""
 
     command: ExternalCommand
     settling: Settling = field(default_factory=Settling)
@@ -81,7 +81,7 @@ class Measured:
 
 
 class CommandRunner:
-    """Executes commands in the same surroundings, each time with the stack in another place."""
+    """Executes commands in a constant environment, each time with a different stack position."""
 
     def __init__(self, options: ExternalOptions, launcher: Launcher, cpus: frozenset[int], start: StartCounts) -> None:
         self._options, self._launcher, self._start = options, launcher, start
@@ -139,7 +139,7 @@ def cycles_event(counter: str) -> str:
 
 
 def seldom(show: Show) -> Show:
-    """The same, at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
+    """Show progress at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
     next_at = 0.0
 
     def shown(text: str, done: int, total: int) -> None:
@@ -233,7 +233,7 @@ def in_turn(
         keeper.add(every, STORED_NS)
         done += 1
         if options.trials is None:
-            # As many rounds as the time is enough for, at the pace so far.
+            # The number of rounds that fit into the time at the pace so far.
             now, until = time.monotonic(), begin + options.seconds * len(every)
             wanted = max(options.fewest, done + int((until - now) * done / (now - first)))
         show(" and ".join(series.command.text for series in every), done, max(wanted, done))
@@ -284,7 +284,7 @@ class CommandKeeper:
                 series.stored = len(series.trials)
 
     def finish(self) -> None:
-        """There are no more."""
+        """No more trials follow."""
         for number in self._numbers:
             if self._store:
                 self._store.finish(number, {})

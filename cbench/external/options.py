@@ -23,9 +23,10 @@ COUNTERS = (AUTO, "wall", "cycles", "cycles:u")
 
 @dataclass(frozen=True, slots=True)
 class ExternalCommand:
-    """`text`: as the user wrote it, with a number where it is given again; `path`: what is executed; `prepare`: a shell
-    command before each of its trials, "" for none; `folder`: where it runs, "" for the current one; `environment`:
-    variables of its own."""
+    """`text`: the command as the user wrote it, with a number if it is given more than once; `path`: the executable;
+    `prepare`: a shell command to run before each trial, "" for none; `folder`: the working directory, "" for the
+    current one; `environment`: additional variables for this command.
+    """
 
     text: str
     path: str
@@ -37,12 +38,12 @@ class ExternalCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalOptions:
-    """How to measure commands. UsageError if that cannot be measured.
+    """How to measure commands.
 
-    `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
-    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take any time.
-    `pad`: the stack begins at another place in each trial. `on_failure`, `on_timeout`: what the messages of a failed
-    and of a late command advise, "" for nothing.
+    Raises UsageError for impossible options. `trials`: None runs each command for `seconds` and at least `fewest`
+    times. `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use.
+    `timeout`: None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`, `on_timeout`: advice
+    in the message about a failed or late command, "" for none.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -82,7 +83,7 @@ def external_options(
     command_line: Sequence[str],
     environment: Mapping[str, str],
 ) -> ExternalOptions:
-    """`words`: the command after `--`, () for none; `texts`: those of --command."""
+    """`words`: the command after `--`, () for none; `texts`: the values of --command."""
     if trials is not None and not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
     if warmup != AUTO and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
@@ -133,7 +134,7 @@ def split_command(text: str, shell: bool, option: str = "--command") -> list[str
 
 
 def program(name: str, path: str | None) -> str:
-    """The file to execute, searched for in `path`, the value of PATH. UsageError where there is none."""
+    """The file to execute, searched for in `path`, the value of PATH. Raises UsageError if there is none."""
     found = shutil.which(name, path=path)
     if found is not None:
         return found

@@ -28,10 +28,11 @@ SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """A program that has ended. `code`: as a shell has it, 128 + N for signal N. `begin`, `end`: in quiet's ticks.
+    """A program that has ended.
 
-    `ran_ns`, `waited_ns`, `migrations`: of its first thread, on a CPU and ready to run without one; None where the
-    kernel does not say. `errors`: the end of what it wrote to stderr.
+    `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: in quiet's ticks. `ran_ns`, `waited_ns`,
+    `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and the number of
+    migrations; None if the kernel does not report them. `errors`: the last part of its stderr output.
     """
 
     code: int
@@ -51,12 +52,12 @@ class ProgramEnd:
 
 
 class Launcher:
-    """Executes programs with the same surroundings: no input, output thrown away, these CPUs, this environment."""
+    """Executes programs in a constant setting: no input, output discarded, these CPUs, this environment."""
 
     def __init__(
         self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
     ) -> None:
-        """`cpus` None: those of this process. `on_timeout`: what the message of a late program advises."""
+        """`cpus`: None for the CPUs of this process. `on_timeout`: advice in the message about a late program."""
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
         self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""
@@ -80,9 +81,10 @@ class Launcher:
     def run(
         self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
     ) -> ProgramEnd:
-        """Execute it and wait for its end. `padding`: bytes that its environment is longer; `variables`: its own ones.
+        """Execute it and wait for its end.
 
-        UsageError where it cannot be executed or does not end in time.
+        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if it cannot be
+        executed or does not end in time.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
         pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())
@@ -162,7 +164,7 @@ def _variable(name: str, value: str) -> Any:
 
 
 def _own(fd: int) -> int:
-    """The same file under a number that is not a standard stream's."""
+    """Duplicate a file descriptor to a number above those of the standard streams."""
     if fd >= FIRST_OWN:
         return fd
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)

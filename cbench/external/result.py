@@ -38,7 +38,7 @@ class MedianEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CountRange:
-    """Minimum, median and maximum of the counts beside the time."""
+    """Minimum, median and maximum of an additional count."""
 
     min: int
     median: float
@@ -56,9 +56,10 @@ class CommandRatio:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One command; times in ns. Keys that `cbench run WORKLOAD --json` has too mean the same.
+    """One command; times in ns.
 
-    `counts`: of each trial, over all trials. `interrupts`: of the command's CPUs, in all trials together.
+    Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: summary over the counts of all
+    trials. `interrupts`: interrupts of the command's CPUs, in all trials together.
     """
 
     workload: str

@@ -16,7 +16,7 @@ MOST_CAUSES, MOST_LINES = 4, 4
 
 
 def results(report: CommandsResult) -> None:
-    """Each command, then how they compare."""
+    """Print each command, then their comparison."""
     console = table_console(120)
     for result in report.results:
         name, *lines = command_lines(result)

@@ -35,7 +35,7 @@ class Played:
 
 
 def program(name: str) -> str:
-    """The path of one of Ansible's programs: beside Python, or on the PATH. Raises UsageError."""
+    """The path of one of Ansible's programs, in Python's folder or on the PATH. Raises UsageError."""
     beside = Path(sys.executable).parent / name
     path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if path is None:

@@ -18,10 +18,10 @@ KINDS = ("ab", "run")
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`begin`: the words of cbench that start it in the study's folder on a node; `files`: what else to push.
+    """`begin`: the cbench arguments that start the study, in its folder on a node; `files`: additional files to push.
 
-    `boot`: a profile whose boot parameters are applied with one reboot; `bin`: where the programs are on each node
-    already, "" to install them; `allocate`, `release`: shell commands on the controller.
+    `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the folder of already installed programs
+    on each node, "" to install them; `allocate`, `release`: shell commands on the controller.
     """
 
     path: Path

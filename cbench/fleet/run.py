@@ -42,7 +42,7 @@ class FleetPlan:
 
 
 def plan(inventory: str | None, study: str, folder: Path | None = None) -> FleetPlan:
-    """Plan what `run` would do. Raises UsageError, also if `folder` holds another fleet."""
+    """Plan the actions of `run`. Raises UsageError, including if `folder` belongs to another fleet."""
     config = load(Path(study))
     before = state.load(folder) if folder else None
     if folder and before:
@@ -126,9 +126,9 @@ class Fleet:
         return self._save()
 
     def release(self) -> FleetState:
-        """Stop, restore, fetch and clean every node that answers; then release the allocation, whatever happened.
+        """Stop, restore, fetch and clean every node that answers; then release the allocation, even after errors.
 
-        A node whose store cannot be fetched is restored, and keeps its folder.
+        A node whose store cannot be fetched is restored and keeps its folder.
         """
         try:
             names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
@@ -245,7 +245,7 @@ class Fleet:
         self._save()
 
     def _give_back(self) -> None:
-        """Raises QuietError where the release command fails; a repeated verb runs it again."""
+        """Release the allocation. Raises QuietError if the release command fails; repeating the verb runs it again."""
         if self._state.allocation not in (ASKED, ALLOCATED) or not self._state.release:
             return
         done = self._shell(self._state.release, None)
@@ -291,7 +291,7 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 
 
 def check_same(before: FleetState, folder: Path, inventory: str | None, study: str | None) -> None:
-    """Raises UsageError where a folder's fleet has another study or inventory than those that are named."""
+    """Raises UsageError if the folder's fleet has a different study or inventory than the given ones."""
     if study and before.study != str(Path(study).absolute()):
         raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
     if inventory and before.inventory != _inventory(inventory):
@@ -304,7 +304,7 @@ def _inventory(given: str | None) -> str:
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The state after a check; `answer`: what `cbench status --json` printed, None where nothing came."""
+    """The state after a check; `answer`: the output of `cbench status --json`, None if there was none."""
     if answer is None:
         return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
     try:
@@ -314,12 +314,12 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
         if seen.trials_done > node.trials_done:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
-        lost = node.state not in (state.NEW, FAILED)  # it answers, and does not know the study
+        lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)
     if seen.state == FAILED and node.state == FAILED and node.message:
-        seen = replace(seen, message=node.message)  # why it could not be started says more than its last message
+        seen = replace(seen, message=node.message)  # more useful than its last message
     return replace(seen, seen_ns=time.time_ns())
 
 

@@ -26,9 +26,9 @@ LOCKS = ("lock", "ansible.lock")
 class NodeState:
     """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
 
-    `complete`, `finished`: everything is fetched, and the study was finished; `attempts`: starts that failed or brought
-    no further trial, in a row; `fetches_failed`: in a row.
-    `seen_ns`: when the node answered last; `left_s`: seconds until it is done; `noise`: as in `cbench status`.
+    `complete`: everything is fetched; `finished`: the study was finished; `attempts`: consecutive starts that failed or
+    yielded no further trial; `fetches_failed`: consecutive failed fetches. `seen_ns`: time of the node's last answer;
+    `left_s`: remaining time in seconds; `noise`: as in `cbench status`.
     """
 
     state: str = NEW
@@ -48,7 +48,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """`id`: of the folders on the nodes; `allocation`: "", asked, allocated or released."""
+    """`id`: names the folders on the nodes; `allocation`: "", asked, allocated or released."""
 
     id: str
     study: str
@@ -91,9 +91,9 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Be the only controller of this folder. The descriptor is for Ansible to inherit: it may outlive this process.
-
-    Raises Refused while another controller works; it waits for processes that a killed one left running.
+    """Become the only controller of this folder. Yields a descriptor for Ansible to inherit, because Ansible may
+    outlive this process. Raises Refused while another controller works; waits for processes that a killed controller
+    left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:

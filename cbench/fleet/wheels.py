@@ -1,4 +1,4 @@
-"""Wheels of the installed quiet-cbench and its dependencies, repacked from their files without a registry."""
+"""Repack the installed quiet-cbench and its dependencies as wheels, from their files, without a registry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pack(target: Path) -> None:
 
 
 def _closure() -> list[Distribution]:
-    """The distributions that are needed without extras; what a marker excludes here is skipped."""
+    """The required distributions without extras, excluding those whose marker does not match this environment."""
     found: dict[str, Distribution] = {}
     names = [OURS]
     while names:
@@ -48,7 +48,7 @@ def _closure() -> list[Distribution]:
 
 
 def _files(each: Distribution) -> Iterator[tuple[str, bytes]]:
-    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # also from a checkout
+    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # including a checkout
         base = Path(__file__).parents[2]
         for package in ("quiet", "cbench"):
             for path in _below(base / package):

@@ -22,7 +22,7 @@ SUMMARY = "it contains only medians: run asv with --record-samples"
 class AsvReader(ResultReader):
     """A file is one process: how its samples spread over asv's own processes is not recorded. Times are in seconds.
 
-    Each combination of parameters is a test. Benchmarks that failed or were skipped are left out.
+    Each combination of parameters is a test. Benchmarks that failed or were skipped are omitted.
     """
 
     name = "asv results"
@@ -83,7 +83,7 @@ def _size(axes: Sequence[Sequence[str]]) -> int:
 def _fields(result: JsonValue, columns: list[str] | None) -> dict[str, JsonValue]:
     """The fields of a result that are not null, by their names."""
     if columns is not None and result.is_list:
-        pairs = list(zip(columns, result.items(), strict=False))  # trailing ones are left out
+        pairs = list(zip(columns, result.items(), strict=False))  # trailing ones are omitted
     elif result.has():
         pairs = list(result.members())
     else:

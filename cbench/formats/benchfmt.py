@@ -21,7 +21,7 @@ KEY = re.compile(r"^([a-z][^\sA-Z:]*):[ \t]*(.*)$")
 class BenchfmtReader(ResultReader):
     """A file is one process: `-count` repeats a benchmark in the same process. Times are in ns per operation.
 
-    A benchmark's other units (B/op, MB/s, those of ReportMetric) are tests of their own, with the unit in their names.
+    A benchmark's other units (B/op, MB/s, those of ReportMetric) are separate tests, with the unit in their names.
     """
 
     name = "Go benchmark text"

@@ -40,7 +40,7 @@ class _Means:
     """Collects the means of benchmarks, named by their test case, sections and own names."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate("UTF-8")  # whatever encoding the document declares: its text is decoded
+        self.parser = expat.ParserCreate("UTF-8")  # not the declared encoding: the text is decoded
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.StartDoctypeDeclHandler = self._doctype

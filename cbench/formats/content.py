@@ -17,7 +17,7 @@ MOST = 1 << 29
 
 
 class Content:
-    """An ordinary file, or a directory, which has neither bytes nor JSON. Raises UsageError where it is unreadable."""
+    """An ordinary file, or a directory, which has neither bytes nor JSON. Raises UsageError if it is unreadable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class Content:
 
     @cached_property
     def head(self) -> bytes:
-        """The first 64 KiB, uncompressed where it is a gzip file."""
+        """The first 64 KiB, uncompressed for gzip files."""
         return self._bytes(HEAD)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A CSV as rows of texts, by Python alone: its readers need neither numpy nor pyarrow."""
+"""Read a CSV file as rows of strings in pure Python, so that its readers need neither numpy nor pyarrow."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
 
 
 def check_unique(place: str, names: Sequence[str]) -> None:
-    """Raises DamagedError where two columns have the same name."""
+    """Raises DamagedError if two columns have the same name."""
     twice = next((name for name, often in Counter(names).items() if name and often > 1), None)
     if twice is not None:
         raise DamagedError(place, f"two columns {twice[:40]!r}")
 
 
 def number(place: str, column: str, text: str) -> Number | None:
-    """A finite number, None where it is missing. Whole numbers stay exact. Raises DamagedError."""
+    """A finite number, None if missing. Integers stay exact. Raises DamagedError."""
     if text.strip() in MISSING:
         return None
     try:

@@ -51,7 +51,7 @@ def _command(result: JsonValue) -> str:
 
 
 def _name(result: JsonValue, commands: Counter[str]) -> str:
-    """The command, with hyperfine's parameters where another result has the same command."""
+    """The command, with hyperfine's parameters if another result has the same command."""
     command, parameters = _command(result), result.get("parameters")
     if commands[command] == 1 or parameters is None:
         return command

@@ -14,7 +14,7 @@ MOST = 1 << 64
 
 
 class DamagedError(ValueError):
-    """A file that is not as its format requires. `place`: where; "" for the whole file."""
+    """A file violates its format. `place`: the location of the error, "" for the whole file."""
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(f"{place}: {why}" if place else why)
@@ -35,7 +35,7 @@ class JsonValue:
         return found
 
     def get(self, key: str) -> JsonValue | None:
-        """The member of an object; None where it is missing or null."""
+        """The member of an object; None if it is missing or null."""
         if not isinstance(self.value, dict):
             raise self._no("an object")
         value = self.value.get(key)

@@ -1,4 +1,4 @@
-"""OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
+"""Read OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
 
 A result of several numbers, in brackets or not, is STREAM's (copy, scale, add, triad).
 """
@@ -89,7 +89,7 @@ def numbers(place: str, status: str, result: str) -> list[float]:
 
 
 def metrics_of(tests: Sequence[str], results: Sequence[Sequence[float]]) -> dict[str, Sequence[str]]:
-    """The names of each test's metrics; one without a name where a test has but one number, or always failed."""
+    """The names of each test's metrics; a single "" if a test has only one number, or always failed."""
     metrics: dict[str, Sequence[str]] = {}
     for test, found in zip(tests, results, strict=True):
         if found and test not in metrics:

@@ -27,7 +27,7 @@ HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
 
 
 class PyperfReader(ResultReader):
-    """A benchmark is a test, and a run a process. Runs that only calibrate have no values and are left out."""
+    """A benchmark is a test, and a run a process. Runs that only calibrate have no values and are omitted."""
 
     name = "pyperf JSON"
     more = "pyperf's --processes {n}"
@@ -49,7 +49,7 @@ class PyperfReader(ResultReader):
         return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in pyperf.BenchmarkSuite.loads(text))
 
     def _place(self, path: Path, document: JsonValue) -> str:
-        """The first benchmark that is damaged; "" where none is by itself. Raises DamagedError for an exact place."""
+        """The first damaged benchmark; "" if none is individually. Raises DamagedError for an exact location."""
         assert isinstance(document.value, dict)
         for each in document["benchmarks"].items():
             for run in each["runs"].items():
@@ -68,7 +68,7 @@ def _said(error: Exception) -> str:
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
-    """The values of a benchmark; metadata of our own exports say what whole numbers are."""
+    """The values of a benchmark; in our own exports, metadata give the unit of whole numbers."""
     metadata = benchmark.get_metadata()
     name = str(json.loads(metadata[NAME])) if NAME in metadata else benchmark.get_name()
     unit = benchmark.get_unit()

@@ -23,14 +23,13 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 
 @dataclass(frozen=True, slots=True)
 class TestSample:
-    """One test's values, a tuple per process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
+    """One test's values, a tuple per process; `clean`: the values of its undisturbed trials; `cpu`: None if unknown.
 
-    `counter`: what was counted, `method`: how it was read; "" where that is not known. `cannot_tell`: why its values
-    allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
-    `summary`: why the only value of each process is a summary of samples that the file does not have; "" for samples.
-    `more_processes`: how to get `{n}` processes, for advice.
-    `passport`: what the file says of its host, None where it says nothing. `interruptions`: by what the trials were
-    interrupted, and how often; `waited_ns` and `stolen_ms` are times.
+    `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why its
+    values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
+    reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
+    `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts in the file, None if it has
+    none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are times.
     """
 
     name: str
@@ -121,7 +120,7 @@ def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[s
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """The names, numbered where one occurs more than once: "sort", "sort #2"."""
+    """The names; repeated ones are numbered: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))
@@ -130,10 +129,11 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 class ResultReader:
-    """One format of results. New ones: a class in a file of its own, and an entry in registry.READERS.
+    """One format of results.
 
-    `name`: of the format, for messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and
-    `cbench screen analyze` can read it. `more`: how to get `{n}` processes.
+    To add one, write a class in a separate file and add it to registry.READERS. `name`: the format's name in messages.
+    `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read it. `more`:
+    advice on how to get `{n}` processes.
     """
 
     name: str
@@ -142,7 +142,7 @@ class ResultReader:
     more = "run it {n} times, and give the folder of its files"
 
     def matches(self, content: Content) -> bool:
-        """Whether a file, or a directory, is in this format, by its content. Raises UsageError where it is damaged."""
+        """Whether a file or a directory has this format, judged by its content. Raises UsageError if it is damaged."""
         raise NotImplementedError
 
     def read(self, content: Content) -> tuple[TestSample, ...]:
@@ -161,8 +161,9 @@ class ResultReader:
         summary: str = "",
         clean: Iterable[Iterable[Number]] | None = None,
     ) -> TestSample:
-        """A test of another program, of whose counter and CPU nothing is known. `host`: the model of its CPU; `clean`:
-        None where all values are."""
+        """A test of another program, whose counter and CPU are unknown. `host`: the model of its CPU; `clean`: None if
+        all values are clean.
+        """
         values = tuple(tuple(each) for each in processes)
         wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)
         if wrong is not None:

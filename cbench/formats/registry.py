@@ -42,7 +42,7 @@ READERS: tuple[ResultReader, ...] = (
 def read(path: Path) -> tuple[TestSample, ...]:
     """The tests in a file, or in all files of a directory, whose processes are combined.
 
-    UsageError for a format that is not known, for damage, and for a directory of several formats.
+    UsageError for a format that is unknown, for damage, and for a directory of several formats.
     """
     content = _content(path)
     reader = _reader(content)
@@ -66,12 +66,12 @@ def read(path: Path) -> tuple[TestSample, ...]:
 
 
 def recognize(path: Path) -> ResultReader | None:
-    """The reader of a file or a directory; None where there is none. UsageError if it cannot be opened."""
+    """The reader of a file or a directory; None if no format matches. Raises UsageError if it cannot be opened."""
     return _reader(_content(path))
 
 
 def refuse_without(path: Path, what: str, remedy: str) -> None:
-    """Raises UsageError for results of a format that has no `what` ("orders", "treatments")."""
+    """Raises UsageError for results in a format without `what` ("orders" or "treatments")."""
     reader = recognize(path)
     if reader is not None and not getattr(reader, f"lists_{what}"):
         raise UsageError(f"{path}: {reader.name} has no {what}; {remedy}")

@@ -92,7 +92,7 @@ def _more_processes(series: StoredSeries) -> str:
 
 
 def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
-    """The causes of the trials, and what the plugin of pytest counted of whole processes."""
+    """The causes of the trials, and the pytest plugin's counts for whole processes."""
     found = Counter({each.cause: each.trials for each in cause_counts(trials)})
     for series in group.series:
         counted = series.facts.get("interrupted", {})

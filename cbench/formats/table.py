@@ -1,4 +1,4 @@
-"""Read a CSV or Parquet file with a column `value`, and where they are known `test`, `unit` and processes."""
+"""Read a CSV or Parquet file with a column `value` and optional columns for the test, the unit and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units by their names: which are times, and where more is better."""
+"""Define units by name: whether they are times, and whether more is better."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def is_rate(unit: str) -> bool:
 
 
 def nanoseconds(unit: str, values: Iterable[Number]) -> list[Number] | None:
-    """Values of a unit in ns, exact where they are ns; None unless the unit is a time."""
+    """Values of a unit in ns, unconverted if they are already ns; None unless the unit is a time."""
     factor = TIMES.get(unit)
     return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]

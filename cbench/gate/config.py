@@ -52,7 +52,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         raise UsageError(f"{path}: no such file; docs/gate.md has an example")
     table = whole_of(text_of(path, "gate", "gate"), str(path))
     given = {OLD: old, NEW: new}
-    texts = {key: table.text(key, "") for key in given}  # also where an option replaces it
+    texts = {key: table.text(key, "") for key in given}  # checked even if an option replaces it
     texts |= {key: text for key, text in given.items() if text}
     run, build, prepare = (table.text(key, "") for key in ("run", "build", "prepare"))
     base = AbOptions(
@@ -149,7 +149,7 @@ _FIRST = re.compile(r"--(build \(|cpu\b)")
 
 @contextmanager
 def keys_named(path: Path) -> Iterator[None]:
-    """Errors inside name the keys of this file, not the options of commands that measure in the same way."""
+    """Inside this context, errors name the keys of this file instead of the corresponding command options."""
     try:
         yield
     except QuietError as error:

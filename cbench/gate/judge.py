@@ -1,9 +1,9 @@
 """Judge which tests of a gate are regressions: numbers in, frozen results out.
 
-Two sessions keep the error rate without paying for it in power. The first one screens: each test by itself at ALPHA. A
-test that it suspects is measured again, by new runs with new orders, and is a regression where the second session shows
-it too, with all suspects of that session at ALPHA together (Bonferroni). The second session's data are independent of
-how its tests were chosen, so the chance of any false regression is at most ALPHA, whatever the number of tests.
+Two sessions keep the error rate without paying for it in power. The first session screens each test individually at
+ALPHA. Suspect tests are measured again, by new runs with new orders, and are regressions if the second session confirms
+them, with all suspects together at ALPHA (Bonferroni). The second session's data are independent of the selection of
+its tests, so the chance of any false regression is at most ALPHA, for any number of tests.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
 """Outcomes of tests that rule a regression out, or that would have detected a regression as large as the threshold."""
-NEW_ARM = 0  # of the analysis: the only arm that is neither old nor its copy
+NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor its copy
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTest:
     """A test: new against old, by the last session that judged it.
 
-    `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
-    `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
-    blocks would have shown with the probability of the rule, None where that is not known. `layouts`: builds that they
-    measured. `session`: 1 or 2. `why`: it cannot be judged, "" where it can.
+    `delta_pct`: how much worse new is, in %, for a rate by its inverse; `interval_pct`: None with too few blocks for
+    its level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression
+    that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of measured
+    builds. `session`: 1 or 2. `why`: the reason why it cannot be judged, "" if it can.
     """
 
     name: str

@@ -43,11 +43,11 @@ class SessionTest:
 
 @dataclass(frozen=True, slots=True)
 class GateSession:
-    """`orders`: by block the arms in the order in which they ran. `left_out`: by test why it cannot be judged.
+    """`orders`: per block, the arms in the order in which they ran.
 
-    `only_in_old`, `only_in_new`: tests. `not_copied`: why the copy is old itself. `ended`: blocks, effect or budget.
-    `trials`: every run of the blocks, with what disturbed it. `layouts`: builds of both arms that the blocks take in
-    turn.
+    `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
+    has. `not_copied`: the reason why old itself serves as its copy. `ended`: blocks, effect or budget. `trials`: every
+    run of the blocks, with its disturbances. `layouts`: number of builds of both arms that the blocks use in turn.
     """
 
     tests: tuple[SessionTest, ...]
@@ -70,9 +70,10 @@ def measure(
     show: Show,
     tell: Callable[[str], None],
 ) -> GateSession:
-    """Measure one session. `tests`: those that matter for when to stop (None: all); `keep`: a folder for raw results.
+    """Measure one session.
 
-    Raises QuietError if that is impossible.
+    `tests`: the tests that determine when to stop (None: all); `keep`: a folder for raw results. Raises QuietError if
+    that is impossible.
     """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
@@ -129,7 +130,7 @@ class _Runs:
         self.blocks.append([rows[arm] for arm in range(len(order))])
 
     def _run(self, name: str, series: CommandSeries) -> Values:
-        """`name`: of the run, for messages."""
+        """Execute one run. `name`: the run's name, for messages."""
         if self._target.is_dir():
             shutil.rmtree(self._target)
         self._target.unlink(missing_ok=True)

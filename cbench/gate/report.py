@@ -46,7 +46,7 @@ def power(result: GateResult) -> str:
 
 
 def lines(result: GateResult) -> list[str]:
-    """The text: the summary, tests that did not just pass, and the detectable slowdowns."""
+    """The text: the summary, all tests with any other outcome than a pass, and the detectable slowdowns."""
     rows = [f"**{result.counted}**"]
     rows += [
         f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED

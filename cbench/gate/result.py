@@ -36,7 +36,7 @@ ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, CANNOT_TELL, PASS
 class SessionFacts:
     """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget.
 
-    `runs`: of all arms; `polluted`: those that something disturbed, `causes`: what.
+    `runs`: the number of runs of all arms; `polluted`: how many of them were disturbed; `causes`: the causes.
     """
 
     blocks: int
@@ -52,7 +52,9 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """`tests`: regressions first. `left_out`: by test why it cannot be judged; all percentages as in JudgedTest."""
+    """`tests`: regressions first. `left_out`: tests that cannot be judged, with the reason; all percentages as in
+    JudgedTest.
+    """
 
     threshold_pct: float
     alpha: float
@@ -65,7 +67,7 @@ class GateResult:
 
     @property
     def exit_code(self) -> int:
-        """0 green, 1 with a regression, 2 where a suspect is neither confirmed nor cleared, or no test is judged."""
+        """0 if green, 1 with a regression, 2 if a suspect is neither confirmed nor cleared, or if no test is judged."""
         if self.regressions:
             return RED
         outcomes = {test.outcome for test in self.tests}
@@ -129,9 +131,9 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """By the second session: a suspect is cleared only where the threshold would have been found again.
+    """Apply the second session: it clears a suspect only if it could have detected the threshold.
 
-    Where that session is too noisy for it, the suspect is neither confirmed nor cleared.
+    If it is too noisy for that, the suspect is neither confirmed nor cleared.
     """
     outcomes = {PASSED: NOT_CONFIRMED, IMPROVEMENT: NOT_CONFIRMED, SUSPECTED: REGRESSION, CANNOT_TELL: CANNOT_JUDGE}
     return replace(test, outcome=outcomes.get(test.outcome, test.outcome))

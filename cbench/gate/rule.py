@@ -9,9 +9,9 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session.
+    """`threshold`: the slowdown to detect, as a share; `confirm`: whether red requires a second session.
 
-    `better`: "higher" or "lower" of all values that are not times; None: by the unit.
+    `better`: "higher" or "lower" for all values that are not times; None decides by the unit.
     """
 
     threshold: float
@@ -24,10 +24,10 @@ class GateRule:
         return POWER**0.5 if self.confirm else POWER
 
     def alpha(self, tests: int, again: bool) -> float:
-        """The level of each of so many tests in the first session, or of so many suspects that are measured `again`."""
+        """The level of each test in a first session of this many tests, or of each suspect that is measured `again`."""
         return ALPHA if self.confirm and not again else together(tests)
 
 
 def together(tests: int) -> float:
-    """The level of each of so many tests, for ALPHA of all of them (Bonferroni)."""
+    """The level of each of this many tests, for ALPHA over all of them (Bonferroni)."""
     return ALPHA / max(tests, 1)

@@ -68,7 +68,7 @@ def load(channel: Channel) -> None:
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())
-    place(spec.cpu)  # first: memory then comes from this CPU's own node
+    place(spec.cpu)  # bind first, so that memory comes from this CPU's own node
     loaded = builtin(registry.find(spec.workload).function, spec.params)
 
     def run(n: int) -> int:
@@ -91,7 +91,7 @@ def load(channel: Channel) -> None:
 def running(spec: Spec, measured: int) -> Iterator[Figures]:
     """The load runs inside; afterwards the figures are filled in. Never on the `measured` CPU, and killed on any error.
 
-    Raises Refused when its CPU may not be used, UsageError for a wrong spec, QuietError when it ended before its time.
+    Raises Refused if its CPU may not be used, UsageError for a wrong spec, QuietError if it ended before its time.
     """
     if spec.cpu == measured:
         raise UsageError(f"a load on CPU {spec.cpu} would run on the CPU that is measured")

@@ -23,9 +23,9 @@ UNLOADED = "no load"
 
 @dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place; `reason` says why it could not be measured.
+    """No load, or one load at one place; `reason`: why it could not be measured.
 
-    `visits`: what was measured, one Result for each workload and visit; `figures`: the load's own work in that time.
+    `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during that time.
     """
 
     place: Place | None = None

@@ -1,4 +1,4 @@
-"""Interference as frozen values: what --json prints, and what the table shows; with a verdict in words."""
+"""The results of an interference measurement, as printed by --json and shown in the table, with a verdict as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIFFERENT = "the trials did different work"
 
 @dataclass(frozen=True, slots=True)
 class UnmeasuredCondition:
-    """A condition without figures: `reason` says why. The fields are those that every condition has."""
+    """A condition without figures, for the given `reason`. It has the fields that all conditions share."""
 
     condition: str
     place: str | None
@@ -46,7 +46,7 @@ class MeasuredCondition(UnmeasuredCondition):
 class LoadedCondition(MeasuredCondition):
     """A load at a place; differences and their interval in % of the unloaded values.
 
-    `disturbs` is None where the data cannot tell, and `cannot_tell` says why.
+    `disturbs`: None if the data do not decide; `cannot_tell` then gives the reason.
     """
 
     diff_floor_pct: float
@@ -63,7 +63,7 @@ class LoadedCondition(MeasuredCondition):
 
 @dataclass(frozen=True, slots=True)
 class PlaceResult:
-    """A place of this host; `cpu` None where it has none, and why."""
+    """A place of this host. `cpu`: None if the host has no such place, with the reason."""
 
     name: str
     title: str
@@ -121,10 +121,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit.
-
-    Of calibrated cycles without those whose chains disagree; a core that is shared with the load is not a reason to
-    leave a trial out here.
+    """The values of one workload, a tuple for each visit. Calibrated cycles are omitted if their chains disagree;
+    trials on a core shared with the load are kept here.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 
@@ -214,7 +212,7 @@ def _workload(plan: InterferePlan, places: Sequence[Place], number: int, seed: i
 
 
 def verdict(result: WorkloadInterference, places: Sequence[Place], cpu: int) -> str:
-    """The effects and their sizes in words, the worst first."""
+    """The effects and their sizes as text, the worst first."""
     head = f"{result.workload} on CPU {cpu}: "
     by = sorted((row for row in result.loaded if row.disturbs), key=lambda row: -row.diff_median_pct)
     not_by = [row for row in result.loaded if row.disturbs is False]

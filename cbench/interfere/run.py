@@ -46,7 +46,7 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The loads by name, each with a buffer of that many bytes where it has one; where they run is not decided yet."""
+    """The loads by name, each with a buffer of this size in bytes if it uses one; their places are assigned later."""
     loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
@@ -68,7 +68,7 @@ def measure(options: InterfereOptions) -> InterfereResult:
     if not 1 <= rounds <= 1000:
         raise UsageError(f"--rounds {rounds}: from 1 to 1,000")
     how = measure_options(trials, "auto", options.counter, options.timeout, False)
-    how = replace(how, trials=-(-trials // rounds))  # so that a condition has at least so many in all its rounds
+    how = replace(how, trials=-(-trials // rounds))  # so that each condition has at least this many over all rounds
     reader = Reader()
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)

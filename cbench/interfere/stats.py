@@ -24,7 +24,7 @@ Visits = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Differences in % of the unloaded floor and median, and the interval of the latter."""
+    """Differences in % of the unloaded floor and median, and the interval of the median's difference."""
 
     floor_pct: float
     median_pct: float
@@ -48,7 +48,7 @@ def pooled(visits: Visits) -> list[int]:
 
 
 def lowest(values: Sequence[int]) -> tuple[int, bool]:
-    """The floor, or the minimum where no value repeats; and whether it is a floor."""
+    """The floor, or the minimum if no value repeats; and whether it is a floor."""
     repeated = floor(values)
     return (min(values), False) if repeated is None else (repeated, True)
 

@@ -1,4 +1,4 @@
-"""The commands `cbench status` and `cbench stop`: for any store, whichever command measures into it."""
+"""The commands `cbench status` and `cbench stop`, for the store of any measuring command."""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 class JobStatus:
     """The progress of a measurement. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
 
-    `trials`: None where it is not known before the end; `left_s`: seconds; `noise`: the last verdict of `quiet verify`,
-    "quiet" or "not quiet", None without a profile; `message`: the last line of its log, "" unless stopped or failed.
+    `trials`: None if the total is unknown before the end; `left_s`: remaining time in seconds; `noise`: the last
+    verdict of `quiet verify`, "quiet" or "not quiet", None without a profile; `message`: the last line of its log, ""
+    unless stopped or failed.
     """
 
     data: str
@@ -35,7 +36,7 @@ class JobStatus:
 
 
 def status(data: str) -> JobStatus:
-    """The state of a store's measurement. Raises UsageError where there is neither a store nor a detached job."""
+    """The state of a store's measurement. Raises UsageError if there is neither a store nor a detached job."""
     path = Path(data)
     job = detached.read(path)
     running = (job is not None and job.alive) or lock.held(path)
@@ -66,7 +67,7 @@ def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
             connection.close()
         return _study(path) if study else _series(path, kind)
     except QuietError:
-        if running or kind:  # it is being created at this moment, or was killed at that
+        if running or kind:  # the store is being created, or its creator was killed
             return None
         raise
 

@@ -26,7 +26,7 @@ def jobs(result: Jobs) -> None:
 
 
 def line(job: JobStatus) -> str:
-    """State, trials, time to go, noise and the reason of a failure, where known."""
+    """State, trials, time to go, noise and the reason of a failure, if known."""
     done = f"{job.trials_done:,}" + (f" of {job.trials:,}" if job.trials is not None else "")
     parts = [job.state, f"{done} trials"]
     if job.trials_failed:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the module's files share. */
+/* Declarations shared by the module's files. */
 #ifndef CBENCH_INTERNAL_H
 #define CBENCH_INTERNAL_H
 
@@ -49,7 +49,10 @@ const struct cb_kernel_workload *cb_kernel_workload_find(const char *name);
 /* pmu.c: cycles on one CPU, read without asking perf. */
 int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret);
 void cb_pmu_close(struct perf_event *event);
-/* With interrupts off on that CPU: the index as reads.h has it, or 0 when the event is not on the PMU now. */
+/*
+ * With interrupts off on that CPU: the index as defined in reads.h, or 0 if the
+ * event is not on the PMU now.
+ */
 u32 cb_pmu_index(const struct perf_event *event);
 /* Changes when perf writes to the counter. */
 u64 cb_pmu_epoch(struct perf_event *event);

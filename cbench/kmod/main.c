@@ -73,7 +73,7 @@ static int open_counter(struct cb_job *job)
 	return 0;
 }
 
-/* Everything that a trial needs is there before the first one. */
+/* Allocate everything that a trial needs before the first trial. */
 static int measure(struct cbench_request *request, const struct cb_kernel_workload *workload)
 {
 	const cb_workload *functions = workload->workload;

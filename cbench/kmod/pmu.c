@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * CPU cycles by perf's own counter, pinned on one CPU, read as user space reads it.
+ * CPU cycles from perf's own counter, pinned to one CPU and read as user space
+ * reads it.
  *
- * perf sets the counter up and manages the counters of others; only the number * of the hardware counter is taken from
- * it. A value read that way is compared * with perf's own count before it is trusted.
+ * perf sets up the counter and manages the counters of others; it provides only
+ * the number of the hardware counter. A value read in this way is compared with
+ * perf's own count before it is trusted.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -94,7 +96,7 @@ int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret)
 	int err;
 
 #ifdef CONFIG_X86
-	/* There rdpmc faults, and the kernel has another way of its own. */
+	/* rdpmc faults there; the kernel reads the counter in another way. */
 	if (boot_cpu_has(X86_FEATURE_XENPV))
 		return -EOPNOTSUPP;
 #endif

@@ -7,15 +7,15 @@
 
 #include "internal.h"
 
-/* Memory left to the rest of the system, in bytes. */
+/* Memory reserved for the rest of the system, in bytes. */
 #define SPARE (64ull << 20)
 #define QUIETLY (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /*
- * Memory of the node of this CPU, to which the thread is bound. Huge pages: up
- * to some MiB are contiguous and seen through the kernel's own mapping of all
- * memory, which is one of large pages; what is larger gets them where the
- * architecture has them for vmalloc.
+ * Allocate memory on the node of this CPU, to which the thread is bound. Huge
+ * pages: up to some MiB are contiguous and use the kernel's direct mapping of
+ * all memory, which has large pages; larger areas get huge pages if the
+ * architecture supports them for vmalloc.
  */
 int cb_state_create(size_t size, size_t len, int huge, void **ret)
 {

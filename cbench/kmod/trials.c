@@ -106,7 +106,10 @@ static u64 saturated(u64 a, u64 b)
 	return b && a > div64_u64(U64_MAX, b) ? U64_MAX : a * b;
 }
 
-/* How long n and rewarm take together, or -ETIME with what they would take. Doubling keeps each step short. */
+/*
+ * How long n and rewarm take together, or -ETIME with the time that they would
+ * take. Doubling keeps each step short.
+ */
 static int probe(struct cb_job *job)
 {
 	struct cbench_request *request = job->request;

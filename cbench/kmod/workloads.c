@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The workloads that need neither floating point nor system calls, compiled from the files of user space. */
+/*
+ * The workloads that need neither floating point nor system calls, compiled
+ * from the user-space files.
+ */
 #undef noinline /* a word of the attribute in the workloads' sources, a macro in the kernel's */
 #include "../c/workloads/branch.c"
 #include "../c/workloads/chase.c"

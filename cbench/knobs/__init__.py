@@ -1,1 +1,1 @@
-"""`cbench screen knobs`: which settings of a profile matter on this host for this response?"""
+"""`cbench screen knobs`: find the settings of a profile that matter on this host for a given response."""

@@ -1,4 +1,4 @@
-"""The knobs of a screening, the order in which they may be left out, and the findings. Pure.
+"""Define the knobs of a screening, the order in which they may be left out, and the findings. No I/O.
 
 A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
 `ordered`, these stand before it, and every beginning of such a list can be left out by itself.
@@ -49,8 +49,9 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: the share of the full profile's level that is not a difference; `adds`: whether causes add up in the
-    response, as lost time does, or the largest one counts, as in the longest gap."""
+    """`within`: deviations up to this share of the full profile's level count as no difference; `adds`: whether causes
+    add up in the response, as for lost time, or only the largest one counts, as for the longest gap.
+    """
 
     within: float = 0.05
     alpha: float = 0.05
@@ -60,7 +61,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class NamedKnob:
-    """A knob that matters; `key`: what was left out when that was measured, `segment`: at which level."""
+    """A knob that matters; `key`: the knobs left out in the deciding measurement; `segment`: its quiet level."""
 
     knob: str
     sign: int
@@ -72,7 +73,7 @@ class NamedKnob:
 class KnobFinding:
     """A knob that matters. `sign` 1: the host is noisier without it; -1: the knob itself makes noise.
 
-    `effect`: by how much the response changes when it is left out, with its interval; `p`: corrected for all knobs.
+    `effect`: change of the response without the knob, with its interval; `p`: corrected for all knobs.
     """
 
     knob: str
@@ -86,7 +87,9 @@ class KnobFinding:
 
 @dataclass(frozen=True, slots=True)
 class ProfileDifference:
-    """The written profile's level less the full one's, with its interval; `pairs` of applications, in random order."""
+    """The written profile's level minus the full profile's, with its interval; `pairs`: number of pairs of
+    applications, each in random order.
+    """
 
     pairs: int
     written: float
@@ -131,7 +134,7 @@ def share_that_matters(matter: int, decided: int) -> float:
 
 
 def group_of(pool: Sequence[str], unlikely: Collection[str], share: float, needs: Needs) -> list[str]:
-    """The next knobs of the pool to leave out together: as many as matter or not with the same chance, ordered."""
+    """The next knobs of the pool to leave out together, in order: the group matters with probability about 1/2."""
     first = [name for name in pool if name not in unlikely] or list(pool)
     most = max(1, round(log(0.5) / log(1 - min(share * (1 if first[0] not in unlikely else UNLIKELY), 0.5))))
     chosen: set[str] = set()

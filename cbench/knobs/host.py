@@ -34,8 +34,9 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the
-    housekeeping CPUs as the profile has them."""
+    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the profile's
+    housekeeping CPUs.
+    """
 
     profile: str
     isolated: str
@@ -93,7 +94,7 @@ class KnobHost:
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore settings that a killed process of this screening left. Raises Refused for other programs'."""
+        """Restore settings left by a killed process of this screening. Raises Refused for those of other programs."""
         record = applied_state(self._host)
         if record is None:
             return False

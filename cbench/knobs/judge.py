@@ -1,13 +1,14 @@
-"""Is the host noisier without these knobs? A sequential test of each group against the profile's own level. Pure.
+"""Decide whether the host is noisier without a group of knobs, by a sequential test against the profile's level. No
+I/O.
 
 Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of a difference of nothing
 against one of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522): one
-measurement is enough where the noise allows it, and it asks for another one where not. A knob that does not matter is
-taken for one that does with a chance of at most alpha in the whole screening: alpha is divided by the number of knobs.
-The idea of such a test for every group of a bisection is the controlled sequential bifurcation of H. Wan, B. E.
-Ankenman, B. L. Nelson, Oper. Res. 54 (2006) 743-755.
+measurement is enough if the noise allows it; otherwise the test requests another. The probability that any inert knob
+is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. The idea of
+such a test for every group of a bisection is the controlled sequential bifurcation of H. Wan, B. E. Ankenman, B. L.
+Nelson, Oper. Res. 54 (2006) 743-755.
 
-The unit is the application: its values, and not those within one, say how much a level repeats.
+The unit is the application: the spread between applications, not within one, shows how well a level repeats.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ LOUDER, QUIETER, ALIKE = 1, -1, 0
 
 @dataclass(slots=True)
 class QuietLevel:
-    """The level of the quiet host: values of all applications that were taken to be at it.
+    """The level of the quiet host: values of all applications that were judged to be at this level.
 
-    `segments`: earlier levels, before a knob was left out that makes things worse. `range_`: from the level to that of
-    no knob at all.
+    `segments`: earlier levels, from before a harmful knob was left out. `range_`: distance from this level to the level
+    without any knob.
     """
 
     within: float
@@ -77,7 +78,7 @@ class QuietLevel:
 
     @property
     def cautious(self) -> float:
-        """The deviation, enlarged where few values estimate it."""
+        """The deviation, enlarged if it is estimated from few values."""
         return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
 
     @property

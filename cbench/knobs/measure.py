@@ -1,4 +1,4 @@
-"""One measurement of the response on the isolated CPUs, by `quiet noise` or `cbench run`, in a process of its own."""
+"""Measure the response once on the isolated CPUs, by `quiet noise` or `cbench run`, in a separate process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 
 
 def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
-    """The response in its unit. Raises QuietError where it cannot be measured."""
+    """The response in its unit. Raises QuietError if it cannot be measured."""
     try:
         if options.of.command:
             found: Any = json.loads(_output(command_line(options, cpus)))
@@ -73,7 +73,7 @@ def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
 
 
 def interrupts(lines: Any) -> float:
-    """All that the kernel counted, by line of /proc/interrupts."""
+    """The kernel's counts, by line of /proc/interrupts."""
     return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
 
 

@@ -9,10 +9,9 @@ from quiet import KNOBS, UsageError
 
 @dataclass(frozen=True, slots=True)
 class KnobResponse:
-    """A response measured under each application: less is better.
-
-    unit: of the values that are shown; scale: these times `scale` are stored as whole numbers. adds: whether causes add
-    up. command: whether a command or workload is measured, or the CPUs themselves.
+    """A response measured under each application; less is better. unit: the unit of displayed values; scale: values
+    times `scale` are stored as integers. adds: whether causes add up. command: whether a command or workload is
+    measured instead of the CPUs themselves.
     """
 
     name: str

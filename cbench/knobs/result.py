@@ -17,8 +17,9 @@ WITHIN, ALIKE, NOISIER, QUIETER, UNKNOWN = "within", "no difference shown", "noi
 
 @dataclass(frozen=True, slots=True)
 class DesignForecast:
-    """How many applications a screening takes on average where `matter` knobs matter, simulated; `seconds` of
-    measuring, None where a command is measured."""
+    """The simulated average number of applications of a screening in which `matter` knobs matter. `seconds`: measuring
+    time, None if a command is measured.
+    """
 
     matter: int
     applications: int
@@ -27,7 +28,9 @@ class DesignForecast:
 
 @dataclass(frozen=True, slots=True)
 class KnobDesign:
-    """`--plan`: what would be screened. `fixed` knobs are always applied, `idle` ones would change nothing here."""
+    """The result of `--plan`: the knobs to screen. `fixed` knobs are always applied; `idle` knobs would change nothing
+    here.
+    """
 
     profile: str
     cpus: str
@@ -45,9 +48,10 @@ class KnobDesign:
 
 @dataclass(frozen=True, slots=True)
 class KnobEffect:
-    """A knob: the response without it less that of the profile, with its 95 % interval; p after Bonferroni.
+    """A knob: the response without it minus the profile's response, with a 95 % interval; p after Bonferroni.
 
-    None where it was not named by itself. `why`: for a knob that is only needed by another one, which.
+    None if the knob was not identified individually. `why`: for a knob that is only required by another one, the name
+    of that knob.
     """
 
     knob: str
@@ -69,8 +73,9 @@ class KnobConflict:
 
 @dataclass(frozen=True, slots=True)
 class ProfileCheck:
-    """The smallest profile against the full one, interleaved in random order: the difference in the unit and in percent
-    of the full one. `interval_pct` None where the full one's level is 0."""
+    """The smallest profile against the full one, interleaved in random order: the difference in the response's unit and
+    in % of the full profile's level. `interval_pct`: None if that level is 0.
+    """
 
     outcome: str
     pairs: int

@@ -70,7 +70,7 @@ def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
 
 
 def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
-    """How many applications a screening takes on average if so many knobs matter equally, simulated."""
+    """The simulated average number of applications of a screening if this many knobs matter equally."""
     taken = []
     for seed in range(SIMULATED):
         draw = random.Random(seed)
@@ -143,7 +143,7 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
 
 
 def replayed(screening: StoredScreening) -> Search:
-    """The search after the applications that are stored. Raises QuietError where these are of another search."""
+    """The search, advanced through the stored applications. Raises QuietError if these belong to another search."""
     search = search_of(screening)
     for done in screening.applications:
         if search.next is not None and search.next.phase == SEARCH != done.phase:
@@ -167,7 +167,7 @@ def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: 
             value, named = measure(step)
         made = MeasuredApplication(step.left_out, step.phase, value, time.monotonic() - began, tuple(named))
         keeper.add(made)
-        made = screening.application(screening.trial(made))  # as a resume reads it
+        made = screening.application(screening.trial(made))  # rounded as if read by a resume
         done.append(made)
         search.add(made.value, made.suspects)
     return search

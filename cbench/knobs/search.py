@@ -1,14 +1,15 @@
-"""The search for the knobs that matter, and the smallest profile that is as quiet as the full one. Pure.
+"""Search for the knobs that matter, and for the smallest profile that is as quiet as the full one. No I/O.
 
-It begins with the full profile and leaves knobs out. A group without which the host stays quiet is left out for good;
-one without which it does not is halved until one knob is left. What is found so is exactly what the smallest profile
-needs: of two knobs that remove the same cause, the first is left out unnoticed, and the second then matters.
+It begins with the full profile and leaves knobs out. If the host stays quiet without a group, the group is left out
+permanently; otherwise the group is halved until one knob is left. This finds exactly the knobs that the smallest
+profile needs: of two knobs that remove the same cause, the first is left out without effect, and the second then
+matters.
 
-Left out of a quiet host, a cause is seen beside nothing else: a small one is not lost in the noise of a large one, and
-responses that do not add up (the longest gap) can be screened as well. docs/screen-knobs.md says more.
+On an otherwise quiet host, each cause is seen alone: a small one is not hidden by the noise of a large one, and
+responses that do not add up (the longest gap) can be screened as well. See docs/screen-knobs.md.
 
-The search is a generator: it yields an application, is sent its value, and with the same values goes the same way. So a
-screening is resumed by sending it what is stored.
+The search is a generator: it yields an application and receives its value. It is deterministic, so a screening resumes
+by sending the stored values.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ class Search:
         return group_of(self.pool, self._unlikely, share, self.needs)
 
     def _unexplained(self) -> float:
-        """The host's response without any knob, less the profile's level and all effects so far."""
+        """The host's response without any knob, minus the profile's level and all effects so far."""
         whole = center_of(self.values[self.every]) - median(self.values[frozenset()])
         return whole - sum(each.effect for each in self.findings())
 
@@ -188,7 +189,8 @@ class Search:
     def _confirm(self) -> Steps:
         """Measure knobs again that one measurement alone has named: smallest effects first.
 
-        This is part of the search, which ends in time for the verification: those that are left stay named.
+        This is part of the search, which ends in time for the verification: knobs that were not measured again stay
+        named.
         """
         once = [each.knob for each in reversed(self.findings()) if each.sign == LOUDER and each.repeats == 1]
         for each in sorted(self.named, key=lambda each: once.index(each.knob) if each.knob in once else 0):
@@ -197,7 +199,7 @@ class Search:
             values = self.values[each.key]
             while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:  # by the new values only: the first one was the reason to name it
+            if sign == ALIKE:  # judge by the new values only, because the first one was the reason to name the knob
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)
@@ -249,7 +251,7 @@ class Search:
             self.level.begin_anew(self.values[key])
 
     def _agrees(self, each: NamedKnob) -> bool:
-        """Whether a larger group that contained this knob had the same effect: then two measurements agree."""
+        """Whether a larger group that contained this knob had the same effect, so that two measurements agree."""
         center = self.level.center
         effect = center_of(self.values[each.key]) - center
         others = (center_of(values) - center for key, values in self.values.items() if key > each.key)
@@ -278,7 +280,7 @@ class Search:
         return spread * t_quantile(0.975, level.freedom)
 
     def _without(self, names: Iterable[str]) -> LeftOut:
-        """The knobs that are left out when these are, at this stage."""
+        """These knobs and all that were dropped before."""
         return frozenset(self.dropped).union(names)
 
     def _drop(self, names: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""A screening in a store: a series for each time that it was begun or resumed, a trial for each application.
+"""Keep a screening in a store: a series for each start or resume, a trial for each application.
 
-A trial's value is the response times its scale; its counts say which knobs were left out (by bit, in the order of the
-knobs), in which phase, and how long it took. The plan is stored before the first application.
+A trial's value is the response times its scale; its counts record the omitted knobs (as bits, in the order of the
+knobs), the phase, and the duration. The plan is stored before the first application.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MeasuredApplication:
 
 @dataclass(frozen=True, slots=True)
 class StoredScreening:
-    """A screening so far. `identity`: the same each time that it is resumed."""
+    """A screening so far. `identity`: constant across resumes."""
 
     identity: str
     options: KnobOptions
@@ -83,7 +83,7 @@ class StoredScreening:
 
 
 def read(path: Path) -> StoredScreening:
-    """The last screening in this file. UsageError where there is none, QuietError for a damaged file."""
+    """The last screening in this file. Raises UsageError if there is none, QuietError for a damaged file."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):

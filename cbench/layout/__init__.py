@@ -1,1 +1,1 @@
-"""`cbench layout`: how much of a program's time is the layout of its build."""
+"""`cbench layout`: measure how much a program's time depends on the memory layout of its build."""

@@ -1,10 +1,10 @@
-"""How much of the variance is between builds: numbers in, frozen answers out.
+"""Estimate the share of the variance that is between builds: numbers in, frozen answers out.
 
-Logarithms of times are an effect of their block, a random effect of the build and noise of the run. The variance
-components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
+The logarithm of a time is the sum of a block effect, a random effect of the build and the noise of the run. The
+variance components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
 exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
-ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from what their block and build are like are
-drawn in to that distance first: an interruption is not a property of a build.
+ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from the fit of their block and build are
+first clipped to that distance: an interruption is not a property of a build.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ TINY = 1e-28
 
 @dataclass(frozen=True, slots=True)
 class LayoutVariance:
-    """Standard deviations of logarithms: `between` builds, `within` one build from run to run.
+    """Standard deviations of logarithms: `between` builds, and `within` one build from run to run.
 
-    `share`: of the variance of a single run that is between builds, with its interval at LEVEL. `p`: that builds do not
-    differ. `range`: from the fastest to the slowest build's median, as a log ratio. `medians`: of each build, as
-    logarithms, less that of the block.
+    `share`: the share of a single run's variance that is between builds, with its interval at LEVEL. `p`: p-value for
+    no difference between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each
+    build's median logarithm, relative to the block's median.
     """
 
     builds: int
@@ -116,7 +116,7 @@ def _share(ratio: float, blocks: int) -> float:
 
 
 def _drawn_in(rows: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The values, with those far from the level of their block and build moved to a maximal distance."""
+    """The values, clipped to a maximum distance from the level of their block and build."""
     level = [[value - median(row) for value in row] for row in rows]
     centers = [median(column) for column in zip(*level, strict=True)]
     left = [[value - center for value, center in zip(row, centers, strict=True)] for row in level]

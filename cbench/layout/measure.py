@@ -67,7 +67,7 @@ def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> 
 
 
 def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tuple[ExternalCommand, DrawnLayout, str]:
-    """A command for one layout, and the digest of its program. Raises UsageError where the build fails."""
+    """A command for one layout, and the digest of its program. Raises UsageError if the build fails."""
     show(f"building {options.builds} layouts", number, options.builds)
     place = folder / f"build{number:04}"
     place.mkdir()

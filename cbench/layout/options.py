@@ -13,9 +13,10 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutOptions:
-    """The program to build, and how to measure it. `run` "": the program itself. `effect`: of the claim, a share.
+    """The program to build, and how to measure it.
 
-    `budget_s`: of measuring, without the builds. `blocks` None: as many as there is time for.
+    `run`: "" runs the program itself. `effect`: the claimed effect, a share. `budget_s`: time for measuring in seconds,
+    excluding the builds. `blocks`: None for as many as the budget allows.
     """
 
     preset: str

@@ -31,12 +31,13 @@ class BuildTime:
 
 @dataclass(frozen=True, slots=True)
 class LayoutResult:
-    """How much the layout changes. Shares are of the variance of a single run, percentages of the time.
+    """The effect of the layout.
 
-    `distinct`: programs that differ by their bytes. `between_pct`, `within_pct`: standard deviations between builds and
-    from run to run of one; `between_high_pct`: the upper end of its interval. `one_build_pct`: the smallest difference
-    of two versions that one build of each can claim. `builds_needed`: of each version to show `effect_pct`, None for
-    more than 10,000.
+    Shares refer to the variance of a single run, percentages to the time. `distinct`: number of programs with different
+    bytes. `between_pct`, `within_pct`: standard deviations between builds, and between runs of one build;
+    `between_high_pct`: the upper end of the interval of `between_pct`. `one_build_pct`: the smallest difference between
+    two versions that one build of each can support. `builds_needed`: builds of each version to show `effect_pct`, None
+    for more than 10,000.
     """
 
     preset: str
@@ -70,7 +71,7 @@ def run(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> Layo
 
 
 def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
-    """The figures of measured builds. UsageError where all builds are the same program."""
+    """The figures of measured builds. Raises UsageError if all builds are the same program."""
     distinct = len({build.sha256 for build in measured.builds})
     padded = any(build.layout.padding for build in measured.builds)
     if distinct == 1 and not padded:

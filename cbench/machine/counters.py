@@ -1,4 +1,4 @@
-"""The counters of this host: each is opened, or says why it cannot be.
+"""Open the counters of this host, or report why one is unavailable.
 
 Sources: perf_event_open(2); linux/perf_event.h (extended hardware types: the PMU's number in the upper half
 of `config`); Documentation/arch/arm64/perf.rst (config1: bit 1 user access, bit 0 a 64-bit count).
@@ -94,18 +94,18 @@ def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
 
 
 def own_pmu(cpu: int, host: Reader | None = None) -> int:
-    """The number of the CPU's own PMU where CPUs are of several kinds (x86 hybrids), else 0."""
+    """The number of the CPU's own PMU on hybrid x86 CPUs, else 0."""
     return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 
 def _implemented(host: Reader, device: str, name: str) -> bool:
-    """Whether sysfs lists the event for this PMU: an event that it lacks opens all the same, and counts nothing."""
+    """Whether sysfs lists the event for this PMU: an event that it lacks can still be opened, but counts nothing."""
     folder = f"{DEVICES}/{device}/events"
     return not name or not host.names(folder) or host.exists(f"{folder}/{name}")
 
 
 def reason(error: int) -> str:
-    """A negative errno in words."""
+    """The text for a negative errno."""
     return f"{REASONS.get(-error, os.strerror(-error))} [{errno.errorcode.get(-error, -error)}]"
 
 
@@ -118,7 +118,7 @@ def _known(name: str) -> tuple[CounterEvent, str]:
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
-    """The counter and its C handle (None when unavailable) for the calling thread, pinned to `cpu`.
+    """The counter and its C handle (None if unavailable) for the calling thread, pinned to `cpu`.
 
     Raises UsageError for a name that is not a counter.
     """
@@ -145,7 +145,7 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
 
 
 def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
-    """`by_name`: also where chains cannot measure cycles; the results say so."""
+    """`by_name`: use it even if chains cannot measure cycles; the results report this."""
     calibration = chains.calibration()
     if calibration.obstacle and not by_name:
         return Counter(CALIBRATED, CALIBRATED_UNIT, False, calibration.obstacle), None
@@ -162,7 +162,7 @@ def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:
     """The named counter, or for "auto" the first available of cycles, cycles:u, calibrated cycles and the clock.
 
-    Raises UsageError when the named one is unavailable; unusable calibrated cycles are reported in their results.
+    Raises UsageError if the named one is unavailable; unusable calibrated cycles are reported in their results.
     """
     if name != AUTO:
         counter, handle = _calibrated(by_name=True) if name == CALIBRATED else open_counter(name, cpu)
@@ -183,9 +183,9 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with the events counted beside it: `wanted`, or for None the suitable ones.
+    """The counter with additionally counted events: `wanted`, or suitable ones if None.
 
-    An unavailable event is left out with its reason; UsageError if it was requested by name.
+    An unavailable event is omitted with its reason; UsageError if it was requested by name.
     """
     chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:

@@ -37,7 +37,7 @@ def virtual(reader: Reader) -> bool:
 
 
 def governors(cpus: Iterable[int]) -> list[str]:
-    """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
+    """The frequency governors of these CPUs, empty if the host shows none (as in most VMs)."""
     return sorted({_text(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
 
 
@@ -48,8 +48,9 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor` None where it shows none, `missing`: settings that would make it
-    quieter. `passport`: the facts that a comparison with another result uses."""
+    """The host's part of the results; `governor`: None if the host shows none; `missing`: settings that would make it
+    quieter. `passport`: the facts used to compare this result with another.
+    """
 
     cpu: str
     machine: str
@@ -79,9 +80,8 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
 
 
 def to_store(host: HostFacts) -> dict[str, JsonValue]:
-    """The host as it is stored with a run: with the verdict of `quiet verify`, where a profile is applied.
-
-    That is measured now, so call it in this process's turn on the isolated CPUs.
+    """The host's facts to store with a run, including the verdict of `quiet verify` if a profile is applied. This
+    measures now, so call it during this process's turn on the isolated CPUs.
     """
     if host.passport is None:
         return json_object(host)

@@ -25,7 +25,7 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 class CounterEvent:
     """One thing to count. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor.
 
-    `armv8_name`: under which sysfs lists the event when the PMU implements it, "" where only the number is known.
+    `armv8_name`: under which sysfs lists the event when the PMU implements it, "" if only the number is known.
     """
 
     unit: str
@@ -92,7 +92,7 @@ AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
 
 
 def split(name: str) -> tuple[CounterEvent, str] | None:
-    """The event of a name like "cycles:u", and "u", "k" or "" for both; None when there is none."""
+    """The event of a name like "cycles:u", and "u", "k" or "" for both; None if there is none."""
     base, colon, mode = name.partition(":")
     event = EVENTS.get(base)
     if event is None or (colon and (mode not in MODES or event.software)):

@@ -1,4 +1,4 @@
-"""The verdict of `quiet verify` on this host, where a profile is applied."""
+"""Get the verdict of `quiet verify` on this host, if a profile is applied."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ NO_PROFILE = "no profile is applied, so `quiet verify` has nothing to verify"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """`quiet`: whether settings and noise are as the profile wants them; None: `why` it is not known. `details`: gaps
-    and drift, as a study keeps them with each of its runs."""
+    """`quiet`: whether settings and noise match the profile; None if unknown, with the reason in `why`. `details`: gaps
+    and drift, in the form that a study stores with each run.
+    """
 
     quiet: bool | None
     why: str
@@ -29,7 +30,7 @@ class NoiseVerdict:
 
 
 def verified() -> NoiseVerdict | None:
-    """Measure for SHORT_S seconds, from the housekeeping CPUs; None where no profile is applied. Raises QuietError."""
+    """Measure for SHORT_S seconds, from the housekeeping CPUs; None if no profile is applied. Raises QuietError."""
     applied = applied_state(Reader())
     if applied is None:
         return None
@@ -38,7 +39,7 @@ def verified() -> NoiseVerdict | None:
 
 
 def verdict() -> tuple[str | None, str]:
-    """The verdict in words, or None and why there is none."""
+    """The verdict as text, or None and the reason why there is none."""
     try:
         found = verified()
     except QuietError as error:

@@ -22,11 +22,11 @@ _NAMED_HOSTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Passport:
-    """Facts in words. One that is not known is None, and `unknown` has the reason under its name.
+    """The host's facts as text. Unknown facts are None, and `unknown` maps their names to the reasons.
 
     `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
-    applied one, or "none"; `noise`: the verdict of `quiet verify`; `counter`: what a test's values count; `memory`: in
-    whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
+    applied profile, or "none"; `noise`: the verdict of `quiet verify`; `counter`: the event that a test's values count;
+    `memory`: in whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
     """
 
     cpu: str | None = None
@@ -78,7 +78,7 @@ class UnlikeFact:
     values: Mapping[str, tuple[str, ...]]
 
     def __str__(self) -> str:
-        """In words: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
+        """As text: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
         said = [
             f"{value} ({', '.join(hosts) if len(hosts) <= _NAMED_HOSTS else f'{len(hosts):,} hosts'})"
             for value, hosts in self.values.items()
@@ -87,9 +87,8 @@ class UnlikeFact:
 
 
 def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
-    """The facts in which hosts differ, of passports by the hosts' names; hosts where a fact is not known are left out.
-
-    A pure function, for reports and for checking a fleet before its study runs. `noise` is of a moment and left out.
+    """The facts in which hosts differ, from passports by host name; hosts with an unknown fact are omitted for it. A
+    pure function, for reports and for checking a fleet before its study runs. `noise` is momentary and omitted.
     """
     found = []
     for name in FACTS:
@@ -125,7 +124,7 @@ def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
 
 
 def merged(passports: Sequence[Passport]) -> Passport | None:
-    """One for several runs of a test: where they differ, a fact has all its values."""
+    """One passport for several runs of a test: a fact that differs has all of its values."""
     if not passports:
         return None
     values: dict[str, str] = {}

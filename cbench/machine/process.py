@@ -26,9 +26,8 @@ def addresses_fixed() -> bool:
 
 @contextlib.contextmanager
 def addresses(fixed: bool) -> Iterator[bool]:
-    """Child processes started in this context get random addresses or, where that is permitted, fixed ones.
-
-    Yields whether that is so.
+    """Child processes started in this context get random addresses or, if permitted, fixed ones. Yields whether this
+    succeeded.
     """
     before: int = _LIBC.personality(ASK)
     if before < 0:
@@ -43,27 +42,27 @@ def addresses(fixed: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def affinity(cpus: Collection[int]) -> Iterator[None]:
-    """This thread on these CPUs, and then where it was before. Raises OSError."""
+    """Run this thread on these CPUs, then restore its affinity. Raises OSError."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # all of those CPUs have gone
+        with contextlib.suppress(OSError):  # all of these CPUs are offline now
             os.sched_setaffinity(0, before)
 
 
 def die_with_parent(parent: int) -> bool:
-    """The kernel kills this process when its parent ends; False where the parent is gone already."""
+    """Make the kernel kill this process when its parent ends; False if the parent is already gone."""
     return _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0 and os.getppid() == parent
 
 
 class GroupGuard:
     """Kills a command's process group when this process is killed, SIGKILL included.
 
-    The kernel's parent-death signal reaches only the command, and its children would continue and disturb the next
-    measurement. A shell in a session of its own waits for the end of a pipe that only this process holds, then kills
-    the group whose number is in a file shared with it. It sleeps until then, so that it interrupts no trial.
+    The kernel's parent-death signal reaches only the command; its children would continue and disturb the next
+    measurement. A shell in a separate session waits for the end of a pipe that only this process holds, then kills the
+    group whose number is in a shared file. Until then it sleeps, so it interrupts no trial.
     """
 
     _SCRIPT = """trap '' HUP INT TERM; read -r _; read -r group <&1 && [ "$group" -gt 1 ] && kill -s KILL -- -$group"""
@@ -117,7 +116,7 @@ class GroupGuard:
 
 
 def lock_memory(ranges: Sequence[tuple[int, int]]) -> str:
-    """Lock, and so prefault, everything; where the limit does not allow that, these addresses and lengths.
+    """Lock, and so prefault, everything; if the limit does not allow that, only these addresses and lengths.
 
     Returns which of these could be locked.
     """

@@ -132,7 +132,7 @@ def decode(cpuid: Cpuid) -> TlbLevels:
 
 
 def read(cpu: int) -> TlbLevels:
-    """decode() on this CPU where this process may run there; cores of one host may differ."""
+    """Run decode() on this CPU, if this process may run there; cores of one host may differ."""
     from cbench._cbench import ffi, lib
 
     def cpuid(leaf: int, subleaf: int) -> Leaf | None:

@@ -17,7 +17,7 @@ PLACES = {SIBLING: "a sibling thread", CACHE: "a core with the same cache", FAR:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A data or unified cache as one CPU sees it; `size` in bytes, None where the host does not report it."""
+    """A data or unified cache as one CPU sees it; `size`: bytes, None if the host does not report it."""
 
     level: int
     kind: str
@@ -31,7 +31,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place for a load, one of PLACES; `cpu` is None if the host has no such place, and `reason` says why."""
+    """A place for a load, one of PLACES; `cpu`: None if the host has no such place, with the reason in `reason`."""
 
     name: str
     cpu: int | None
@@ -43,7 +43,7 @@ class Place:
 
 
 def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
-    """The caches that hold this CPU's data, the nearest first; empty where the host shows none."""
+    """The caches that hold this CPU's data, the nearest first; empty if the host shows none."""
     shared = []
     for index in reader.numbered(f"{CPU_FOLDER}/cpu{cpu}/cache", "index"):
         base = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}/"
@@ -71,7 +71,7 @@ def _shared(reader: Reader, base: str) -> CpuSet:
 
 
 def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place, ...]:
-    """One CPU for each place relative to `cpu`, of the `preferred` ones where there is one."""
+    """One CPU for each place relative to `cpu`, one of the `preferred` CPUs if possible."""
     node = next((cpus for cpus in facts.nodes.values() if cpu in cpus), facts.online)
     core = facts.siblings(cpu) & facts.online
     last, name = _nearby(facts, cpu)

@@ -10,7 +10,7 @@ from cbench.model import Trial
 
 @dataclass(frozen=True, slots=True)
 class CauseCount:
-    """A cause and how many trials had it; times (ns) are None where only the counters know of it."""
+    """A cause and how many trials had it; times (ns) are None if only the counters detected it."""
 
     cause: str
     trials: int
@@ -20,7 +20,7 @@ class CauseCount:
 
 @dataclass(frozen=True, slots=True)
 class PollutedTrial:
-    """A trial's number, from 0, and its causes in words."""
+    """A trial's number, from 0, and its causes as text."""
 
     trial: int
     cause: str

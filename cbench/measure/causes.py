@@ -1,11 +1,9 @@
-"""The interruptions of each trial: by the kernel's trace where it is usable, else by the counters alone.
-
-The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
-the trace shows the timed region itself. So where both know of an interruption the trace has its name, and
-an interrupt that was counted, but that the trace has before or after the trial, is not a cause.
-
-Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not
-interrupted, whatever was counted around it, and one with some was.
+"""Determine the interruptions of each trial: from the kernel's trace if it is usable, otherwise from the counters
+alone. The counters are read around a trial, with an untimed call of the workload between the first reading and the
+beginning; the trace shows the timed region itself. So if both show an interruption, the trace provides its name, and a
+counted interrupt that the trace places before or after the trial is not a cause. If the PMU counts the kernel's
+instructions between the two reads, this count decides: a trial with none was not interrupted, regardless of the counts
+around it, and a trial with some was.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class Causes:
             self._follower.resume()
 
     def end(self) -> None:
-        """There are no more trials."""
+        """No more trials follow."""
         if self._follower:
             self._follower.pause()
 
@@ -110,9 +108,9 @@ def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
 
 
 def merged(trial: Trial, parts: tuple[TrialCause, ...], seen: Seen) -> Trial:
-    """A trial with the causes that the trace has, and those of the counters that the trace does not explain."""
+    """A trial with the causes from the trace, and the causes from the counters that the trace does not explain."""
     if trial.page_faults:
-        parts = tuple(part for part in parts if part.kind != FAULT)  # the counters know what kind of fault
+        parts = tuple(part for part in parts if part.kind != FAULT)  # the counters distinguish kinds of faults
     outside = {name for name, count in trial.interrupts.items() if _outside(name, count, seen)}
     explained = {name for name in trial.interrupts if name in outside or _within(name, seen)}
     switched = any(part.kind == TASK for part in parts)
@@ -130,7 +128,7 @@ def _within(name: str, seen: Seen) -> bool:
 
 
 def _outside(name: str, count: int, seen: Seen) -> bool:
-    """Whether all interrupts that were counted came between this trial and its neighbors."""
+    """Whether all counted interrupts occurred between this trial and its neighbors."""
     if _within(name, seen):
         return False
     if name.partition(" (")[0] in ALSO_COUNTED:

@@ -1,4 +1,4 @@
-"""The memory layout of a measurement's processes: fixed, or drawn for each process.
+"""Define the memory layout of a measurement's processes: fixed, or drawn for each process.
 
 It changes a program's speed without being part of it: the size of the environment and so the place of the stack
 (Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009), where the kernel

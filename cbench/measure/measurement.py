@@ -116,7 +116,9 @@ def _session(
 
 
 def _until_kept(wanted: int) -> Enough:
-    """Whether so many trials can be used; of calibrated cycles not all can: each chunk is judged by itself first."""
+    """Whether this many trials are usable. With calibrated cycles not all are, so each chunk is first judged
+    separately.
+    """
     seen = usable = 0
 
     def enough(trials: Sequence[Trial], counter: Counter) -> bool:

@@ -20,9 +20,9 @@ CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
 class MeasureOptions:
     """How to measure; made by measure_options().
 
-    `trials`: of each process, with `until_clean` at most. `warmup` None: until settled. `events` None: what suits the
-    counter. `until_clean`: how many clean trials each process has to have. `number_given`: the user
-    gave a number of trials.
+    `trials`: trials per process, the maximum with `until_clean`. `warmup`: None continues until settled. `events`: None
+    selects events that fit the counter. `until_clean`: the number of clean trials that each process must reach.
+    `number_given`: the user gave a number of trials.
     """
 
     trials: int

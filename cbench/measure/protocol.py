@@ -1,11 +1,11 @@
-"""The messages between the measuring process and its parent: one pickled object at a time, behind its length.
+"""Exchange messages between the measuring process and its parent: length-prefixed pickled objects, one at a time.
 
 Parent: a job, then GO or ENOUGH after each message. Worker: Ready, WARMING..., Settling, lists of trials, Done; or the
 error that ended it. The worker blocks after every message until the parent answers, so the two never run at once, not
 even on a single CPU.
 
-The measured code runs in the worker and can write to its pipes. load() therefore makes nothing but this protocol's
-own values of what it reads, each with the types that it declares, and raises ProtocolError for everything else.
+The measured code runs in the worker and can write to its pipes. load() therefore constructs only this protocol's own
+values, each with its declared types, and raises ProtocolError for everything else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quiet import QuietError, UsageError
 
 GO, ENOUGH, WARMING = "go", "enough", "warming"
 _HEAD = struct.Struct("=4sI")
-_MARK, _LONGEST = b"cbm1", 1 << 28  # of a message, in bytes
+_MARK, _LONGEST = b"cbm1", 1 << 28  # start of a message; maximum length in bytes
 _MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
 Take = Callable[[int], bytes]
 """Read this many bytes from a pipe; fewer only at its end."""
@@ -43,8 +43,9 @@ class ProtocolError(Exception):
 class Job:
     """The job of a worker.
 
-    `trials`: at most so many, of calibrated cycles `most`, for some of these may have to be left out. `warmup` None:
-    until settled. `rewarm`: n of the untimed call. `events` None: what suits the counter.
+    `trials`: the maximum number of trials; with calibrated cycles it is `most`, because some trials may have to be
+    omitted. `warmup`: None continues until settled. `rewarm`: n of the untimed call. `events`: None selects events that
+    fit the counter.
     """
 
     function: str
@@ -64,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """There are no more trials. `stolen_ms`: for how long the hypervisor kept the CPU, None where unknown.
+    """There are no more trials. `stolen_ms`: how long the hypervisor took the CPU away, None if unknown.
 
     `ticks_per_second`: the rate of the clock.
     """
@@ -109,7 +110,7 @@ def _fits(message: object) -> bool:
 
 
 def _fits_trial(trial: Any) -> bool:
-    """The same for list items; without the general _has_type(), because there are many."""
+    """Check a trial's types without the general _has_type(), because there are many trials."""
     numbers = (trial.value, trial.output, trial.context_switches, trial.page_faults, trial.begin, trial.end)
     return (
         type(trial) is Trial

@@ -34,7 +34,7 @@ BEYOND = (
 
 @dataclass(frozen=True, slots=True)
 class SettlingResult:
-    """The trials that the first process discarded, less the overhead, and whether each process settled by the rule."""
+    """The trials that the first process discarded, minus the overhead, and whether each process settled by the rule."""
 
     rule: str
     values: tuple[int, ...]
@@ -59,7 +59,7 @@ class CleanTrials:
 
 @dataclass(frozen=True, slots=True)
 class CountedEvent:
-    """An event counted beside the value: its total over all trials, and its count in an empty region."""
+    """An additionally counted event: its total over all trials, and its count in an empty region."""
 
     min: int
     median: float
@@ -69,7 +69,7 @@ class CountedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """One process: its figures, and the levels of its layout's factors, those of a buffer where there is one."""
+    """One process: its figures, and the levels of its layout's factors, including those of its buffer, if any."""
 
     process: int
     trials: int
@@ -94,7 +94,7 @@ class ProcessResult:
 class ProcessesResult:
     """Each process's floor and median, and how the clean trials' spread divides.
 
-    `floor_range` is None when in one of them no value repeats; `lowest_range` is of the lowest values.
+    `floor_range` is None if in one of them no value repeats; `lowest_range` is of the lowest values.
     """
 
     each: tuple[ProcessResult, ...]
@@ -268,7 +268,7 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
 
 
 def settled(session: Session) -> bool | None:
-    """Whether the discarded trials had settled; None where they were too few to judge."""
+    """Whether the discarded trials had settled; None if they were too few to judge."""
     return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
 
 
@@ -322,7 +322,9 @@ def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Proces
 
 
 def _floors_from(trials: Sequence[Trial], rule: str) -> list[Trial]:
-    """The trials that a floor is taken from: where causes are known those without one, if two of these agree."""
+    """The trials from which a floor is derived: if causes are known, the trials without a cause, provided that two of
+    them agree.
+    """
     valid = [trial for trial in trials if trial.valid]
     if rule == CHAINS:
         return [trial for trial in valid if kept(trial)] or valid

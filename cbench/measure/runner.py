@@ -47,7 +47,7 @@ def variables(given: Mapping[str, str]) -> Iterator[None]:
 
 
 class Worker:
-    """A child that runs one of cbench's modules by protocol.serve(), in a session of its own."""
+    """A child process in a separate session that runs one of cbench's modules by protocol.serve()."""
 
     def __init__(self, module: str, layout: Layout = PLAIN) -> None:
         to_worker, self._out = os.pipe()
@@ -73,9 +73,10 @@ class Worker:
             protocol.send(self._out, message)
 
     def receive(self, timeout: float, name: str) -> Any:
-        """The next message, None when the child has ended; TimeoutError after `timeout` seconds.
+        """The next message, None if the child has ended.
 
-        Raises the error that has ended it, with `name` before it; QuietError for what is not a message.
+        Raises TimeoutError after `timeout` seconds; the error that ended the child, prefixed with `name`; and
+        QuietError for data that is not a message.
         """
         until = time.monotonic() + timeout
 

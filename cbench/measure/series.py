@@ -34,9 +34,9 @@ FEWEST_CYCLES = 0.1
 class TrialSeries:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
-    `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
-    timed region, None where that is unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
-    are the work itself. `calibration`: how ticks become cycles, None where the counter's values stand.
+    `others`: names of the events counted in addition to the value. `kernel_baseline`: kernel instructions in an empty
+    timed region, None if unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are part of the
+    work itself. `calibration`: the conversion of ticks to cycles, None if the counter's values are used unchanged.
     """
 
     def __init__(
@@ -87,9 +87,8 @@ class TrialSeries:
         return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
-        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
-
-        Trials end where one was not on the requested CPU; `strayed` is then set.
+        """Run at most `most` trials, in about 0.2 s. Raises QuietError if the counter cannot be read. Stops after a
+        trial that was not on the requested CPU; `strayed` is then set.
         """
         error = lib.cb_trials_run(
             self._counter,

@@ -26,7 +26,7 @@ def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
 
 
 def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
-    """One line where trials of one workload returned different results, else none."""
+    """One line if trials of one workload returned different results, else none."""
     if outputs <= 1:
         return []
     return [

@@ -51,7 +51,7 @@ def page_size(address: int) -> str:
 
 
 def stolen_ms(cpu: int) -> int | None:
-    """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
+    """The time that the hypervisor took from `cpu`, according to the kernel; None if unknown."""
     ticks = cpu_ticks(Reader().text("/proc/stat") or "").get(f"cpu{cpu}", [])
     return ticks[STEAL] * 1000 // os.sysconf("SC_CLK_TCK") if len(ticks) > STEAL else None
 
@@ -84,9 +84,8 @@ def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | N
 
 
 def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
-    """The kernel's instructions in an empty timed region; None where they are not counted or not steady.
-
-    0 where the counters are read in user space, those of the reading itself where read(2) has to do.
+    """The kernel's instructions in an empty timed region; None if they are not counted or not constant. 0 if the
+    counters are read in user space; with read(2), the instructions of the reading itself.
     """
     counts = [each[events.IN_KERNEL] for each in empty if events.IN_KERNEL in each]
     lowest = min(counts, default=None)
@@ -94,7 +93,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: Job) -> tuple[Counter, Any]:
-    """The counter and the events beside it, without events that open but count nothing.
+    """The counter and its additional events, without events that open but count nothing.
 
     UsageError if such an event was requested by name.
     """
@@ -104,13 +103,13 @@ def opened(job: Job) -> tuple[Counter, Any]:
         why = "opens, but counted none of the interrupts that occurred"
         if job.events is not None:
             raise counters.unavailable(events.INTERRUPTS, counter, why)
-        others = counter.others[:-1]  # it is the last of those that are counted automatically
+        others = counter.others[:-1]  # the last of the automatically counted events
         counter = replace(counter, others=others, left_out={**counter.left_out, events.INTERRUPTS: why})
     return counter, handle
 
 
 def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
-    """False when interrupts came within timed regions and the event saw none; they are waited for a short while."""
+    """False if interrupts occurred within timed regions and the event counted none. Waits briefly for interrupts."""
     spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
     came = counted = 0
     for _ in range(SPINS):
@@ -165,7 +164,7 @@ def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling
 
 def measure(channel: Channel) -> None:
     job: Job = channel.receive()
-    place(job.cpu)  # first: memory then comes from this CPU's own node
+    place(job.cpu)  # bind first, so that memory comes from this CPU's own node
     loaded = user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
     counter, handle = opened(job)
     counter, baseline = calibrate(counter, handle, job.cpu)

@@ -112,7 +112,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
 
 
 def _parquet(paths: Sequence[Path]) -> list[Path]:
-    """The files of a table in several Parquet files; none where the paths are something else."""
+    """The files of a table that is split into several Parquet files; none if the paths are anything else."""
     from cbench.formats import registry
     from cbench.tables.parquet_set import parquet_files
 

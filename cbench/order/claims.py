@@ -1,9 +1,9 @@
 """Decide what a verdict may claim, at one error rate for all its sentences.
 
-Each sentence is about one family of tests. If each family had a chance of a false alarm of its own, one in six studies
-without any effect would have a positive sentence. So alpha is shared: FIRST of it for the question of the study, the
-rest in equal parts for the other families that the data allow (C. E. Bonferroni 1936). What passes its family's alpha
-alone is said as well, as that.
+Each sentence is about one family of tests. If each family used the full alpha, one in six studies without any effect
+would report a false positive. So alpha is shared: the share FIRST for the question of the study, the rest in equal
+parts for the other families that the data allow (C. E. Bonferroni 1936). Tests that are significant only at their
+family's full alpha are reported separately.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "prede
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One family: what is claimed at its `level`, a part of the study's alpha; `alone`: the tests that are significant
-    only if this family is considered alone, at all of alpha."""
+    """One family: its claims at its `level`, a part of the study's alpha; `alone`: tests that are significant only if
+    this family is considered alone, at the full alpha.
+    """
 
     family: Family
     level: float
@@ -35,8 +36,9 @@ class Claim:
 def claimed(
     families: Mapping[Family, tuple[Sequence[str], Sequence[float]]], alpha: float, shared: bool = True
 ) -> tuple[Claim, ...]:
-    """The names and p-values of each family, corrected within it (NaN: none). The first family is the question
-    of the study. `shared`: whether the families share alpha."""
+    """The claims of each family, from its names and its p-values, which are corrected within the family (NaN: none).
+    The first family is the question of the study. `shared`: whether the families share alpha.
+    """
     present = [family for family, (_, p) in families.items() if not all(map(isnan, p))]
     found = []
     for place, family in enumerate(present):

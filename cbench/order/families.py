@@ -1,4 +1,4 @@
-"""The families of p-values of a study: each corrected within itself, and what may be claimed of it."""
+"""Correct each family of p-values of a study, and derive the claims that it supports."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _interaction_p(result: SeriesResult) -> float | None:
 def _named(
     effects: Sequence[PredecessorEffect], meaning: Mapping[str, MetricMeaning] | None, right: str
 ) -> tuple[list[str], list[float]]:
-    """In words, the smallest p first; `meaning`: of a suite's metrics."""
+    """The tests as text, smallest p first; `meaning`: the meaning of a suite's metrics."""
     ordered = sorted(effects, key=lambda each: each.p_holm)
     if meaning is None:
         return [verdict.disturbed(each) for each in ordered], [each.p_holm for each in ordered]

@@ -208,7 +208,7 @@ def _legend(axes: Any) -> None:
 
 
 def positions(result: OrderResult, names: Sequence[str]) -> str:
-    """Medians by the position in the random runs, in % of their own median; the first six names."""
+    """Plot medians by position in the random runs, in % of each test's median, for the first six names."""
 
     def panel(axes: Any, name: str) -> None:
         test = result.tests[name].position
@@ -258,7 +258,7 @@ def matrix(result: OrderResult) -> str:
     most = float(known.max()) if known.size and known.max() else 1.0
 
     def draw(axes: Any) -> None:
-        axes.patch.set(facecolor="white", edgecolor=FAINT, hatch="////", linewidth=0)  # seen where a cell is empty
+        axes.patch.set(facecolor="white", edgecolor=FAINT, hatch="////", linewidth=0)  # visible in empty cells
         image = axes.imshow(cells, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
         written = max(cells.shape) <= MOST_WRITTEN
         for (row, column), value in np.ndenumerate(cells):

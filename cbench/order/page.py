@@ -22,7 +22,7 @@ NAMED = 3
 
 
 def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
-    """The whole page: the same bytes for the same data."""
+    """The whole page. Deterministic: equal data yield equal bytes."""
     changed, changed_rest = across(result)
     return render(
         "order/order.html",
@@ -281,7 +281,7 @@ def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
 
 
 def first_trials(result: OrderResult) -> Table:
-    """Being the first of a run against all other positions, smallest p first."""
+    """A table that compares the first position of a run with all others, smallest p first."""
     every = [(name, test.first_trial) for name, test in result.tests.items() if test.first_trial]
     rows = [
         (
@@ -341,7 +341,7 @@ def hosts(result: OrderResult) -> Table:
 
 
 def across(result: OrderResult) -> tuple[Table, Table]:
-    """Pairs of tests on which fixed and random order disagree; those that are folded away."""
+    """Pairs of tests on which fixed and random order disagree: the first MOST_NAMED, and the rest."""
     head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)

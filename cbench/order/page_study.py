@@ -1,4 +1,4 @@
-"""The facts about the study in a report: its design and, where the data are a study's store, its host and its runs."""
+"""Report the facts about the study: its design and, for a study's store, its host and its runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`name`: of the study; `rows`: the facts in its store."""
+    """`name`: the study's name; `rows`: the facts in its store."""
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()

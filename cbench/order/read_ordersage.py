@@ -1,8 +1,8 @@
-"""OrderSage's own result files as a study's trials.
+"""Read OrderSage's own result files as the trials of a study.
 
 A run is known by its run_uuid, because its number restarts at each phase of a study that was not interleaved. Its
-time_start is the CPU time of the process that controlled it and says nothing; a UUID of version 1 has the time in it
-(RFC 9562, section 5.1).
+time_start is the CPU time of the controlling process and useless for ordering; a version 1 UUID contains the time (RFC
+9562, section 5.1).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
         why = error.why if error.first is None else f"{error.why} in line {lines[error.first]}"
         raise UsageError(f"{path}: {place}column {COLUMNS.get(error.column, command)}: {why}") from None
     bare = [metric or name for name, metric in zip(pooled.names, pooled.metrics, strict=True)]
-    if len(set(bare)) == len(bare):  # as the paper names them
+    if len(set(bare)) == len(bare):  # use the paper's names
         pooled = replace(pooled, names=tuple(bare))
     if failed := sum(not values for values in results):
         warnings.append(f"{failed:,} of {len(rows):,} trials failed")

@@ -126,8 +126,9 @@ def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
 
 @dataclass(frozen=True, slots=True)
 class StudyDefaults:
-    """A study file's rules for its analysis: alpha; what a failed trial takes with it; what each metric means, by
-    the names of an analysis; of a suite its harness, and what is isolated."""
+    """A study file's rules for its analysis: alpha; whether a failed trial invalidates its run; the meaning of each
+    metric, by the analysis' names; and, for a suite, its harness and its isolated tests.
+    """
 
     alpha: float
     failures: str

@@ -35,8 +35,9 @@ class IntervalRule:
 
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
-    """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known. `pairs`:
-    so many runs are compared with a neighbor in the other order; left out where the orders are two samples."""
+    """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
+    `pairs`: number of runs compared with a neighbor in the other order; omitted if the orders are two samples.
+    """
 
     interleaved: bool | None
     warnings: tuple[str, ...]
@@ -48,7 +49,7 @@ class OrderDesign:
 
     @property
     def blocked(self) -> bool:
-        """Whether the orders lie apart in time, so that order and time cannot be told apart."""
+        """Whether the orders do not overlap in time, so that effects of order and time cannot be distinguished."""
         return self.interleaved is False and bool(self.runs_fixed) and bool(self.runs_random)
 
 
@@ -63,7 +64,9 @@ class LabelMedian:
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """Kruskal and Wallis's H over all `labels`; `doubtful`: some have few trials. `groups`: those that are named."""
+    """Kruskal and Wallis's H over all `labels`; `doubtful`: some labels have few trials. `groups`: the labels that the
+    report names.
+    """
 
     h: float = field(metadata={KEY: "H"})
     doubtful: bool
@@ -73,16 +76,16 @@ class LabelTest:
 
 @dataclass(frozen=True, slots=True)
 class OrderTest:
-    """One metric of one test: fixed against random order, and what the order does within the random runs.
+    """One metric of one test: fixed against random order, and effects of the order within the random runs.
 
-    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentized rank
-    sum; p_paired: of the signed ranks of `pairs` of runs; p_decides: the one on which `significant` rests, p_adjusted:
-    the same for the number of tests. delta_pct: (fixed - random)/fixed, delta_pct_hl: Hodges and Lehmann's estimate of
-    it, with an interval. p_spread: of equal spread, spread_ratio: random over fixed. first_trial: those that were the
-    first of their run.
-    cov: standard deviation / mean. ci_needs: how many results an interval takes where there are too few. gap: between
-    the intervals, in widths of the wider one. alike: all values are one. unit, better: as the study's file has them.
-    hosts: with several hosts only; then medians, means and intervals are of values with all hosts at one level.
+    p: from the chi-squared distribution; p_permutation: exact, or from moments; p_brunner_munzel: from the studentized
+    rank sum; p_paired: from the signed ranks of `pairs` of runs; p_decides: the p-value that determines `significant`;
+    p_adjusted: p_decides corrected for the number of tests. delta_pct: (fixed - random)/fixed; delta_pct_hl: Hodges and
+    Lehmann's estimate of it, with an interval. p_spread: p for equal spread; spread_ratio: random over fixed.
+    first_trial: the trials that were the first of their run. cov: standard deviation / mean. ci_needs: the number of
+    results that an interval requires, if there are too few. gap: distance between the intervals, in widths of the wider
+    one. alike: all values are equal. unit, better: from the study's file. hosts: only with several hosts; then medians,
+    means and intervals use values shifted to a common level.
     """
 
     n_fixed: int
@@ -137,7 +140,7 @@ class OrderTest:
 
     @property
     def failed(self) -> int:
-        """Values left out in both orders."""
+        """The number of omitted values of both orders together."""
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
@@ -185,8 +188,9 @@ class PredecessorEffect:
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """Medians of a test in a process of its own and among others; `times`: in_process / isolated, of positive ones.
-    `after`: the test that changes it most by running before it, None where none is significant."""
+    """Medians of a test in a separate process and in a process shared with other tests; `times`: in_process / isolated,
+    if both are positive. `after`: the test that changes it most by running before it, None if no test is significant.
+    """
 
     test: str
     isolated: float | None
@@ -199,10 +203,9 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """The results of a suite beside its orders.
-
-    isolated: "no", "yes", or "both", where isolated runs take the place of fixed ones: what is called fixed is theirs.
-    earlier: of each test the one that, by running anywhere before it, changes it most. carry_over: only with "both".
+    """Further results of a suite. isolated: "no", "yes", or "both"; with "both", isolated runs replace the fixed ones,
+    so all fields named fixed refer to isolated runs. earlier: for each test, the test that changes it most by running
+    anywhere before it. carry_over: only with "both".
     """
 
     harness: str
@@ -213,7 +216,9 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeHost:
-    """A host against the others: its level, or its effect of the order. `away_pct`: of the level above theirs."""
+    """One host compared with the others: its level, or its effect of the order. `away_pct`: how far its level is above
+    theirs, in %.
+    """
 
     host: str
     test: str
@@ -236,8 +241,9 @@ class OrderHosts:
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """The whole analysis; `verdict`: in words, the most important line first. `order_matters`: None where order and
-    time cannot be told apart. `claims`: what the verdict says at one error rate, `alpha`, for all of it."""
+    """The whole analysis; `verdict`: lines of text, the most important first. `order_matters`: None if effects of order
+    and time cannot be distinguished. `claims`: the verdict's claims, which share one error rate, `alpha`.
+    """
 
     order_matters: bool | None
     alpha: float
@@ -263,7 +269,7 @@ class OrderResult:
 
     @property
     def arm_labels(self) -> tuple[str, str]:
-        """The same in a sentence or a figure."""
+        """The names of the orders for use in a sentence or a figure."""
         fixed, random = self.arms
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 
@@ -286,7 +292,7 @@ class OrderResult:
 
     @property
     def pairs(self) -> int:
-        """Pairs of a test and what ran right before it, also of those that are not named."""
+        """The number of pairs of a test and its direct predecessor, including pairs that are not named."""
         return sum(test.predecessor.labels for test in self.tests.values() if test.predecessor)
 
     @property

@@ -53,7 +53,7 @@ def summary_of(
     each_order = min(result.fixed.values.size, result.random.values.size) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
-    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing shows how they vary
+    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # their variation is unknown
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     shift = result.shift
     return OrderTest(

@@ -41,8 +41,9 @@ def summarize(
     suite: SuiteResult | None = None,
     passports: Sequence[UnlikeFact] = (),
 ) -> OrderResult:
-    """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names;
-    `suite`: whose runs these are; `passports`: what differs between the hosts."""
+    """The whole result. `delta`: the shift in % for which the required runs are computed; `meaning`: the meaning of
+    metrics, by name; `suite`: the suite of these runs; `passports`: differences between the hosts.
+    """
     rules, meaning = analysis.rules, meaning or {}
     if not rules.published:
         trials = aligned(trials)
@@ -105,7 +106,7 @@ def _extreme(trials: Trials) -> bool:
 
 
 def _finite(value: AnyResult) -> AnyResult:
-    """The same with None in place of numbers that are none."""
+    """The result with None instead of NaN and infinity."""
     cleaned: object = value
     if is_dataclass(value) and not isinstance(value, type):
         cleaned = replace(value, **{each.name: _finite(getattr(value, each.name)) for each in fields(value)})

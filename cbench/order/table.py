@@ -28,7 +28,9 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of numbers; left out where `known` is False. `within`: of the second table where one does not fit."""
+    """A column of numbers; omitted if `known` is False. `within`: it belongs to the second table if one table does
+    not fit.
+    """
 
     name: str
     cell: Callable[[OrderTest], str]
@@ -37,9 +39,9 @@ class Column:
 
 
 def analysis(result: OrderResult, runs: bool = False) -> None:
-    """The verdict, then a table of the tests; two tables of what is most important where one does not fit.
+    """The verdict, then a table of the tests; two tables of the most important columns if one table does not fit.
 
-    `runs`: whether to say how many runs it takes to see the requested shift.
+    `runs`: whether to show the number of runs required to detect the requested shift.
     """
     console = table_console()
     for number_of_line, line in enumerate(result.verdict):

@@ -1,4 +1,4 @@
-"""The verdict of an order analysis in words."""
+"""Word the verdict of an order analysis."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """The same for a suite's tests, such as "b is 1.8 times slower right after a"."""
+    """Sentences on a suite's influenced tests, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"
@@ -187,7 +187,7 @@ def _looked_at(test: OrderTest) -> bool:
 
 
 def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
-    """For designs without a fixed order, in which each run has an order of its own."""
+    """The verdict for designs without a fixed order, in which each run has a different order."""
     of = sum(_looked_at(test) for test in result.tests.values())
     within = result.claim("within")
     yes = within.named if within else ()

@@ -13,10 +13,10 @@ from cbench.external.disturbance import CountReader, KernelCounts, OpenFile
 
 @dataclass(frozen=True, slots=True)
 class OwnInterruptions:
-    """Interruptions of this process. Times in ns, `stolen_ms` in ms; None where the kernel does not report it.
+    """Interruptions of this process.
 
-    `interrupts`: of the CPUs that the process may use, by line; empty where these are several, since most of those
-    interrupted something else.
+    Times in ns, `stolen_ms` in ms; None if the kernel does not report it. `interrupts`: interrupts of the CPU that the
+    process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other processes.
     """
 
     preempted: int
@@ -27,7 +27,7 @@ class OwnInterruptions:
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything but the usual interrupts came between."""
+        """Whether anything except the usual interrupts occurred."""
         return bool(self.preempted or self.major_faults or self.stolen_ms)
 
     @property

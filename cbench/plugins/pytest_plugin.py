@@ -1,4 +1,4 @@
-"""`pytest --cbench-store FILE`: pytest-benchmark's rounds go into a store, with what interrupted each benchmark.
+"""`pytest --cbench-store FILE`: store pytest-benchmark's rounds and the interruptions of each benchmark.
 
 pytest loads this file in every environment that has cbench installed, so nothing of cbench is imported until the option
 is given.
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the keeper where the option is given."""
+    """Register the keeper if the option is given."""
     path = config.getoption(OPTION)
     if path is None:
         return
@@ -102,7 +102,7 @@ class BenchmarkKeeper:
         self._store.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Report what interrupted each benchmark."""
+        """Report the interruptions of each benchmark."""
         if not self._kept:
             disabled = terminalreporter.config.getoption("benchmark_disable", False)
             why = " (--benchmark-disable)" if disabled else ""

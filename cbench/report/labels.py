@@ -12,8 +12,9 @@ _PARTS = re.compile(r"[^\s/:=,]*[\s/:=,]*")
 
 
 def labels(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
-    """A label for each name, different where the names are as far as `most` characters allow. Names that all fit stay
-    as they are."""
+    """A label for each name; distinct names get distinct labels as far as `most` characters allow. If all names fit,
+    they are unchanged.
+    """
     if len(names) < 2 or max(map(len, names)) <= most:
         return [shortened(name, most) for name in names]
     parts = [[each for each in _PARTS.findall(name) if each] for name in names]

@@ -45,9 +45,9 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that scrolls by itself where it is too wide. The first `names` cells of a row are names.
+    """A table with its own scroll bar if it is too wide.
 
-    marked: for each row whether it is highlighted; empty: none is.
+    The first `names` cells of a row are names. marked: whether to highlight each row; empty for none.
     """
 
     head: Sequence[str | Cell]
@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its title, one explaining sentence, and its content in words, also for screen readers.
+    """A figure with its title, one explaining sentence, and its content as text, also for screen readers.
 
     key: the id that the ids in `svg` begin with. broad: over the whole width of the page.
     """
@@ -93,7 +93,7 @@ def labelled_svg(figure: Figure) -> Markup:
 
 
 def check_page(data: str, output: str) -> None:
-    """Raises UsageError where a page cannot be written, or would replace a file that is not a page."""
+    """Raises UsageError if a page cannot be written, or would replace a file that is not a page."""
     check_savable(output, "-o")
     target = Path(output)
     if not target.is_file():
@@ -125,7 +125,7 @@ def _environment() -> Environment:
 
 
 def _source(template_name: str) -> str | None:
-    """The template's text from the package, wherever that is installed; None where there is none."""
+    """The template's text from the installed package; None if there is no such template."""
     folder, _, name = template_name.rpartition("/")
     place = files("cbench").joinpath(*folder.split("/"), "templates", name)
     return place.read_text(encoding="utf-8") if place.is_file() else None

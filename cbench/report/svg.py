@@ -38,7 +38,7 @@ LONG = re.compile(r"(\.\d\d)\d+")
 
 
 def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float = WIDTH) -> str:
-    """One pair of axes as an SVG element. `key`: what its ids begin with, unlike those of any other in the page."""
+    """One pair of axes as an SVG element. `key`: prefix of its ids, unique in the page."""
     with drawn(key, 1, 1, width, height) as (found, axes):
         draw(axes[0])
     return found[0]
@@ -47,8 +47,9 @@ def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float
 def panels(
     key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False, height: float = 2.1
 ) -> str:
-    """A panel for each name, at most three in a row; `legend`: that of the first one is placed above all;
-    `height`: of a panel, in inches."""
+    """A panel for each name, at most three in a row; `legend`: place the first panel's legend above all; `height`:
+    height of a panel in inches.
+    """
     across = min(3, max(1, len(names)))
     down = max(1, -(-len(names) // across))
     with drawn(key, down, across, BROAD if across > 1 else WIDTH, 0.3 + height * down) as (found, every):

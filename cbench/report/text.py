@@ -14,7 +14,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
-    """The first MOST of them, and the number of others; `left_off`: how many of these --json omits too."""
+    """The first MOST items, and the number of others; `left_off`: the number of others that --json omits too."""
     total = len(items) if total is None else total
     shown = ", ".join(items[:MOST])
     where = f"{total - left_off:,} in --json" if left_off else "all in --json"
@@ -22,7 +22,7 @@ def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> s
 
 
 def number(value: float | None, shape: str) -> str:
-    """A number in a format such as "{:+.2f} %"; "-" where it is not known."""
+    """A number in a format such as "{:+.2f} %"; "-" if unknown."""
     return "-" if value is None else shape.format(value)
 
 

@@ -39,9 +39,9 @@ def measure(
 ) -> RunResult:
     """Measure workloads as `cbench run` does; the options are those of the command.
 
-    `workload`: a name from list_workloads(), FILE.c:FUNCTION or LIB.so:FUNCTION, or several of these. None: the
-    default of the command.
-    `output`: a file that keeps every trial as it is measured. Raises QuietError with one line.
+    `workload`: a name from list_workloads(), FILE.c:FUNCTION or LIB.so:FUNCTION, or several of these. Options that are
+    None use the command's default. `output`: a file that stores every trial when it is measured. Raises QuietError with
+    a one-line message.
     """
     from cbench.run import run
 

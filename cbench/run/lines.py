@@ -35,7 +35,7 @@ def workload_lines(result: WorkloadResult) -> list[str]:
 
 
 def headline_text(headline: Headline, calibration: CalibrationFigures | None) -> str:
-    """The number, its interval and, where it is known, the time."""
+    """The number, its interval and, if known, the time."""
     if headline.value is None or headline.interval is None:
         return headline.how
     low, high = headline.interval
@@ -56,7 +56,7 @@ def _time(ns: float) -> str:
 
 
 def histogram(values: Sequence[int], headline: Headline) -> list[str]:
-    """A line of bars from the lowest value up, as far as some widths of the interval; nothing where all are alike."""
+    """A line of bars from the lowest value up to some widths of the interval; empty if all values are equal."""
     ordered = sorted(values)
     if headline.interval is None or len(ordered) < 2 * len(BARS) or ordered[0] == ordered[-1]:
         return []
@@ -74,7 +74,7 @@ def histogram(values: Sequence[int], headline: Headline) -> list[str]:
 
 
 def _frequency(found: CalibrationFigures) -> list[str]:
-    """Between which frequencies the core ran, where that is more than a hair's breadth."""
+    """The range of the core's frequencies, if it is noticeably wide."""
     if not (found.hz and found.low_hz and found.high_hz) or found.low_hz >= found.high_hz * (1 - SLOWER_SHARE):
         return []
     span = f"{found.low_hz / 1e9:.3f} to {found.high_hz / 1e9:.3f} GHz"

@@ -1,4 +1,4 @@
-"""Measure workloads with the options of `cbench run`, and keep the trials in a file where one is given."""
+"""Measure workloads with the options of `cbench run`, and keep the trials in a file if one is given."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ QUICK_TRIALS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `cbench run`; UsageError if that cannot be measured. `trials` None: the default.
+    """The options of `cbench run`; Raises UsageError if the options are impossible.
 
-    `how`: how to measure, from these. `command` is stored with the trials.
+    `trials`: None for the default. `how`: the MeasureOptions derived from these options. `command`: stored with the
+    trials.
     """
 
     workloads: Sequence[str]

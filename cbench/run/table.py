@@ -142,7 +142,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
 
 
 def _counted(group: Sequence[WorkloadResult]) -> list[str]:
-    """The events counted beside the value in any of these results."""
+    """The additionally counted events in any of these results."""
     return list(dict.fromkeys(name for result in group for name in result.counts))
 
 
@@ -167,7 +167,7 @@ def _on_floor(result: WorkloadResult) -> str:
 
 
 def _count(row: CountedEvent | None) -> str:
-    """Minimum, median and maximum of the counts beside the value, "-" if there are none."""
+    """Minimum, median and maximum of the additional counts, "-" if there are none."""
     if row is None:
         return "-"
     least, middle, most = row.min, row.median, row.max
@@ -191,7 +191,7 @@ def _missed(missed: Sequence[int], number: int) -> str:
 
 
 def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """A row per process, and the spread within and between them, where there are several."""
+    """A row per process and, if there are several, the spread within and between them."""
     for result in group:
         processes = result.processes
         rows = processes.each

@@ -52,7 +52,8 @@ def plan(path: str) -> ScreenPlan:
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
     """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
-    clocks whose steps are coarse beside it; nothing where numpy is not installed or there are no values."""
+    clocks whose steps are coarse beside it; empty if numpy is not installed or there are no values.
+    """
     try:
         import numpy as np
 
@@ -128,7 +129,7 @@ class StartScreen:
             try:
                 with StudyStore.create(target, header, every) as store:
                     return _go_on(screen, store, counter, show, rebuild=True)
-            except NotBuilt:  # nothing was measured: the next attempt starts over
+            except NotBuilt:  # no trial was measured: the next attempt starts over
                 target.unlink()
                 raise
 
@@ -231,7 +232,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
 
 
 def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
-    """`builds`: whose folders the workloads that are built are in, once they are made."""
+    """`builds`: the builds whose folders contain the built workloads, once they exist."""
 
     def folder_of(treatment: Treatment) -> str:
         built = builds.of(treatment) if builds is not None else None

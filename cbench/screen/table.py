@@ -95,7 +95,7 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def size(each: EffectSize) -> str:
-    """The effect; `+0.1 adj.` where the treatments are not balanced and the adjusted one is another."""
+    """The effect; `+0.1 adj.` if the treatments are not balanced and the adjusted effect differs."""
     shown = "{:+.4g}" if each.signed else "{:.4g}"
     if each.effect is None or not each.is_adjusted:
         return number(each.effect, shown)

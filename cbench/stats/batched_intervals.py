@@ -1,8 +1,8 @@
-"""Intervals of the mean for thousands of samples of the same size.
+"""Compute intervals of the mean for thousands of samples of the same size.
 
 The same bootstrap draws serve a batch of samples: how often each place is drawn in each replicate is one matrix, and
-its product with the samples is all their replicates. Each sample's replicates are those of a bootstrap of its own, and
-a new matrix is drawn for each batch; what the batch shares is the chance in the ends, not in the samples.
+its product with the samples is all their replicates. For each sample, the replicates are those of a separate bootstrap,
+and each batch draws a new matrix; samples of a batch share only the random error of the interval ends.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def bca_ends(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[Values, Values]:
-    """BCa intervals of the mean of rows of finite values, a sample each; NaN where a row has none, width 0 where all of
-    its values are alike."""
+    """BCa intervals of the mean of rows of finite values, a sample each; NaN if a row has none, width 0 where all of
+    its values are alike.
+    """
     low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
     same = samples.min(axis=1) == samples.max(axis=1)
     low[same] = high[same] = samples[same, 0]

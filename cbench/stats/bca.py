@@ -2,7 +2,7 @@
 
 B. Efron, "Better bootstrap confidence intervals", J. Amer. Statist. Assoc. 82 (1987) 171-185; T. J. DiCiccio, B. Efron,
 "Bootstrap confidence intervals", Statist. Sci. 11 (1996) 189-228, section 2. z0 = Phi^-1(P), where P is the share of
-replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values less the i-th one,
+replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values minus the i-th one,
 which for means is the skewness over 6 sqrt(n).
 """
 
@@ -127,7 +127,7 @@ def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKi
 
 
 def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
-    """The same from all n^n resamples of at most 8 values, each counted once: no draw, nothing by chance."""
+    """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws."""
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)
     if isinstance(centered, Interval):
@@ -186,7 +186,7 @@ class Corrected:
 
 
 def corrected(p: float, a: float, level: float) -> Corrected:
-    """The two quantiles for a share `p` of replicates below the estimate. `why` where they cannot be computed."""
+    """The two quantiles for a share `p` of replicates below the estimate; `why` if they cannot be computed."""
     none = float("nan")
     if not 0 < p < 1:
         share = "every" if p >= 1 else "no"

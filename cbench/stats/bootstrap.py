@@ -1,16 +1,16 @@
-"""Sums of bootstrap samples: n values drawn with replacement from n values, as often as wanted.
+"""Compute sums of bootstrap samples: n values drawn with replacement from n values, any number of times.
 
 For many values, the draw is a count per value and not an index per draw; one lookup gives four counts.
 
 These counts are multinomial: those of independent Poisson variables, given that they add up to n. The variables are
-drawn with a mean a little below 1. Where they add up to less than n, what is missing is drawn value by value (given
-their sum T, Poisson counts are those of T draws, whatever T is; n - T more draws make n). Samples with more than n are
-thrown away: that looks at T alone and leaves the counts given T what they are. So these are bootstrap samples, in no
-way approximate ones.
+drawn with a mean a little below 1. If they add up to less than n, the missing values are drawn one by one (given their
+sum T, Poisson counts are those of T draws, for any T; n - T further draws give n). Samples with more than n are
+rejected: rejection depends only on T and does not change the distribution of the counts given T. The result is
+therefore an exact bootstrap sample, not an approximation.
 
 Four counts are drawn at once: 16 random bits are one of 65,536 cells, and each combination of four counts has as many
-cells as its probability fills. Probability below one cell is left for the last cells, from which
-the rare combinations are drawn by a second table of cells and, for what is left then, by their cumulated probabilities.
+cells as its probability fills. Probabilities below one cell share the last cells, from which the rare combinations are
+drawn by a second table of cells and, for the remainder, by their cumulated probabilities.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
 
 
 def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """The same by their definition: draw n places, look the values up, add them."""
+    """Sums by definition: draw n positions, look up the values, add them."""
     totals = np.empty(replicates)
     rows = max(1, CHUNK // row.size)
     for start in range(0, replicates, rows):

@@ -1,4 +1,4 @@
-"""The robust center of trials that interruptions can only make longer, and how wide they lie around it.
+"""Compute the robust center and spread of trials that interruptions can only make longer.
 
 The center is where values lie densest: the mean of those within a window around it, which is as wide as the shortest
 interval that holds a quarter of them, and never narrower than a few of the counter's steps. That is Venter's estimate
@@ -40,8 +40,8 @@ def shortest(ordered: Sequence[float], share: float) -> tuple[float, float]:
 def center(values: Sequence[float], resolution: float) -> Center:
     """The center of one process's values, each known to `resolution`. ValueError on no values.
 
-    The interval holds the shortest half of the values, all of the lowest but 5 % at most, and the resolution: what
-    disturbs a trial makes it longer, so that a lower group of values may be what an undisturbed trial takes.
+    The interval contains the shortest half of the values, all except at most 5 % of the lowest values, and the
+    resolution: disturbances make a trial longer, so a lower group of values may be the time of an undisturbed trial.
     """
     if not values:
         raise ValueError("no values")

@@ -1,4 +1,4 @@
-"""Chains of additions around trials: the number of cycles that a trial took, and whether the chains can measure it.
+"""Derive a trial's cycles from the chains of additions around it, and decide whether the chains can measure it.
 
 A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
 is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
@@ -47,7 +47,7 @@ def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Tri
 
 
 def unmarked(trial: Trial) -> tuple[TrialCause, ...]:
-    """Its causes, without those that its chains show."""
+    """A trial's causes, without those that its chains reveal."""
     return tuple(cause for cause in trial.causes if cause.kind not in MARKS)
 
 

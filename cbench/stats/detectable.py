@@ -1,4 +1,4 @@
-"""The smallest difference that comparisons on a machine find, from A/A measurements alone.
+"""Estimate the smallest difference that comparisons on a machine detect, from A/A measurements alone.
 
 Two sides are drawn from the measured processes, with replacement, and compared as `cbench compare` does: by the
 interval of the ratio that belongs to the rank-sum test. Multiplying one side multiplies the interval, so each draw
@@ -118,7 +118,7 @@ def _resampled(logs: Logs, rng: np.random.Generator) -> list[Logs]:
 def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int, int]:
     """The number of comparisons of adjacent blocks of processes that call equal code different, and their total.
 
-    Blocks of `processes`, or of half of what there is; each comparison has A wholly before B.
+    Blocks have `processes` processes, or half of the available ones; each comparison has all of A before B.
     """
     logs = np.log(np.asarray(headlines, dtype=np.float64))
     size = min(processes, len(logs) // 2)

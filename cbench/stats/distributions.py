@@ -168,7 +168,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _beyond_stirling(z: float) -> float:
-    """ln gamma(z) less (z - 1/2) ln z - z + ln(2 pi)/2."""
+    """ln gamma(z) minus ((z - 1/2) ln z - z + ln(2 pi)/2)."""
     square = z * z
     power, total = z, 0.0
     for each in _STIRLING:

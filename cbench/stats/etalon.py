@@ -1,4 +1,4 @@
-"""The etalon against an independent clock, and whether a series' first run is like the others.
+"""Compare the etalon with an independent clock, and check whether a series' first run is like the others.
 
 D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
 over, and a wristwatch shows whether that clock is right; the only outliers of one metric were the first of each series.
@@ -27,10 +27,9 @@ FIRST_LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class Etalon:
-    """n values against the `wanted` one, in its unit: mean, median, sd and sem (None: below 2 values), cv (sd/mean).
-
-    t, p: Student's t and two-sided p of mean = wanted; None where sd is 0 or None. t_mean, bca_mean: intervals of the
-    mean. why: what is missing and why.
+    """n values compared with the `wanted` value, in its unit: mean, median, sd and sem (None with fewer than 2 values),
+    cv (sd/mean). t, p: Student's t and two-sided p for mean = wanted; None if sd is 0 or None. t_mean, bca_mean:
+    intervals of the mean. why: missing results, with the reason.
     """
 
     n: int
@@ -72,7 +71,7 @@ def etalon(
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """sd of all n values and of all but the first; `ratio` of the two (infinite where all others are alike).
+    """sd of all n values and of all but the first; `ratio` of the two (infinite if all others are alike).
 
     flagged: the ratio is above the `threshold`, and no other value is as far from the others' median as the first: a
     warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it is not known, or a

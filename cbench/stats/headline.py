@@ -1,4 +1,4 @@
-"""The number that stands for all trials of a workload, and an interval around it; or why there is none.
+"""Compute the number that represents all trials of a workload, and its interval; or report why there is none.
 
 Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are reported
 only from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept
@@ -26,7 +26,7 @@ KEPT_SHARE, KEPT_LEAST = 0.05, 30
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`value` and `interval` are None where `how` says why there is none."""
+    """`value` and `interval`: None if there is no headline; `how` then gives the reason."""
 
     value: float | None
     unit: str
@@ -38,11 +38,11 @@ class Headline:
 class CalibrationFigures:
     """The results of the chains, over all processes.
 
-    `uncertainty`: half the headline's interval as a share of its value; None where there is none. `resolution`: how
-    finely chains and trial are read, as a share. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`: median
-    of the trials that are kept; the frequencies and `value_ns`, the headline as a time, are None where unknown.
-    `shared_times`: how many times as long the wide chains took on the shared core, None where it never was.
-    `below`: the share of kept trials at more than 1 % less than the highest frequency.
+    `uncertainty`: half the headline's interval as a share of its value; None without an interval. `resolution`: the
+    relative reading resolution of chains and trial. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`:
+    median of the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown.
+    `shared_times`: how many times longer the wide chains took while the core was shared, None if it never was. `below`:
+    the share of kept trials at a frequency more than 1 % below the highest.
     """
 
     length: int
@@ -64,7 +64,7 @@ class CalibrationFigures:
 
 
 def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial]], counter: Counter) -> Headline:
-    """The headline of the trials of each process; `base`: those of them that a floor is taken from."""
+    """The headline of the trials of each process; `base`: the trials from which a floor is derived."""
     if counter.calibration:
         return _calibrated(processes, counter, counter.calibration)
     step = counter.quantum or 1
@@ -118,7 +118,7 @@ def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibrat
 
 
 def _undisturbed(kept: list[Trial]) -> list[Trial]:
-    """The kept trials with no known interruption, where these are enough.
+    """The kept trials with no known interruption, if there are enough.
 
     A few are enough: trials about as long as the kernel's tick are nearly all interrupted, and a share would be reached
     by one process and missed by the next.
@@ -197,14 +197,14 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
 
 
 def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
-    """The shares of trials on a shared core, and of those whose chains disagree."""
+    """The share of trials on a shared core, and the share of trials whose chains disagree."""
     marks = [cause.kind for trials in processes for trial in trials for cause in trial.causes]
     total = sum(map(len, processes))
     return marks.count(SHARED) / total, marks.count(DISAGREE) / total
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
-    """Two lines in words: the resolution of the cycles, and why some trials are left out."""
+    """Two lines of text: the resolution of the cycles, and the reason why some trials are omitted."""
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"

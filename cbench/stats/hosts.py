@@ -1,7 +1,7 @@
-"""Hosts of one study beside each other: whether an effect differs between them, and which host differs from the others.
+"""Compare the hosts of one study: test whether an effect differs between hosts, and which host differs from the others.
 
 Whether hosts differ in an effect: B. L. Welch, "On the comparison of several mean values: an alternative approach",
-Biometrika 38 (1951) 330-336, whose variances may differ. One host against the others: Welch's t of its effect less the
+Biometrika 38 (1951) 330-336, whose variances may differ. One host against the others: Welch's t of its effect minus the
 mean of the others' effects, and Student's t of its level (the logarithm of its median) as a further draw from the
 others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
 """
@@ -36,7 +36,7 @@ def mean_of(values: NDArray[np.float64]) -> HostMean:
 
 
 def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> HostMean:
-    """The second's mean less the first's, two or more values each; degrees of freedom are Welch's."""
+    """The second's mean minus the first's, two or more values each; degrees of freedom are Welch's."""
     one, two = mean_of(first), mean_of(second)
     variance = one.variance + two.variance
     spread = one.variance**2 / one.freedom + two.variance**2 / two.freedom
@@ -68,7 +68,7 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """For each host, Welch's p of its effect less the mean of the others' effects."""
+    """For each host, Welch's p of its effect minus the mean of the others' effects."""
     known = [each for each in means if each is not None and each.variance > 0]
     if len(known) < 3:
         return [None] * len(means)

@@ -29,10 +29,9 @@ METHODS = (T, BCA)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, in the values' unit, at `level`; both are None where there is none, and `why` says why.
-
-    method: "BCa (mid)", "BCa (strict)" or "t". replicates: how many made it, 0 where none are needed. `why` also says
-    what to know of an interval that is there (all values alike, not stable in so many replicates).
+    """From `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with the reason in
+    `why`. method: "BCa (mid)", "BCa (strict)" or "t". replicates: number of replicates used, 0 if none are needed.
+    `why` may also contain a caveat about an existing interval (all values equal, not stable with this many replicates).
     """
 
     low: float | None
@@ -44,7 +43,7 @@ class Interval:
 
     @property
     def width(self) -> float | None:
-        """high - low; None where there is no interval."""
+        """high - low; None if there is no interval."""
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
@@ -73,13 +72,14 @@ def check_level(level: float) -> None:
 
 
 def exponent(values: Values) -> int:
-    """The power of two that the largest magnitude lies just below. Values times 2^-exponent have squares that neither
-    vanish nor overflow, and the same digits."""
+    """The exponent of the smallest power of two above the largest magnitude. Squares of values scaled by 2^-exponent
+    neither underflow to 0 nor overflow, and the values keep their digits.
+    """
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def scaled(number: float, power: int) -> float:
-    """Times 2^power; infinite where 64 bits end."""
+    """Times 2^power; infinite on overflow."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(number, power))
 
@@ -99,7 +99,7 @@ def no_numbers(row: Values) -> str | None:
 
 
 def no_squares(row: Values) -> str | None:
-    """The same, and why values have no standard deviation in 64 bits."""
+    """The reason why the values have no interval, or no standard deviation in 64 bits; None if they have both."""
     if row.size and np.isfinite(row).all() and float(np.abs(row).max()) > LARGEST:
         return TOO_LARGE
     return no_numbers(row)

@@ -31,7 +31,7 @@ class Kruskal:
 
     @property
     def eta2(self) -> float | None:
-        """(H - k + 1)/(n - k), negative where H is below its expectation; None where n <= k.
+        """(H - k + 1)/(n - k), negative if H is below its expectation; None if n <= k.
 
         M. Tomczak, E. Tomczak, "The need to report effect size estimates revisited", Trends in Sport Sciences 1 (2014)
         19-25, formula 15.
@@ -40,12 +40,12 @@ class Kruskal:
 
     @property
     def epsilon2(self) -> float | None:
-        """H/(n - 1), from 0 to 1 (the same article, formula 16); None where n < 2."""
+        """H/(n - 1), from 0 to 1 (the same article, formula 16); None if n < 2."""
         return self.h / (self.n - 1) if self.n > 1 else None
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty ones are left out. None with fewer than two, or with values that are not numbers."""
+    """The test over samples; empty ones are omitted. None with fewer than two, or with values that are not numbers."""
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
         return None
@@ -53,13 +53,13 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
 
 
 def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
-    """The same for two or more samples that are sorted and not empty. `placed`: placements() of two, where known."""
+    """The test over two or more sorted, nonempty samples. `placed`: placements() of two samples, if known."""
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)
-    every.sort(kind="stable")  # merges what is sorted already
+    every.sort(kind="stable")  # merges presorted runs
     lengths = tied(every)
-    if len(groups) == 2:  # the number of pairs in which the first is larger says as much as the sum of its ranks
+    if len(groups) == 2:  # the number of pairs in which the first is larger is equivalent to the sum of its ranks
         first, second = groups
         placed = placements(first, second)[0] if placed is None else placed
         away = float(placed.sum()) - first.size * second.size / 2
@@ -74,13 +74,13 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
 def placements(first: Values, second: Values) -> tuple[Values, Values]:
     """For each value of one sorted sample how many of the other one are below it, ties counting one half."""
     low, high = second.searchsorted(first), second.searchsorted(first, side="right")
-    # A value of the second sample is above as many of the first as have no more than its index up to themselves.
+    # A value of the second sample exceeds those values of the first whose count does not exceed its index.
     counted = np.bincount(low, minlength=second.size + 1) + np.bincount(high, minlength=second.size + 1)
     return np.asarray((low + high) / 2), np.asarray(np.cumsum(counted[:-1]) / 2)
 
 
 def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:
-    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and what `tied` says."""
+    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and the result of `tied`."""
     ties = 1.0 if lengths is None else tie_correction(lengths, n)
     if ties <= 0:
         return Kruskal(0.0, 1.0, n, groups, lengths)
@@ -89,7 +89,7 @@ def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal
 
 
 def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
-    """How many values there are of each kind, ascending; None where no two are alike."""
+    """The number of occurrences of each distinct value, ascending; None if no two values are equal."""
     starts = np.flatnonzero(ordered[1:] != ordered[:-1])
     if starts.size == ordered.size - 1:
         return None
@@ -101,7 +101,7 @@ def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
 
 
 def tie_correction(lengths: Values, n: int) -> float:
-    """1 - sum(t^3 - t)/(n^3 - n); 0 where all values are alike."""
+    """1 - sum(t^3 - t)/(n^3 - n); 0 if all values are alike."""
     if lengths.size == 1:
         return 0.0
     return 1 - float(lengths @ (lengths * lengths - 1)) / (float(n) ** 3 - n)

@@ -1,4 +1,4 @@
-"""Many tests, one error rate: which p-values are significant, and the p-values adjusted for their number.
+"""Correct many tests to one error rate: select the significant p-values, and adjust p-values for their number.
 
 bonferroni  C. E. Bonferroni (1936): p < alpha/m. The paper's Algorithm 1.
 holm        S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70:

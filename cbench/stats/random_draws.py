@@ -1,4 +1,4 @@
-"""Random numbers that are the same everywhere and permanently: a stream for each seed and name.
+"""Generate reproducible random numbers on every platform and version: one stream per seed and name.
 
 SHA-256 over "seed/name/counter", its bytes taken in turn. Python's own generator promises its sequence for random()
 only, and a global one is drawn from by others too: recorded seeds then do not give the recorded orders again.

@@ -30,9 +30,8 @@ RULE = (
 
 
 def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] = ()) -> bool:
-    """Whether RULE holds for the last two windows; `mispredictions`: of the same trials, empty where not counted.
-
-    The lowest values, for an interruption makes a trial longer and never shorter.
+    """Whether RULE holds for the last two windows; `mispredictions`: mispredicted branches of the same trials, empty if
+    not counted. Compares the lowest values, because an interruption makes a trial longer and never shorter.
     """
     if len(values) < 2 * WINDOW:
         return False
@@ -56,7 +55,9 @@ class States:
     first_change: int
 
     def text(self, unit: str, first: int | None = None) -> str:
-        """In words; trials are counted from 1. `first`: where the first change is among all trials, from 0."""
+        """The result as text; trials are counted from 1. `first`: the index of the first change among all trials, from
+        0.
+        """
         levels = f"{self.low:,} ({self.low_share:.0%} of the trials) and {self.high:,} {unit}"
         if self.changes == 1:
             return f"changes state once, at trial {(self.first_change if first is None else first) + 1:,}: {levels}"
@@ -64,7 +65,7 @@ class States:
 
 
 def states(values: Sequence[int], quantum: int = 1) -> States | None:
-    """The two states of a series, None when it stays in one.
+    """The two states of a series, None if it stays in one.
 
     The trials are split at the widest gap between neighboring values that leaves STATE_SHARE of them on each side; the
     two sides are states when their medians lie APART times the wider one's interquartile range from each other, and

@@ -28,7 +28,9 @@ WORK = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class StratifiedTest:
-    """`z`: the weighted sum in its standard deviations; two-sided `p`; `strata`: how many have a part in it."""
+    """`z`: the weighted sum divided by its standard deviation; `p`: two-sided; `strata`: the number of strata that
+    contribute.
+    """
 
     z: float
     p: float
@@ -49,7 +51,8 @@ class _Stratum:
 def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest | None:
     """Whether the values that are `second` are larger or smaller than the others of their stratum.
 
-    Three arrays of one length. A stratum without values on either side has no part in it; None where none has.
+    Three arrays of one length. A stratum without values on either side does not contribute; None if no stratum
+    contributes.
     """
     parts = []
     for number in np.unique(stratum).tolist():
@@ -118,7 +121,9 @@ def _cumulants(scores: tuple[int, ...], size: int | None) -> tuple[float, float]
 
 
 def _counted(parts: Sequence[_Stratum]) -> float | None:
-    """The share of all permutations within strata with a sum at least so far from 0; None where that is too much."""
+    """The share of all permutations within strata whose sum is at least as far from 0; None if there are too many
+    permutations.
+    """
     common = lcm(*(part.weight for part in parts))
     spans = [_span(part) * (common // part.weight) for part in parts]
     cost = sum(len(part.scores) * (part.size or 1) * (_span(part) + 1) for part in parts)

@@ -16,13 +16,13 @@ FEW = 0.001
 
 
 def stretches(kinds: Sequence[object]) -> int:
-    """So many stretches of equal kinds."""
+    """The number of stretches of equal kinds."""
     return sum(one != other for one, other in pairwise(kinds)) + 1 if kinds else 0
 
 
 @lru_cache(maxsize=64)
 def few(a: int, b: int, count: int) -> float:
-    """P(at most so many stretches) of a + b places, each sequence equally likely; 1 where there is one kind only."""
+    """P(at most this many stretches) for a + b places, all sequences equally likely; 1 if there is only one kind."""
     if not a or not b:
         return 1.0
     every, most = comb(a + b, a), 2 * min(a, b) + (a != b)
@@ -32,7 +32,7 @@ def few(a: int, b: int, count: int) -> float:
 
 
 def _ways(a: int, b: int, count: int) -> int:
-    """Sequences in exactly so many stretches."""
+    """The number of sequences with exactly this many stretches."""
     half = count // 2
     if count % 2:
         return comb(a - 1, half) * comb(b - 1, half - 1) + comb(a - 1, half - 1) * comb(b - 1, half)

@@ -18,8 +18,8 @@ from statistics import fmean, median
 class Summary:
     """All in the counter's unit; `p90`, `p99` and `max` are differences from the mode.
 
-    `floor` is the lowest value that repeats, None when no value does; `at_floor` counts the trials on it and
-    `near_floor` those within one step of the counter. `mode_count` is 1 when no value repeats.
+    `floor` is the lowest value that repeats, None if no value does; `at_floor` counts the trials on it and `near_floor`
+    those within one step of the counter. `mode_count` is 1 when no value repeats.
     """
 
     count: int
@@ -58,7 +58,9 @@ def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
 
 
 def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
-    """`base`: those of the values that floor and mode are taken from, None for all. Raises ValueError on no values."""
+    """`base`: the subset of the values from which floor and mode are derived, None for all. Raises ValueError without
+    values.
+    """
     if not values:
         raise ValueError("no trials to summarize")
     ordered = sorted(values)
@@ -81,8 +83,10 @@ def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | Non
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """All in the values' unit. `floors`, `medians`: the range of the processes' own; `within`, `between`: standard
-    deviations; `share_between`: of the variance (the intraclass correlation), 0 when there is none at all."""
+    """All in the values' unit. `floors`, `medians`: the range of the processes' floors and medians; `within`,
+    `between`: standard deviations within and between processes; `share_between`: the share of the variance between
+    processes (the intraclass correlation), 0 without variance.
+    """
 
     floors: int
     medians: float

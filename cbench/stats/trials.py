@@ -25,12 +25,13 @@ def _nothing() -> None:
 class Trials:
     """One row for each value of each trial; a trial of a test with several metrics has several rows.
 
-    names: of the series, one for each metric of each test; `tests` has the number of a series' test, `test_names` their
-    names. series, random, value: of each row; NaN for a trial that failed. run: numbered from 0 in the order in which
-    the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
-    metrics: of each series, or nothing where all have but one. single: no two tests have the same place in a run.
-    host: of each row the number in `hosts`, with several hosts only; then a host's runs have consecutive numbers.
-    release: lets go of memory, where the columns are in a file.
+    names: names of the series, one for each metric of each test; tests: the test number of each series; test_names: the
+    names of the tests. series, random, value: one entry per row; the value is NaN for a failed trial. run: the run of
+    each row, numbered from 0 in chronological order of their start (if `timed`; otherwise in any order); position:
+    position of the trial in its run, from 0. Both are None if unknown. metrics: the metric of each series, empty if
+    every test has only one. single: no two tests have the same position in a run. host: the number in `hosts` of each
+    row, only with several hosts; a host's runs then have consecutive numbers. release: frees memory if the columns are
+    in a file.
     """
 
     names: tuple[str, ...]
@@ -64,7 +65,7 @@ class Trials:
         return True
 
     def grouped(self) -> tuple[Trials, list[slice]]:
-        """The same trials with the rows of each series side by side, and where each has them."""
+        """The trials with the rows of each series side by side, and the position of each series."""
         if self._is_grouped():
             bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
             return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
@@ -93,7 +94,7 @@ class Trials:
         return kinds
 
     def clash(self) -> bool:
-        """Whether two tests have the same place in a run, so that which came first is not known."""
+        """Whether two tests have the same position in a run, so that their order is unknown."""
         if self.run is None or self.position is None or not self.series.size:
             return False
         width = int(self.position.max()) + 1
@@ -108,7 +109,7 @@ class Trials:
         return bool(((ordered[1:] == ordered[:-1]) & (tests[1:] != tests[:-1])).any())
 
     def predecessors(self) -> Codes | None:
-        """For each row the number of the test that ran before it in its run, or START; None where that is not known."""
+        """For each row the number of the test that ran before it in its run, or START; None if unknown."""
         if self.run is None or self.position is None or not self.single:
             return None
         if not self.series.size:

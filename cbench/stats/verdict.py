@@ -1,4 +1,4 @@
-"""Two lines in words: whether and how closely the trials repeat; which differ, and why."""
+"""Word the verdict in two lines: whether and how closely the trials repeat; which ones differ, and why."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ REASONS = {
 
 
 def reason(error: sqlite3.Error) -> str:
-    """The error in words; SQLite's own name stays in it."""
+    """The text of the error, including SQLite's own name for it."""
     name = getattr(error, "sqlite_errorname", "")
     for start, words in REASONS.items():
         if name.startswith(start):
@@ -63,7 +63,8 @@ defects."""
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """Convert any error that a damaged store causes in the code inside to a QuietError of one line.
 
-    Where that may as well be a defect of the code, the line says so, and where; what can only be one stays as it is.
+    If the error may also be a defect of the code, the line mentions this and the location; errors that can only be
+    defects pass through unchanged.
     """
     try:
         yield
@@ -162,7 +163,7 @@ def for_reading(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, while another process may be writing."""
     _check(path, exists=True)
     log = Path(f"{path}-wal")
-    # In a folder that cannot be written SQLite cannot share a log's index; without a log it needs none.
+    # In a read-only folder, SQLite cannot share a log's index; without a log it needs none.
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
     _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")
@@ -198,7 +199,7 @@ def _check(path: Path, exists: bool) -> None:
         raise UsageError(f"{path}: not an ordinary file")
     if exists and not path.exists():
         raise UsageError(f"{path}: no such file")
-    if exists and not path.stat().st_size:  # also a file of the kernel, which SQLite would wait for
+    if exists and not path.stat().st_size:  # includes kernel files, on which SQLite would block
         raise UsageError(f"{path}: empty: nothing was stored in it")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no directory {path.parent}")
@@ -213,7 +214,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def _version(path: Path, connection: sqlite3.Connection) -> int:
     """The version of the store in it, 0 for an empty file; UsageError for anything else."""
     try:
-        connection.execute("BEGIN")  # one state of the file, also when another process is just making a store of it
+        connection.execute("BEGIN")  # a consistent view, even if another process is creating the store
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -276,6 +277,6 @@ def has_content(path: Path) -> bool:
 
 
 def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None where there is none; QuietError if it is not a store."""
+    """The kind of the study in a store, None without a study. Raises QuietError if it is not a store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

@@ -10,14 +10,14 @@ from cbench.store.records import LAYOUT, NO_CPU, Stored, StoredSeries
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Trials that are one independent value together. `series`: that of the first."""
+    """Trials that together form one independent value. `series`: the series of the first trial."""
 
     series: StoredSeries
     trials: tuple[Stored, ...]
 
     @property
     def begun_ns(self) -> int | None:
-        """When it began, in ns since 1970; None where the time of a command's trial is not known."""
+        """Start time in ns since 1970; None if the time of a command's trial is unknown."""
         return self.trials[0].begin_ns if self.series.each_trial else self.series.started_ns
 
 
@@ -44,7 +44,7 @@ class Group:
 
 
 def layout(series: StoredSeries, trial: Stored) -> tuple[object, int] | None:
-    """The comparison and the number of the build that was measured; None where builds do not vary."""
+    """The comparison and the number of the measured build; None if builds do not vary."""
     number = trial.counts.get(LAYOUT)
     return None if number is None else (series.facts.get("comparison"), number)
 

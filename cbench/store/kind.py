@@ -12,7 +12,7 @@ from quiet import UsageError
 def check_ordinary(path: Path) -> None:
     """Raises UsageError unless it is a directory or a file with content.
 
-    Reading a pipe or a device may never end, nor may a file of the kernel such as /proc/kmsg, which has no size.
+    Reading a pipe, a device, or a kernel file without a size such as /proc/kmsg may never end.
     """
     try:
         status = path.stat()
@@ -25,7 +25,7 @@ def check_ordinary(path: Path) -> None:
 
 
 def is_store(path: Path) -> bool:
-    """Whether this is a file of SQLite's; database.for_reading() says whether it is a store.
+    """Whether this is an SQLite file; database.for_reading() checks whether it is a store.
 
     Raises UsageError as check_ordinary() does.
     """

@@ -19,7 +19,7 @@ NO_CPU = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still runs."""
+    """One `cbench run`; times in ns since 1970, `ended_ns` None if it was killed or still runs."""
 
     number: int
     started_ns: int
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A trial in its place. `begin_ns`: when its timed region began, in ns since 1970, None where that is not known."""
+    """A trial in its place. `begin_ns`: start of its timed region in ns since 1970, None if unknown."""
 
     position: int
     trial: Trial
@@ -73,12 +73,12 @@ class StoredSeries:
 
     @property
     def unit(self) -> str:
-        """The unit of the values, "" where the series was cut short before it was known."""
+        """The unit of the values, "" if the series was cut short before it was known."""
         return str(self.counter.get("unit", ""))
 
     @property
     def quantum(self) -> int:
-        """The step of the counter, 1 where it is not known."""
+        """The step of the counter, 1 if unknown."""
         return int(self.counter.get("quantum") or 1)
 
     @property
@@ -93,13 +93,13 @@ class StoredSeries:
 
     @property
     def test(self) -> str:
-        """The workload and its parameters in words: "hash n=1000"."""
+        """The workload and its parameters as text: "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
 
     @property
     def each_trial(self) -> bool:
-        """Whether each trial is a process of its own, as those of a command are."""
+        """Whether each trial is a separate process, as for commands."""
         return self.facts.get("processes") == EACH_TRIAL
 
     @property

@@ -1,15 +1,12 @@
-"""The layout of a store on disk: one SQLite file, a version number in it, and the steps from version to version.
-
-run: one command on one host. series: one workload with one set of parameters in one process on one CPU; `facts` is
-what was known before its trials, `ended` what was known after them. trial: one execution, one number. chunk: trials
-that were stored together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and
-nanoseconds since 1970. `process` numbers a workload's processes from 0, `position` counts from 0 in what is above.
-
-study: what a study's file said and who is measured, one to a file. study_run: every run of it, planned in full before
-the first begins, its order as numbers of tests. study_trial: a trial that has ended, failed or not, with what it
-printed. study_value: the numbers read from it, and their text.
-
-A number is an integer where it fits into SQLite's 64 bits with sign, else its decimal digits as text: exact always.
+"""Define the schema of a store, an SQLite file, and the migrations between schema versions. run: one command on one
+host. series: one workload with one set of parameters in one process on one CPU; `facts` contains the data known before
+its trials, `ended` the data known after them. trial: one execution, one number. chunk: trials that were stored
+together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and nanoseconds since
+1970. `process` numbers a workload's processes from 0; `position` counts from 0 within the parent row. study: the
+content of a study's file and the measured host, at most one per store. study_run: every run of the study, planned in
+full before the first begins, with its order as test numbers. study_trial: a trial that has ended, failed or not, with
+its output. study_value: the numbers read from a trial, and their text. A number is an integer if it fits into SQLite's
+signed 64 bits, otherwise its decimal digits as text, so it is always exact.
 """
 
 from __future__ import annotations
@@ -115,7 +112,7 @@ def _plain(thing: object) -> object:
 def pack(trial: Trial) -> tuple[object, ...]:
     """A trial in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in `more`."""
     numbers = (trial.value, trial.output, trial.begin, trial.end)
-    traced = None  # which is not the same as that nothing was traced
+    traced = None  # None differs from "nothing was traced"
     if trial.traced is not None:
         traced = compact([{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced])
     return (

@@ -1,7 +1,7 @@
-"""Trials on disk: one SQLite file that grows, chunk by chunk, and keeps its content whatever happens next.
+"""Store trials in one SQLite file, chunk by chunk, so that stored chunks survive a kill and a power cut.
 
-Write-ahead log with synchronous=FULL: a chunk is a transaction, and it is on the disk when add() returns. With NORMAL
-the kernel would write it back later, in the middle of the next trials, and a power cut would lose it
+Write-ahead log with synchronous=FULL: a chunk is a transaction, and it is on disk when add() returns. With NORMAL, the
+kernel would write it back later, during the next trials, and a power cut would lose it
 (https://www.sqlite.org/pragma.html#pragma_synchronous). A closed store is one file without a log.
 """
 
@@ -74,9 +74,10 @@ class Store(Database):
         return self._kept
 
     def begin(self, facts: Mapping[str, Any]) -> int:
-        """A new series: its number. `facts` has workload, params, cpu and process; counter and whatever else is known.
+        """Begin a series and return its number.
 
-        A counter that is given here is kept even if the series is cut short.
+        `facts`: workload, params, cpu and process; optionally the counter and further data. A counter that is given
+        here is kept even if the series is cut short.
         """
         workload, params, cpu, process = (facts[name] for name in GIVEN)
         rest = {name: value for name, value in facts.items() if name not in GIVEN}
@@ -95,11 +96,13 @@ class Store(Database):
         self._write(lambda c: c.execute(change, row))
 
     def add(self, series: int, trials: Sequence[Trial]) -> None:
-        """Store a chunk completely or not at all. QuietError, which reports what is kept, if that is impossible."""
+        """Store a chunk completely or not at all. Raises QuietError, which reports the data kept, if that is
+        impossible.
+        """
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
-        """Store chunks of several series: all of them or nothing. QuietError as add()."""
+        """Store chunks of several series: all of them or nothing. Raises QuietError as add() does."""
         filled = [(series, trials) for series, trials in chunks if trials]
         if not filled:
             return
@@ -207,8 +210,9 @@ def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, .
 
 
 def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
-    """With what was varied: processes are numbered from 0 in each test, so where the numbers begin again, the next
-    begins, and what differs before that is not a part of it."""
+    """Names with the varied parameters: processes are numbered from 0 in each test, so a new test begins where the
+    numbers restart; differences before that point do not belong to it.
+    """
     tests: dict[tuple[str, int], list[list[int]]] = {}
     for at, each in enumerate(series):
         known = tests.setdefault((each.workload, each.cpu), [])

@@ -55,7 +55,7 @@ def obstacle() -> str:
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
-    """Have the study resume after each boot from now on; the unit's name. Raises Refused where that cannot be."""
+    """Have the study resume after each boot from now on; the unit's name. Raises Refused if that cannot be."""
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:

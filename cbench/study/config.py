@@ -52,7 +52,7 @@ def text_of(path: Path, command: str, kind: str) -> str:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
-    """The same from its text. `check`: whether workloads and counters have to be there."""
+    """Parse a study from the text of its file. `check`: require that workloads and counters exist."""
     whole = whole_of(text, file)
     study = whole.table("study")
     whole.only_tables("study", "test", "suite", "reset", "environment")
@@ -87,7 +87,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         folder=folder,
         suite=suite,
     )
-    if check and not parsed.setup and not parsed.reset.command:  # nothing else of the study may make one
+    if check and not parsed.setup and not parsed.reset.command:  # only setup and reset could create a missing folder
         _folders(whole, tests, Path(folder))
     if parsed.cpus and not parsed.profile:
         raise study.error("cpus", 'needs a profile, such as profile = "bench"')
@@ -129,18 +129,18 @@ def with_tests(study: Study, names: Sequence[str]) -> Study:
 
 
 def whole_of(text: str, file: str) -> TomlTable:
-    """A file's whole content. Raises UsageError with the line where it is not TOML."""
+    """A file's whole content. Raises UsageError with the line number if it is not TOML."""
     try:
         content = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{file}: {NESTED}") from None
-    except ValueError as error:  # also one with more digits than Python reads
+    except ValueError as error:  # includes numbers with more digits than Python reads
         place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
         line = f":{place[1]}" if place else ""
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     if _depth(content) > MOST_DEPTH:
         raise UsageError(f"{file}: {NESTED}")
-    content.pop("fleet", None)  # which `cbench fleet` reads
+    content.pop("fleet", None)  # only `cbench fleet` reads this table
     return TomlTable(file, lines(text), (), content)
 
 
@@ -247,7 +247,9 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
-    """The command and the workload of a table, one of them empty. `what`: the message if this is not the case."""
+    """The command and the workload of a table, one of them empty. `what`: the error message if both or neither are
+    given.
+    """
     given = [key for key in ("command", "workload") if table.has(key)]
     texts = {key: table.text(key, "") for key in ("command", "workload")}
     for key in given:
@@ -269,8 +271,9 @@ def read_of(table: TomlTable) -> str:
 
 
 def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST) -> Metric:
-    """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name;
-    `default`: of commands."""
+    """How a number is read. `workload`: the test is one of cbench's workloads; `alone`: the table is the test's own and
+    has no name; `default`: the default `read` for commands.
+    """
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):
         raise table.error("name", f"{name!r}: write a name without colons")

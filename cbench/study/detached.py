@@ -80,7 +80,7 @@ def read(store: Path) -> DetachedJob | None:
 
 
 def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
-    """Start `cbench ARGUMENTS` detached; returns once its supervisor runs. Raises Refused where a job is running."""
+    """Start `cbench ARGUMENTS` detached; returns once its supervisor runs. Raises Refused if a job is running."""
     if not store.parent.is_dir():
         raise UsageError(f"-o {store}: no directory {store.parent}")
     before = read(store)
@@ -122,7 +122,7 @@ def start_new(store: Path, kind: str) -> DetachedJob:
 
 
 def stop(store: Path) -> None:
-    """End the measurement into this store, and wait until it has ended. Raises QuietError where that fails."""
+    """End the measurement into this store, and wait until it has ended. Raises QuietError if that fails."""
     job = read(store)
     if job is not None and job.alive:
         with suppress(ProcessLookupError):
@@ -140,7 +140,7 @@ def stop(store: Path) -> None:
 
 
 def last_message(store: Path) -> str:
-    """The last line of its log that has text, "" where there is none."""
+    """The last line of its log that has text, "" if there is none."""
     try:
         with open(log_file(store), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
@@ -164,7 +164,7 @@ def _start_unit(unit: str, command: Sequence[str]) -> None:
 
 
 def _started(pid: int) -> int:
-    """Clock ticks after boot at which a process started (proc_pid_stat(5), field 22); -1 where there is none."""
+    """Clock ticks after boot at which a process started (proc_pid_stat(5), field 22); -1 if there is none."""
     text = Reader().text(f"/proc/{pid}/stat") or ""
     fields = text.rpartition(")")[2].split()
     return int(fields[19]) if len(fields) > 19 and fields[0] not in "ZX" else -1
@@ -200,7 +200,7 @@ def _supervise(store: Path) -> int:
     _write(store, job)
     code = child.wait()
     code = 128 - code if code < 0 else code
-    with suppress(QuietError):  # a full disk: the store itself says how far it is
+    with suppress(QuietError):  # a full disk: the store itself records the progress
         _write(store, replace(job, code=code))
     return code
 

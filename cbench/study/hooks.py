@@ -1,4 +1,4 @@
-"""Hooks of the runner: nothing in an order study, setting levels in a screen."""
+"""Define the runner's hooks: no-ops in an order study; a screen sets levels in them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from cbench.study.records import FactValue, StoredFacts, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How one trial runs: variables beside the study's, its CPUs, whether its addresses are random.
-
-    None: as this process has it. `facts` are stored with the trial.
+    """How one trial runs: additional variables, its CPUs, whether its addresses are random. None: inherit from this
+    process. `facts`: stored with the trial.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +32,7 @@ class TrialHooks:
         """First of all, restore settings that an earlier process left behind. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
+        """Whether the host is reset before this run. Raises ResetError if the run is to be left out."""
         return True
 
     def first(self, run: StoredRun) -> bool:

@@ -1,4 +1,4 @@
-"""The host that a study runs on, and `quiet run` where its file asks for a profile."""
+"""Check the host that a study runs on, and require `quiet run` if its file requests a profile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
 
 
 def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
-    """The same for the command line `cbench ARGUMENTS`; `profile` "": nothing to do, `cpus` "": the profile's."""
+    """Check the command line `cbench ARGUMENTS`; `profile`: "" requires nothing; `cpus`: "" for the profile's CPUs."""
     if not profile:
         return
     if os.environ.get(INSIDE):
@@ -51,7 +51,9 @@ def described(counter: StudyCounter | None) -> StoredFacts:
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of its workloads, None where it has none. Raises UsageError where it is unavailable."""
+    """The counter of the study's workloads, None if it has no workloads. Raises UsageError if the counter is
+    unavailable.
+    """
     if not any(test.workload for test in study.tests):
         return None
     from cbench.study import workload

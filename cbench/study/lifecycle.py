@@ -31,7 +31,7 @@ Show = Callable[[StudyProgress], None]
 
 
 def init(path: str) -> None:
-    """Write the commented example of a study. Raises UsageError where the file exists."""
+    """Write the commented example of a study. Raises UsageError if the file exists."""
     write_example(path, EXAMPLE, f"cbench order run {path}")
 
 
@@ -63,7 +63,7 @@ class StartStudy:
         inside(self._study, ["run", file, "--output", str(self._target), "--host", self._host])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
+        """Store the study's plan and run it. Raises QuietError. `again`: see go_on()."""
         study, target = self._study, self._target
         check(study, str(self._path))
         if study.suite is not None:
@@ -121,7 +121,7 @@ class ResumeStudy:
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Resume at the next trial. Raises QuietError. `again`: as go_on()."""
+        """Resume at the next trial. Raises QuietError. `again`: see go_on()."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
@@ -141,7 +141,7 @@ def status(data: str, kind: str = ORDER) -> StudyStatus:
         try:
             with StudyStore.open(path, kind=kind) as store, reading(path):
                 return _status(store, running)
-        except UsageError:  # being made at this moment
+        except UsageError:  # being created right now
             if not running or time.monotonic() > limit:
                 raise
         time.sleep(PAUSE_S)
@@ -230,7 +230,7 @@ def go_on(
 ) -> StudyStatus:
     """Run the remaining trials and return the progress. Raises QuietError.
 
-    `kind`: which command resumes it; `again`: the whole line, where it is another one.
+    `kind`: the command that resumes it; `again`: the whole command line, if it differs.
     """
     kept = f"what has finished is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 

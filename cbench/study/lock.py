@@ -1,7 +1,7 @@
 """One process at a time runs a study: a lock on its store that the kernel releases when its holder ends in any way.
 
-SQLite's own locks are of another kind (fcntl(2)), but those a process loses when it closes any descriptor of the file:
-so this lock is taken before SQLite opens the store, and released after it has closed it.
+SQLite uses locks of another kind (fcntl(2)), but a process loses these when it closes any descriptor of the file. So
+this lock is taken before SQLite opens the store, and released after SQLite has closed it.
 """
 
 from __future__ import annotations

@@ -20,9 +20,11 @@ CALLED = {"order": "study", "screen": "experiment"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a test. `source`: how it is read; `detail`: the expression, path or file that this needs."""
+    """One number of a test. `source`: how it is read; `detail`: the regular expression, path or file that this source
+    requires.
+    """
 
-    name: str  # empty where the test has this one only
+    name: str  # empty if the test has this one only
     source: str
     detail: str = ""
     unit: str = ""
@@ -40,7 +42,7 @@ class Test:
     metrics: tuple[Metric, ...] = ()
     timeout_s: float = 600.0
     directory: str = ""
-    sampling: Sampling | None = None  # where its command runs under `perf record`
+    sampling: Sampling | None = None  # set if its command runs under `perf record`
 
     def probes(self) -> list[Probe]:
         """New probes for one execution of its command: one of each name, however many metrics read it."""
@@ -61,7 +63,9 @@ class StudyCounter:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The whole of it. `folder`: where its file is; commands run there. `suite`: whose tests are known once listed."""
+    """A complete study. `folder`: the folder of its file, in which commands run. `suite`: the suite, whose tests are
+    known after listing.
+    """
 
     name: str
     tests: tuple[Test, ...]
@@ -71,7 +75,7 @@ class Study:
     alpha: float
     reset: Reset
     failures: str
-    counter: str  # of workloads
+    counter: str  # the counter for workloads
     profile: str
     cpus: str
     setup: tuple[str, ...]

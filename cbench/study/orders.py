@@ -1,16 +1,13 @@
 """The orders in which a study runs its tests: a run is one pass through all of them.
 
-interleaved  fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
-shuffled     of each two runs one is fixed and one random, and a coin flip decides which is first: nothing periodic
-follows it. random       every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments
-in highly
-             variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT).
-williams     Latin squares in which each test is equally often at each position and after each other one:
-             E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
-             Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, its
-             rows in random order.
-subsets      each run has a random half of the tests, in the fixed order: for suites whose harness has an order of its
-             own, so that what runs before a test varies nevertheless.
+interleaved fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1. shuffled of each two
+runs one is fixed and one random, and a coin flip decides which is first: no periodic disturbance coincides with one
+order. random every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments in highly
+variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT). williams Latin squares
+in which each test is equally often at each position and after each other one: E. J. Williams, "Experimental designs
+balanced for the estimation of residual effects of treatments", Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n
+runs (n even) or 2n (n odd) are one square, its rows in random order. subsets each run has a random half of the tests,
+in the fixed order: for suites whose harness imposes an order, so that the tests that run before a test still vary.
 """
 
 from __future__ import annotations
@@ -84,7 +81,7 @@ def _subset(tests: int, number: int, seed: int) -> tuple[int, ...]:
 
 
 def drawn_order(tests: int, number: int, seed: int) -> tuple[int, ...]:
-    """The order of the random run with this number, from 0: of that run alone, whatever was drawn before."""
+    """The order of the random run with this number, from 0; independent of earlier draws."""
     return Stream(seed, f"order {number}").shuffled(range(tests))
 
 
@@ -113,6 +110,6 @@ def _squares(tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
 
 
 def drawn_square(tests: int, number: int, seed: int) -> list[tuple[int, ...]]:
-    """The square with this number, from 0: tests and rows in a random order of its own, whatever was drawn before."""
+    """The square with this number, from 0, with tests and rows in random order; independent of earlier draws."""
     names = Stream(seed, f"names {number}").shuffled(range(tests))
     return [tuple(names[place] for place in row) for row in Stream(seed, f"rows {number}").shuffled(square(tests))]

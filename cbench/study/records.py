@@ -15,7 +15,7 @@ StoredFacts = dict[str, FactValue]
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
-    """An object within facts, empty where there is none. Raises ValueError where something else is there."""
+    """An object within facts, empty if there is none. Raises ValueError if something else is there."""
     found = facts.get(name)
     if found is None:
         return {}
@@ -25,12 +25,12 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
 
 
 def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
-    """The same with texts only. Raises ValueError."""
+    """An object of strings within facts. Raises ValueError."""
     return {key: str(value) for key, value in part(facts, name).items()}
 
 
 def number(facts: Mapping[str, FactValue], name: str) -> int:
-    """A whole number within facts, 0 where there is none. Raises ValueError."""
+    """A whole number within facts, 0 if there is none. Raises ValueError."""
     found = facts.get(name, 0)
     if not isinstance(found, int):
         raise ValueError(f"{name} is not a whole number")
@@ -63,13 +63,13 @@ class Header:
 
     @property
     def machine(self) -> list[str]:
-        """The host in words: CPU, kernel, and whether it is virtual."""
+        """The host as text: CPU, kernel, and whether it is virtual."""
         words = [str(self.host.get("cpu", "unknown CPU")), f"Linux {self.host.get('kernel', '?')}"]
         return [*words, "virtual machine"] if self.host.get("virtual") else words
 
     @property
     def counter(self) -> str:
-        """The counter of its workloads, "" where it has none."""
+        """The counter of the study's workloads, "" if it has none."""
         return str(part(self.host, "counter").get("name", ""))
 
     @property
@@ -79,7 +79,7 @@ class Header:
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """A name for each store's host: its own, or the file's if that is not stored; both where names repeat."""
+    """A name for each store's host: its own, or the file's if that is not stored; both if names repeat."""
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
         name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
@@ -109,7 +109,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of `quiet verify` before a run. `lost_pct`: of each CPU's time."""
+    """The result of `quiet verify` before a run. `lost_pct`: the lost share of each CPU's time, in %."""
 
     quiet: bool
     drift: bool
@@ -149,7 +149,7 @@ class TrialSamples:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial that has ended. `values`: for each metric the number and its text; none where it failed."""
+    """A trial that has ended. `values`: for each metric, the number and its text; empty if the trial failed."""
 
     run: int
     position: int
@@ -184,7 +184,7 @@ class TestFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunLeftOut:
-    """A run that was left out."""
+    """A run that was skipped."""
 
     run: int
     reason: str
@@ -192,8 +192,10 @@ class RunLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """The progress of a study. `running`: in some process; `left_s`: of the remaining trials, None before the first has
-    ended; `set`: what an experiment has set on this host, None for a study of orders."""
+    """The progress of a study. `running`: a process is running it; `left_s`: estimated time of the remaining trials in
+    seconds, None before the first trial has ended; `set`: settings that an experiment has applied to this host, None
+    for a study of orders.
+    """
 
     name: str
     data: str

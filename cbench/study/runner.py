@@ -37,7 +37,7 @@ MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """The progress of a study. `left_s`: how long the rest will take, None before the first trial has ended."""
+    """The progress of a study. `left_s`: estimated remaining time in seconds, None before the first trial has ended."""
 
     done: int
     of: int

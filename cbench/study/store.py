@@ -1,7 +1,7 @@
-"""A study on disk: its plan is stored whole before anything runs, and each trial is a transaction of its own.
+"""Store a study on disk: the complete plan before anything runs, then each trial in a separate transaction.
 
-The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: what add() has
-returned from survives a kill and a power cut.
+The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: a trial survives a
+kill and a power cut once add() has returned.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class StudyStore(Database):
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
-        """A new study with all its runs planned. UsageError where something is in the file already; QuietError else."""
+        """A new study with all its runs planned. Raises UsageError if something is in the file already; QuietError
+        else.
+        """
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
             *(compact(list(header.tests)), compact(header.host)),
@@ -132,7 +134,9 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
 
     def ask_to_boot(self, run: int, boot_id: str, times: int) -> None:
-        """The host is about to reboot for this run, asked so many times; `boot_id`: of the boot that ends."""
+        """Record that the host is about to reboot for this run, and how many times a reboot was requested; `boot_id`:
+        the id of the boot that ends.
+        """
         row = (compact({"boot_id_before": boot_id, "asked": times}), run)
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
@@ -169,7 +173,7 @@ class StudyStore(Database):
         self._write(write)
 
     def end_run(self, run: int, failure: str | None = None) -> None:
-        """It is complete; or it was ended by a `failure` that has nothing to do with its tests, such as its reset's."""
+        """Record the end of a run: complete, or ended by a `failure` outside of its tests, such as in its reset."""
         row = (time.time_ns(), failure, run)
         self._write(lambda c: c.execute("UPDATE study_run SET ended_ns = ?, failure = ? WHERE run = ?", row))
 
@@ -202,7 +206,7 @@ class StudyStore(Database):
             return int(test), str(reason)
 
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
-        """Run, position, test, failure, begin and end of every trial, in the order of time."""
+        """Run, position, test, failure, begin and end of every trial, in chronological order."""
         with self._reading() as c:
             return c.execute(
                 "SELECT run, position, test, failure, begun_ns, ended_ns FROM study_trial ORDER BY run, position"
@@ -227,7 +231,7 @@ class StudyStore(Database):
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """The facts of every trial's samples, in the order of time."""
+        """The facts of every trial's samples, in chronological order."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]

@@ -42,7 +42,7 @@ class TomlTable:
         return self.error_at((*self._path, key) if key else self._path, why)
 
     def error_at(self, path: Path, why: str) -> UsageError:
-        """The same for a place in the whole file."""
+        """An error at a location in the whole file."""
         line = line_of(self._lines, path)
         name = ""
         for part in path:
@@ -55,7 +55,7 @@ class TomlTable:
         return key in self._values
 
     def given(self, key: str) -> Any:
-        """The value, without marking the key as known; None where the key is absent."""
+        """The value, without marking the key as known; None if the key is absent."""
         return self._values.get(key)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
@@ -99,7 +99,7 @@ class TomlTable:
         return tuple(items)
 
     def table(self, key: str) -> TomlTable:
-        """A table within it; an empty one where there is none."""
+        """A table within it; an empty one if there is none."""
         return TomlTable(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
 
     def tables(self, key: str) -> list[TomlTable]:
@@ -134,7 +134,7 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The same for environment variables; `fitting`: whether they must fit this host's limit."""
+        """The value of a table of environment variables; `fitting`: whether they must fit this host's limit."""
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():
             path = (*self._path, key, name)

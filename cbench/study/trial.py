@@ -28,9 +28,10 @@ def command(
     environment: Mapping[str, str],
     held: Held = AS_IS,
 ) -> Ended:
-    """Run a test's command once. Any failure is in the result's `failure`.
+    """Run a test's command once.
 
-    Raises Refused where it cannot have the CPUs or addresses that are held for it.
+    Any failure is recorded in the result's `failure`. Raises Refused if the command cannot get the requested CPUs or
+    address layout.
     """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:

@@ -1,8 +1,8 @@
-"""Trials of cbench's workloads: what `cbench run WORKLOAD --trials 1 --warmup 0` measures, in a process of its own.
+"""Run trials of cbench's workloads like `cbench run WORKLOAD --trials 1 --warmup 0`, each in a separate process.
 
-No trial is discarded: a study looks for the effects of what ran before; as in every trial of cbench the workload is
-called once, untimed, right before (or a share of it: `rewarm_share`). One counter serves the whole study, a resumed one
-too; a trial that cannot have it fails, so that numbers of two kinds are never mixed.
+No trial is discarded, because a study looks for effects of earlier tests. As in every trial of cbench, the workload (or
+a share of it: `rewarm_share`) is called once, untimed, right before. The whole study uses one counter, also after a
+resume; a trial that cannot use this counter fails, so that numbers of two kinds are never mixed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find(test: Test, folder: str) -> Workload:
 
 
 def choose(wanted: str) -> StudyCounter:
-    """The counter of a study's workloads. Raises UsageError where it is unavailable."""
+    """The counter of a study's workloads. Raises UsageError if it is unavailable."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)

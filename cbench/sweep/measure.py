@@ -25,7 +25,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class SweepCell:
-    """One working set (bytes) with one number of accesses; `failed` says why there is no result."""
+    """One working set (bytes) with one number of accesses; `failed`: the reason why there is no result."""
 
     size: int
     accesses: int
@@ -90,7 +90,7 @@ def run(
 
 
 def duration(seconds: float) -> str:
-    """A rough time in words: "40 s", "3 min"."""
+    """A rough time as text: "40 s", "3 min"."""
     return f"{max(round(seconds), 1)} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 

@@ -1,4 +1,4 @@
-"""The result of a sweep as frozen values: what --json prints, and what the tables and the plot show."""
+"""The result of a sweep, as printed by --json and shown in the tables and the plot."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(\d+)(?:e(\d{1,2}))?", re.IGNORECASE | re.ASCII)
 
 
 def binary(size: float) -> str:
-    """Bytes in words: 1536 -> "1.5 KiB"."""
+    """A size in bytes as text: 1536 -> "1.5 KiB"."""
     for unit, factor in reversed(UNITS.items()):
         if size >= factor:
             return f"{size / factor:g} {unit}iB"

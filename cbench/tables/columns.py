@@ -48,9 +48,9 @@ Columns = Mapping[str, Column]
 
 
 def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials from the columns test, order, value and, where they are there, metric, run, position, host; and warnings.
+    """Trials, and warnings, from the columns test, order, value and, if present, metric, run, position, host.
 
-    `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
+    `metrics`: columns to use instead of `value`, each a separate metric. Raises ColumnError.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
@@ -96,7 +96,7 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
 
 
 def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
-    """Raises ColumnError where a series has two rows at one place of a run."""
+    """Raises ColumnError if a series has two rows at one place of a run."""
     if run is None or position is None or not series.size:
         return
     width = int(position.max()) + 1
@@ -147,7 +147,7 @@ def _side_by_side(
 
 
 def named(test: str, metric: str) -> str:
-    """The name of a series: of a metric of a test, "" where it has one only."""
+    """The name of a series: TEST:METRIC, or TEST if `metric` is ""."""
     return f"{test}:{metric}" if metric else test
 
 
@@ -184,7 +184,7 @@ def _number(name: str, row: int, text: object) -> float:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         value = None
-    if value is None or "_" in str(text):  # which Python takes for a separator
+    if value is None or "_" in str(text):  # Python accepts "_" as a separator
         raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number")
     if value in (np.inf, -np.inf):
         raise ColumnError(name, row, "is infinite")
@@ -235,7 +235,7 @@ def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str])
 def _runs_of_hosts(
     column: Column | None, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
 ) -> tuple[Codes | None, bool]:
-    """The same for each host by itself, host after host: hosts may have runs of the same name."""
+    """Number the runs of each host separately, host after host, because hosts may have runs of the same name."""
     if host is None or column is None:
         return _runs(column, random, warnings)
     if isinstance(column, np.ndarray):

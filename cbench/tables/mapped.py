@@ -59,7 +59,7 @@ class MappedTrials:
     since: int = 0
 
     def keep(self, values: Values) -> Values:
-        """The same values, moved to the file; at most one and a half times as many as there are trials."""
+        """Append values to the file and return the stored copy; the file has room for 1.5 values per trial."""
         begin, self.used = self.used, self.used + values.size
         self.ordered[begin : self.used] = values
         self.since += values.size
@@ -83,7 +83,9 @@ class _Names:
 
 @dataclass(slots=True)
 class _RunRanks:
-    """Runs by name and order, with the first row of each; `changes`: how often the run changes from row to row."""
+    """Runs by name and order, with the first row of each; `changes`: the number of rows whose run differs from the
+    previous row's.
+    """
 
     first: dict[tuple[float | str, bool], int] = field(default_factory=dict)
     changes: int = 0
@@ -141,7 +143,7 @@ def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
 
 
 def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
-    """The trials, grouped by series. Raises UsageError, also where the temporary file has no room."""
+    """The trials, grouped by series. Raises UsageError, including if the temporary file has no room."""
     wanted = [name for name in read.present(table.files[0], table.names, ("value",)) if name != "position"]
     rows = sum(table.rows)
     count = _Count("run" in wanted)
@@ -272,7 +274,7 @@ class _Room:
 
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
-        """Raises UsageError where the file system has no room; /var/tmp, because /tmp may be in memory."""
+        """Raises UsageError if the file system has no room; /var/tmp, because /tmp may be in memory."""
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
         size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16
         try:

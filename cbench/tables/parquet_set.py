@@ -20,7 +20,9 @@ BATCH = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class ParquetSet:
-    """Files in the order in which their rows are read; `rows`: of each file; `names`: of all columns."""
+    """Files in the order in which their rows are read; `rows`: the number of rows per file; `names`: the names of all
+    columns.
+    """
 
     files: tuple[Path, ...]
     rows: tuple[int, ...]
@@ -99,7 +101,8 @@ class ParquetSet:
 
 
 def parquet_files(paths: Sequence[Path]) -> list[Path]:
-    """The Parquet files of these files and folders, each folder's by name; none where a path is something else.
+    """The Parquet files among these files and in these folders, each folder's sorted by name; none if a path is
+    anything else.
 
     Raises UsageError for a file that is given twice.
     """

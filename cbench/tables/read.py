@@ -1,4 +1,4 @@
-"""A file of trials as columns: CSV or Parquet with test, order, value, and where they are there metric, run, position.
+"""A file of trials as columns: CSV or Parquet with test, order, value, and if present metric, run, position.
 
 pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
 """
@@ -41,7 +41,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
 
 
 def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The given columns once each, and those to read: `value` where none is given. Raises UsageError."""
+    """The given columns once each, and those to read: `value` if none is given. Raises UsageError."""
     metrics = tuple(dict.fromkeys(metrics))
     if names := [name for name in metrics if name in NAMES]:
         raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
@@ -49,7 +49,7 @@ def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
-    """A warning about values that are missing, if any. `metrics`: of the series, as Trials has them."""
+    """A warning about missing values, if any. `metrics`: the metric of each series, as in Trials."""
     return [f"{count:,} of {rows:,} {'results are missing' if metrics else 'trials failed'}"] if count else []
 
 
@@ -86,7 +86,7 @@ def header(path: Path) -> list[str]:
 
 
 def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
-    """Raises UsageError where columns are missing or there twice."""
+    """Raises UsageError if columns are missing or there twice."""
     needed = [*NEEDED[:2], *values]
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
@@ -114,7 +114,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
         for name in there:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
-        # not read_table(), which loads pandas where it is installed
+        # not read_table(), which loads pandas if it is installed
         dictionaries = [name for name in NAMES if name in there]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
             return arrow_columns(file.read(columns=there), arrow)
@@ -122,7 +122,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raises UsageError where pyarrow cannot read the file."""
+    """Raises UsageError if pyarrow cannot read the file."""
     arrow = arrow_module("pyarrow")
     try:
         yield
@@ -146,7 +146,7 @@ def _csv(path: Path, values: Sequence[str]) -> Columns:
         read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
         return arrow_columns(read, arrow)
     except arrow.ArrowException:
-        return plain(path, there)  # which then names the line and the column
+        return plain(path, there)  # plain() names the line and the column of the error
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
@@ -183,7 +183,7 @@ def frugal(arrow: Any) -> Iterator[None]:
 
 
 def arrow_module(name: str) -> Any:
-    """A module of pyarrow; None where it is not installed."""
+    """A module of pyarrow; None if pyarrow is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -206,7 +206,7 @@ def arrow_columns(table: Any, arrow: Any) -> Columns:
 
 
 def _numbers(column: Any, arrow: Any) -> Any:
-    """The column as an array, without to_numpy(), which loads pandas where it is installed."""
+    """The column as an array, without to_numpy(), which loads pandas if it is installed."""
     if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
         try:
             return column.to_numpy()

@@ -1,4 +1,4 @@
-"""Do two metrics agree on the same trials, or on separate runs of the same thing?
+"""Determine whether two metrics agree, on the same trials or on separate runs of the same work.
 
 J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical measurement",
 Lancet 327 (1986) 307-310: differences, not correlation; limits of agreement; the standard error of the limits is about
@@ -30,10 +30,10 @@ LOGARITHMS = 700.0
 class Agreement:
     """second - first: `difference` of the means with its interval, and `percent`, the same in % of the first's mean.
 
-    paired: both of the same trials. Then `limits` (limits of agreement: LIMITS sd of the differences on both sides),
+    paired: both measured the same trials. `limits` (limits of agreement: LIMITS sd of the differences on both sides),
     `limits_error` (their standard error) and `trend` (the correlation of difference and mean: above 0 the second grows
-    faster), else None. ratio: of the geometric means, second/first, with its interval; None where values are not all
-    above 0. why: why there is no answer, or what is missing.
+    faster) are None unless paired. ratio: the ratio of the geometric means, second/first, with its interval; None
+    unless all values are positive. why: the reason why there is no answer, or why a part is missing.
     """
 
     n: tuple[int, int]
@@ -50,7 +50,7 @@ class Agreement:
 
 
 def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
-    """Two metrics in one unit. ValueError where paired ones differ in number."""
+    """Two metrics in one unit. Raises ValueError if paired ones differ in number."""
     check_level(level)
     first_values, second_values = checked(first), checked(second)
     if paired and first_values.size != second_values.size:
@@ -83,7 +83,7 @@ def _difference(first: Values, second: Values, paired: bool, level: float) -> tu
 
 
 def welch(first: Values, second: Values, level: float) -> tuple[float, Interval]:
-    """The difference of the means of two samples of 2 values or more, second less first, and its interval."""
+    """The difference of the means of two samples of 2 values or more, second minus first, and its interval."""
     difference = float(second.mean() - first.mean())
     shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (first, second)]
     error = sum(shares)

@@ -1,4 +1,4 @@
-"""`cbench screen validate`: whether the instruments are fit for use."""
+"""`cbench screen validate`: check whether the instruments are fit for use."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ class Finding:
 
 def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
     """No trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS): such a reading
-    is the instrument's fault. Both of the same trials, each in a unit of its own: it need not be time."""
+    is the instrument's fault. Both metrics come from the same trials; their units may differ, and the CPU metric need
+    not be a time.
+    """
     used, took = _alike(cpu, elapsed)
     rule = "CPU time does not drop while elapsed time is normal"
     missing = _missing(used, took)
@@ -135,7 +137,7 @@ def user_system_is_clock(
 
 
 def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
-    """An etalon's elapsed time is never below what it waits for (less `resolution`), in seconds."""
+    """An etalon's elapsed time is never below its waiting time (minus `resolution`), in seconds."""
     row = checked(elapsed)
     rule = "an etalon takes as long as it is set to wait"
     missing = _missing(row)

@@ -199,7 +199,7 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
         other = {name: cpu for name, cpu, _ in _cpu_times(plain)}
         for name in (CPU_CLOCK, BOTH):
             if series.kind in times and name in other:
-                steady = series.workload != ETALON  # whose CPU time depends on other load
+                steady = series.workload != ETALON  # the etalon's CPU time depends on other load
                 yield compared(name, series.kind, (other[name], times[series.kind]), False, steady)
                 return
         return
@@ -208,11 +208,11 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
             yield compared(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
     if {WALL, PERF_ELAPSED} <= set(series.values):
         one, two = series.rows(WALL, PERF_ELAPSED)
-        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # they should differ by the start of the command
+        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # expected to differ by the start of the command
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
-    """Whether a ratio is 1 but for AGREE; None where it is not, and its interval says that this may be chance."""
+    """Whether a ratio is within AGREE of 1; None if it is not, but its interval allows for chance."""
     if abs(ratio - 1) <= AGREE:
         return True
     if paired or ends is None or ends.low is None or ends.high is None:

@@ -1,8 +1,8 @@
-"""A validation as a study: workloads of the Technical Note, each read by several instruments.
+"""Plan a validation as a study: workloads of the Technical Note, each read by several instruments.
 
-D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. What can be read of
-one trial without disturbing it is read of one; `perf record` disturbs, so each kind of it has trials of its own. All of
-it runs in random orders, so that what drifts hits every workload alike.
+D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. All instruments
+that do not disturb a trial read the same trial; `perf record` disturbs, so each of its variants has separate trials.
+Everything runs in random order, so that drift affects all workloads equally.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """The options of `cbench screen validate`; None and () for those that were not given.
+    """The options of `cbench screen validate`; None and () for options that were not given.
 
-    `run`: measure what is left.
+    `run`: measure the remaining trials.
     """
 
     data: str = "validate.db"
@@ -66,7 +66,9 @@ class ValidateOptions:
 
 @dataclass(frozen=True, slots=True)
 class ValidationFacts:
-    """The setup of a validation. `etalon_s`: what the etalon waits for; `clocksource`: the kernel's, or ""."""
+    """The setup of a validation. `etalon_s`: the etalon's waiting time in seconds; `clocksource`: the kernel's clock
+    source, or "".
+    """
 
     instruments: tuple[HostInstrument, ...]
     etalon_s: float
@@ -74,7 +76,7 @@ class ValidationFacts:
 
 
 def text(options: ValidateOptions) -> str:
-    """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
+    """The study as a file's text. Raises UsageError for unknown names, and if nothing can be read."""
     workloads = _chosen(options.workloads, NAMES, "--workload")
     chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
     what, why = "cbench's own counter, around only the work", "one tick of the CPU's counter"

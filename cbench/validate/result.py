@@ -82,7 +82,9 @@ class AgreementResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class ClockResult:
-    """The etalon by one clock; `said`: what the clock is judged by. The rest is as in etalon.Etalon."""
+    """The etalon measured with one clock; `said`: the basis for judging the clock. The other fields are as in
+    etalon.Etalon.
+    """
 
     instruments: tuple[str, ...]
     n: int

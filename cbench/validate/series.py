@@ -16,7 +16,7 @@ from quiet import UsageError
 class ValidationSeries:
     """One workload by one kind of trials ("" or a `read` of samples): for each metric its values, by run.
 
-    Runs are in the order of time. `lost`, `throttled`: the kernel's statistics of its samples, over all trials.
+    Runs are in chronological order. `lost`, `throttled`: the kernel's statistics of its samples, over all trials.
     """
 
     workload: str
@@ -26,11 +26,11 @@ class ValidationSeries:
     throttled: int = 0
 
     def row(self, metric: str) -> list[float]:
-        """Its values in the order of time; none where it was not read."""
+        """Its values in chronological order; empty if it was not read."""
         return [value for _, value in sorted(self.values.get(metric, {}).items())]
 
     def rows(self, *metrics: str) -> list[list[float]]:
-        """Values of the trials that have all of these metrics, in the order of time."""
+        """Values of the trials that have all of these metrics, in chronological order."""
         columns = [self.values.get(metric, {}) for metric in metrics]
         both = sorted(set.intersection(*(set(each) for each in columns)))
         return [[each[run] for run in both] for each in columns]
@@ -50,7 +50,7 @@ class ValidationData:
 
 @reads_store
 def read(path: Path) -> ValidationData:
-    """The validation in a store. UsageError where there is none; QuietError for a damaged one."""
+    """The validation in a store. Raises UsageError if there is none; QuietError for a damaged one."""
     with StudyStore.open(path) as store:
         header, runs, counts = store.header(), store.runs(), store.counts()
         try:

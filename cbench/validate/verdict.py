@@ -61,7 +61,7 @@ def _first_runs(result: ValidationResult) -> list[str]:
 
 
 def _steady(result: ValidationResult) -> list[str]:
-    """Little spread on the etalon beside much on fixed work: it is the work that varies (TN 1855, section 3.8)."""
+    """Little spread of the etalon and much of fixed work mean that the work varies (TN 1855, section 3.8)."""
     spread = {each.workload: _cv(each) for each in result.workloads if not each.kind}
     known = spread.pop("etalon", None)
     if known is None:

@@ -1,4 +1,5 @@
-"""A competing load for a trial: dd on one CPU, running only while a trial requests it, and not a child of the trial.
+"""Run a competing load beside trials: dd on one CPU, running only while a trial requests it, and not a child of the
+trial.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
@@ -33,7 +34,7 @@ ENDED = "the competing load has ended"
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
     """dd runs on that CPU inside. Yields a function: the CPU time (s) that it has had since.
 
-    Raises UsageError if nothing listens, QuietError where the load has ended.
+    Raises UsageError if nothing listens, QuietError if the load has ended.
     """
     with socket.socket(socket.AF_UNIX) as connection:
 

@@ -14,9 +14,8 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`run` and `state` as C wants them; `region`: address and bytes of what may be locked, None where nothing is.
-
-    As a context, its state is destroyed at the end.
+    """`run` and `state`: pointers for the C code; `region`: address and size in bytes of memory that may be locked,
+    None if there is none. As a context manager, it destroys the state on exit.
     """
 
     run: Any

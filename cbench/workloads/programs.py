@@ -1,4 +1,4 @@
-"""The five workloads of NIST TN 1855 as commands, for instruments that read commands.
+"""Run the five workloads of NIST TN 1855 as commands, for instruments that read commands.
 
     python -m cbench.workloads.programs 0 [times=N] [start=TERM]      the aliquot sequence from 10,000,000, N times
     python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, dd on the same CPU (competing.py)
@@ -53,7 +53,7 @@ def aliquot(times: int, start: int) -> Made:
 
 
 def beside_load(socket: str, times: int, start: int) -> Made:
-    """The same while dd runs on the same CPU, as the workload does where there is one CPU (there: nosmp)."""
+    """The aliquot sequence while dd runs on the same CPU, as in the original on a single CPU (nosmp)."""
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
     with competing.load(socket, cpu) as load_s:
@@ -142,7 +142,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of them. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
+    """Run one of the five programs. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)

@@ -76,7 +76,7 @@ def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
 
 
 def expected_output(workload: Workload, params: Params) -> int | None:
-    """The value that every trial must return, or None where Python cannot compute it or would take too long."""
+    """The value that every trial must return; None if Python cannot compute it or would take too long."""
     if workload.expected is None or params["n"] > workload.check_limit:
         return None
     return workload.expected(params)

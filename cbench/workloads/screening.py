@@ -79,7 +79,7 @@ def proper_divisors(number: int) -> int:
 
 
 def aliquot(start: int) -> Iterator[int]:
-    """The terms from the start to 0, or to the first above LARGEST; without end where they go round."""
+    """The terms from the start to 0, or to the first above LARGEST; endless if they cycle."""
     while 0 < start <= LARGEST:
         yield start
         start = proper_divisors(start)
@@ -138,7 +138,7 @@ WORKLOADS = (
         expected=lambda params: params["n"],  # ended at the first reading after the deadline
         check_limit=2**40,
         rewarm_share=1_000,
-        enters_kernel=None,  # where the clock cannot be read in user space
+        enters_kernel=None,  # it does if the clock cannot be read in user space
         trials=10,
     ),
     Workload(

@@ -44,7 +44,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     if library.exists():
         return library
     try:
-        compiler = shlex.split(os.environ.get("CC") or "cc")  # it may include options
+        compiler = shlex.split(os.environ.get("CC") or "cc")  # CC may include options
     except ValueError as error:
         raise UsageError(f"CC={os.environ['CC']!r}: {error}") from None
     command = [*compiler, *FLAGS, "-o", str(library), str(source)]

@@ -32,7 +32,7 @@ class BootReceipt:
 
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
-    """Make the next boot's command line. Idempotent. Raises Refused when a command fails: all is restored then."""
+    """Make the next boot's command line. Idempotent. Raises Refused if a command fails: all is restored then."""
     make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
         plan = make(host, request, loader)
@@ -122,7 +122,7 @@ def _back(host: Host, disk: Disk, record: BootRecord) -> None:
 
 
 def remove(host: Host) -> BootReceipt:
-    """Restore the boot configuration. Raises Incomplete when that was not possible."""
+    """Restore the boot configuration. Raises Incomplete if that was not possible."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(BOOT_FILE):
         return _unrecorded(host, disk)
@@ -207,7 +207,9 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
 
 
 def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
-    """Entries of kernels that came after apply, made from a file with our words: they lose them too."""
+    """Entries of kernels installed after apply, generated from a file with our words; these words are removed there
+    too.
+    """
     listed = _loader(known).entries
     files = BootFiles(disk.reader)
     changed = []

@@ -39,17 +39,17 @@ _INITRDS = (
     "/usr/lib/modules/{release}/initramfs.img",
     "/lib/modules/{release}/initrd",
 )
-# names without a release: the Raspberry Pi's, then what others call their only one
+# names without a release: first the Raspberry Pi's, then those of systems with a single kernel
 _UNNUMBERED = (
     *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
 )
 _PI5 = ("/boot/firmware/kernel_2712.img", "/boot/kernel_2712.img")
-_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # where the partition of a boot loader's paths may be mounted
+_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # possible mount points of the partition with the boot loader's files
 _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
 def kernel(facts: Facts) -> str:
-    """The path of the running kernel's image. Raises Refused when it is not found."""
+    """The path of the running kernel's image. Raises Refused if it is not found."""
     reader = facts.reader
     release = _running(reader)
     if not release:
@@ -71,7 +71,7 @@ def kernel(facts: Facts) -> str:
 def initrd(facts: Facts, image: str) -> str:
     """The path of the initrd that goes with an image; "" when there is none and the root needs none.
 
-    Raises Refused when the root cannot be found by the kernel alone, or several may belong to the image.
+    Raises Refused if the root cannot be found by the kernel alone, or several may belong to the image.
     """
     reader = facts.reader
     release = _running(reader)
@@ -93,7 +93,7 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raises Refused where an image without an initrd may not find its root; `plain`: one would be beside it."""
+    """Raises Refused if an image without an initrd may not find its root; `plain`: one would be beside it."""
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
@@ -126,7 +126,7 @@ def _named(patterns: tuple[str, ...], reader: Reader, release: str) -> list[str]
 
 
 def _booted(facts: Facts) -> list[str]:
-    """BOOT_IMAGE= as GRUB says it: "(hd0,gpt2)/vmlinuz-6.12", seen from its own partition."""
+    """BOOT_IMAGE= in GRUB's notation, "(hd0,gpt2)/vmlinuz-6.12": a path relative to its partition."""
     paths = [value(word) or "" for word in parse(facts.command_line).of("BOOT_IMAGE")]
     paths = [path.rpartition(")")[2] for path in paths]
     return [whole for path in paths if path.startswith("/") for whole in (path, f"/boot{path}")]

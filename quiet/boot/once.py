@@ -52,7 +52,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """The kernel to load: `load` and `start` are commands, empty where a system call does it."""
+    """The kernel to load: `load` and `start` are commands, empty if a system call does it."""
 
     profile: str
     cpus: CpuPartition
@@ -69,7 +69,7 @@ class Once:
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong request."""
+    """Look. Raises Refused if kexec is forbidden or something is missing, UsageError for a wrong request."""
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
@@ -91,7 +91,7 @@ def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str |
 
 
 def check(reader: Reader) -> None:
-    """Raises Refused where this kernel cannot, or may not, load another."""
+    """Raises Refused if this kernel cannot, or may not, load another."""
     disabled = reader.text("/proc/sys/kernel/kexec_load_disabled")
     if disabled is None:
         raise Refused("this kernel was built without kexec; use `quiet boot apply` and reboot")
@@ -119,7 +119,7 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
 
 
 def load(host: Host, once: Once) -> None:
-    """Load it. Raises Refused with the kernel's reason in words."""
+    """Load it. Raises Refused with the kernel's reason as text."""
     try:
         if once.load:
             host.run(*once.load)
@@ -132,7 +132,9 @@ def load(host: Host, once: Once) -> None:
 
 
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
-    """Leave for the loaded kernel: a clean shutdown where systemd and the tool are, else synced and read-only."""
+    """Start the loaded kernel: after a clean shutdown if systemd and the tool exist, else after sync and a read-only
+    remount.
+    """
     try:
         if once.start[:1] == ("systemctl",):
             host.run(*once.start)

@@ -19,7 +19,7 @@ from quiet.host.lock import BOOT_FILE, HOME
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
-THERE = "there"  # an entry that was there at apply and needed nothing
+THERE = "there"  # an entry that existed at apply and needed no change
 _FORMAT = 1
 # the record's fields, by how they are written
 _PLAIN, _WORDS = ("loader", "profile", "cpus", "time", "state", "folders"), ("wanted", "add", "drop")
@@ -28,7 +28,9 @@ _COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 @dataclass(slots=True)
 class FileEntry:
-    """One file: its original state, our content (None: removed, or generated and not known yet), and what is ours."""
+    """One file: its original state, our content (None: removed, or generated and not known yet), and the part that is
+    ours.
+    """
 
     path: str
     how: str
@@ -74,7 +76,9 @@ class BootRecord:
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
-        """The content of a file that was made from one of ours: a line loses our words where it has them all."""
+        """The content of a file that was generated from one of ours: our words are removed from each line that has all
+        of them.
+        """
         # kernel-install makes entries from its own file, so its words are looked for first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
@@ -85,7 +89,7 @@ class BootRecord:
         return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: FileEntry) -> list[_Pair]:
-        """Lines as found and as we made them, with the words that came and went; none where no words came."""
+        """Original and modified lines, with the added and removed words; empty if no line has added words."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
         pairs = []
@@ -126,7 +130,7 @@ def _text_without(text: str, pairs: list[_Pair]) -> str:
 
 
 def _line_without(line: str, pairs: list[_Pair]) -> str:
-    """A line less our words, the old ones back in their place; as of the line that it has most in common with."""
+    """A line without our words and with the old words restored, based on the most similar recorded line."""
     ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
     if not ours:
         return line
@@ -141,7 +145,7 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
 
 
 def load(disk: Disk) -> BootRecord | None:
-    """The record; None when nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
+    """The record; None if nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
     import json
 
     saved = disk.load(BOOT_FILE)
@@ -182,7 +186,7 @@ def store(disk: Disk, record: BootRecord) -> None:
 
 
 def forget(disk: Disk, record: BootRecord) -> None:
-    """The end: nothing of ours is there any more."""
+    """Delete the record: nothing of ours remains in the boot configuration."""
     disk.remove(BOOT_FILE)
     disk.clean(BOOT_FILE)
     for folder in reversed(record.folders):

@@ -1,4 +1,4 @@
-"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only where there is one."""
+"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only if there is such a part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BootStatus(NamedTuple):
 
 
 def status(reader: Reader) -> BootStatus | None:
-    """The state of the boot configuration; None when nothing of quiet is in it."""
+    """The state of the boot configuration; None if nothing of quiet is in it."""
     if not reader.exists(BOOT_FILE):
         return None
     from quiet.boot import record as records

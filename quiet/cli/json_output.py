@@ -104,7 +104,7 @@ def _planned(result: Plan | Receipt) -> Json:
 
 
 def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
-    """`quiet verify --json`. `measured` is None where nothing was measured."""
+    """`quiet verify --json`. `measured`: None if nothing was measured."""
     return {
         "quiet": not result.changes and not (measured and measured.exceeded),
         "applied": applied,
@@ -154,7 +154,9 @@ def knob(item: Knob) -> Json:
 
 
 def explained_knob(item: Knob, stops: Sequence[str], parameter: BootParameter | None) -> Json:
-    """`quiet explain KNOB --json`. `stops`: the interruptions that it removes; `parameter`: of the same name."""
+    """`quiet explain KNOB --json`. `stops`: the interruptions that it removes; `parameter`: the boot parameter of the
+    same name.
+    """
     return knob(item) | {"stops": list(stops), "boot": boot_parameter(parameter) if parameter else None}
 
 

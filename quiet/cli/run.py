@@ -11,7 +11,7 @@ from quiet.errors import UsageError
 from quiet.run import commands
 from quiet.run.options import FrontOptions, RunRequest
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from quiet.run.protocol import RunEnded, RunReady, Waiting
 

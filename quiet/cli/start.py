@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from quiet.console import INTERRUPTED, emit, ended, enter
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from typing import NoReturn
 

@@ -12,7 +12,7 @@ from quiet.knobs.effects import effect_seen
 from quiet.knobs.registry import BY_NAME
 from quiet.targets import value_types
 
-if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
+if TYPE_CHECKING:  # render a plan without loading the modules that apply it, to keep startup fast
     from quiet.cli.json_output import Json
     from quiet.knobs.knob import Knob
     from quiet.machine.cpu_selection import CpuPartition

@@ -1,4 +1,4 @@
-"""`quiet why`: the report on stderr, the JSON where it is wanted, and the command's own exit code."""
+"""Run `quiet why`: print the report on stderr, write the JSON if requested, and exit with the command's own code."""
 
 from __future__ import annotations
 

@@ -41,10 +41,10 @@ class Files(Reader):
         with self.place(path, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # of one that was killed
+                os.unlink(new)  # left by a killed process
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-                os.fchmod(fd, 0o644)  # whatever the umask
+                os.fchmod(fd, 0o644)  # regardless of the umask
                 file.write(text)
                 file.flush()
                 os.fsync(fd)

@@ -13,7 +13,7 @@ from quiet.host.files import Files
 from quiet.host.proc import mounts
 from quiet.host.reader import FLOCK, HELD, Reader
 
-TIMESTAMPS = "timestamps"  # what can be held besides devices
+TIMESTAMPS = "timestamps"  # can be held although it is not a device
 _SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
 
 
@@ -35,11 +35,11 @@ class Holder(Files):
         try:
             opened.append(self.open(HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             held, record = opened
-            os.fchmod(record, 0o644)  # every user may read it, whatever the umask
+            os.fchmod(record, 0o644)  # every user may read it, regardless of the umask
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
-            # it waits for a line that never comes: it has the pipe's other end itself
+            # it waits for a line that never arrives: it holds the pipe's other end itself
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
@@ -79,7 +79,7 @@ class Holder(Files):
                 finally:
                     os.close(fd)
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)  # where it was started by this very process
+                os.waitpid(pid, os.WNOHANG)  # if this process itself started it
         with contextlib.suppress(FileNotFoundError):
             self.unlink(HELD + name)
 
@@ -114,7 +114,7 @@ class Holder(Files):
                 ours = _mark(name).encode() in file.read()
             return ours and self._is_held(name, f"/proc/{pid}/fd/1")
         except OSError:
-            return False  # it ended just now
+            return False  # it has just ended
 
     def _is_held(self, name: str, output: str) -> bool:
         if name == TIMESTAMPS:
@@ -125,7 +125,7 @@ class Holder(Files):
         """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
         for mount in mounts(self) if self.live else ():
             if mount.type in ("cgroup", "cgroup2"):
-                with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+                with contextlib.suppress(OSError):  # neither permitted nor needed in a container
                     self.write(f"{mount.path}/cgroup.procs", str(pid))
 
 

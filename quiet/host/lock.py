@@ -23,7 +23,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
     """Hold the host's lock: one apply or restore at a time; wait up to `patience` seconds.
 
-    Raises Refused when it stays taken, or is not permitted.
+    Raises Refused if it stays taken, or is not permitted.
     """
     import fcntl
     import time
@@ -58,12 +58,12 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
 
 def _open(reader: Reader) -> int:
-    """The file to lock; the folder itself where there is no space for a file. Raises OSError."""
+    """The file to lock; the folder itself if there is no space for a file. Raises OSError."""
     with reader.place(FOLDER) as place:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if os.fstat(fd).st_mode & 0o7777 != 0o755:
-            os.fchmod(fd, 0o755)  # every user may read what is applied, whatever the umask was
+            os.fchmod(fd, 0o755)  # every user may read the applied state, regardless of the umask
         file = reader.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno in _FULL:

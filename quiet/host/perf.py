@@ -16,12 +16,12 @@ _TIMES = 1 | 2  # PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING
 _INHERIT, _EXCLUDE_KERNEL = 1 << 1, 1 << 5
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
 HARDWARE, SOFTWARE, RAW = 0, 1, 4
-CYCLES, REF_CYCLES = 0, 9  # of HARDWARE
-MIGRATIONS = 4  # of SOFTWARE
+CYCLES, REF_CYCLES = 0, 9  # configs of HARDWARE
+MIGRATIONS = 4  # config of SOFTWARE
 
 
 class PerfCounter:
-    """One counter, counting from now on. Raises OSError when the kernel does not permit or have it."""
+    """One counter, counting from now on. Raises OSError if the kernel does not permit or have it."""
 
     def __init__(self, kind: int, config: int, *, cpu: int = -1, pid: int = -1, user_only: bool = False) -> None:
         """Count on a CPU, or for a task `pid` with the children that it starts from now on."""
@@ -41,7 +41,7 @@ class PerfCounter:
             raise OSError(error, os.strerror(error))
 
     def read(self) -> float:
-        """The count so far; where counters took turns, scaled to the whole time."""
+        """The count so far, scaled to the whole time if the counter was multiplexed."""
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
         return float(value * enabled / running) if running else 0.0
 

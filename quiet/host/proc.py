@@ -11,7 +11,7 @@ from quiet.host.reader import Reader
 
 # fields of /proc/PID/stat in the list that stat_fields() returns, which begins with the third
 STATE, PARENT, FLAGS, NICE, START_TIME, RT_PRIORITY, POLICY = 0, 1, 6, 16, 19, 37, 38
-STEAL = 7  # of the ticks of a CPU
+STEAL = 7  # index in a CPU's ticks
 
 
 class Mount(NamedTuple):

@@ -21,7 +21,7 @@ class Programs(Files):
 
         self._only_live()
         said = " ".join(command)
-        # cron and services may start without the folders that hold what only root runs
+        # cron and services may start without the folders of root's programs in PATH
         folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
         environment = {**os.environ, "PATH": folders}
         try:
@@ -38,7 +38,7 @@ class Programs(Files):
 
     def systemctl(self, *args: str) -> str:
         """Run systemctl to its end and return its output; OSError if it fails or does not exist."""
-        self._units = None  # it may change them
+        self._units = None  # systemctl may change units
         return self.run("systemctl", *args, seconds=120)
 
     def unit_states(self) -> dict[str, tuple[str, str]]:

@@ -1,8 +1,8 @@
-"""The queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
+"""Manage the queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
 
 A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed is ignored. The first run in
-the queue then locks `turn`, which decides: two runs never proceed at once, whatever is in the folder. Every user may
-take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+the queue then locks `turn`, which decides: two runs never proceed at once, regardless of the files in the folder. Every
+user may take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _ANCESTORS = 256
 
 
 class Ticket(NamedTuple):
-    """A run in the queue. `pid` is 0 where the owner of the ticket claims another user's process.
+    """A run in the queue.
 
-    `locker` is the process that locks the turn for it: its helper, where root says so. A lock without a ticket counts
-    as a run, with name "" and since 0.
+    `pid`: 0 if the owner of the ticket claims another user's process. `locker`: the process that locks the turn for it:
+    its helper, if root vouches for it. A lock without a ticket counts as a run with name "" and since 0.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Ticket(NamedTuple):
     uid: int
     command: str
     share: bool
-    since: float  # of its arrival, in seconds since the epoch
+    since: float  # time of its arrival in seconds since the epoch
     running: bool
     locker: int = 0
 
@@ -103,7 +103,7 @@ def make_queue(host: Files) -> None:
     """Make the folder and the file `turn`; root does it. Raises Refused."""
     try:
         make_folders(host, QUEUE)
-        # before others can make it: who owns it could remove it while a run has locked it
+        # before others can create it: its owner could remove it while a run has locked it
         os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
         with host.place(QUEUE) as place:
             if os.stat(place).st_mode & 0o7777 != 0o1777:
@@ -122,10 +122,10 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn; whether it came within the limit.
+        """Wait for the turn.
 
-        `wait(line, seconds)` gets a line, the run on the CPUs and the number ahead, whenever they change, else "". It
-        returns False to give up.
+        Returns whether it came within the limit. `wait(line, seconds)` receives a line with the run on the CPUs and the
+        number of runs ahead when these change, otherwise "". It returns False to give up.
         """
         end = None if limit_s is None else time.monotonic() + limit_s
         shown = None
@@ -151,7 +151,7 @@ class Turn:
         os.close(self._fd)
 
     def _position(self) -> tuple[Ticket | None, int]:
-        """The run on the CPUs, if any, and how many others are ahead. Raises Refused when the ticket was deleted."""
+        """The run on the CPUs, if any, and how many others are ahead. Raises Refused if the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -182,7 +182,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(fd, 0o644)  # only now, and whatever the umask: others test its lock, and could take one
+            os.fchmod(fd, 0o644)  # only now, and regardless of the umask: others test its lock, and could take one
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -216,7 +216,7 @@ def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return None
-        # in the way of reading is only a lock for writing, which nobody but the owner can take
+        # only a write lock blocks reading, and only the owner can take one
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
         if struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK:
             return None
@@ -252,9 +252,9 @@ def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Tic
 
 @contextlib.contextmanager
 def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: float | None = None) -> Iterator[None]:
-    """Hold the turn inside the block; nothing to wait for where a process above this one holds it.
+    """Hold the turn inside the block; does not wait if an ancestor of this process holds it.
 
-    Raises Refused when it does not come within the limit, or there is no queue.
+    Raises Refused if it does not come within the limit, or there is no queue.
     """
     if holder_above(host, os.getpid()):
         yield
@@ -277,7 +277,7 @@ def refusal(reader: Reader) -> str:
 
 
 def described(ticket: Ticket) -> str:
-    """A ticket in words: its process, user, command and age."""
+    """A ticket as text: its process, user, command and age."""
     pid = f"PID {ticket.pid}" if ticket.pid else "another process"
     command = f": {ticket.command}" if ticket.command else ""
     age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "which has no ticket"

@@ -1,6 +1,7 @@
-"""Reading the files of a host, under a root that is an argument.
+"""Read the files of a host, below a given root.
 
-A `Reader` cannot write, so what is handed to `plan` cannot change anything. Absent is None, never "" or 0.
+A `Reader` cannot write, so `plan`, which gets only a Reader, cannot change anything. Absent values are None, never ""
+or 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
 _MOST = 64 << 20  # bytes of a file in a recorded tree
-# one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
+# one value per file, generated at once: less than a page is complete (filesystems/sysfs.rst), and thousands are read
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
 
@@ -28,7 +29,7 @@ class Reader(Root):
     """Reads the files of a live host (root "/") or of a recorded tree."""
 
     def text(self, path: str) -> str | None:
-        """The stripped content of a file, or None when it is absent or cannot be read."""
+        """The stripped content of a file, or None if it is absent or cannot be read."""
         try:
             return self.data(path).decode("utf-8", "surrogateescape").strip("\0 \t\n")
         except OSError:
@@ -66,7 +67,7 @@ class Reader(Root):
         return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
 
     def at(self, path: str, offset: int, size: int) -> bytes | None:
-        """`size` bytes at an offset, of a device file such as a CPU's registers; None when they cannot be read."""
+        """`size` bytes at an offset, of a device file such as a CPU's registers; None if they cannot be read."""
         try:
             fd = self.open(path, os.O_RDONLY)
         except OSError:

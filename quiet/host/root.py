@@ -1,7 +1,6 @@
-"""Paths below a root: those of a live host as they are, those of a recorded tree never outside it.
-
-A tree may come from a stranger. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular
-files and directories are opened: a FIFO would block, a device would act. Every access to files goes through here.
+"""Open paths below a root: on a live host unchanged, in a recorded tree never outside it. A tree may be untrusted. Its
+links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and directories are opened: a
+FIFO would block, a device would act. Every access to files goes through here.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _HOW = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, 0x10 | 0x02)
 class Root:
     """A live host (root "/") or a recorded tree."""
 
-    _fd = -1  # of the tree, once it is needed
+    _fd = -1  # descriptor of the tree, opened on first use
 
     def __init__(self, root: str = "/") -> None:
         self.root = root.rstrip("/")

@@ -71,7 +71,7 @@ def summary(checked: KernelReport) -> KernelSummary:
 
 
 def check(options: Iterable[Option], config: Config, reader: Reader | None) -> list[OptionState]:
-    """The state of each option; `reader` is the host that runs the kernel, None when it runs nowhere."""
+    """The state of each option; `reader` is the host that runs the kernel, None if it runs nowhere."""
     architecture = config.architecture or (_architecture(reader) if reader else "")
     states = []
     for option in options:
@@ -108,7 +108,7 @@ def _state(
 
 
 def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
-    """Whether the evidence exists; None when its absence would prove nothing, or cannot be seen."""
+    """Whether the evidence exists; None if its absence would prove nothing, or cannot be seen."""
     path, word = evidence.path, evidence.word
     if word:
         text = reader.text(path)

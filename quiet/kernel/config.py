@@ -1,6 +1,5 @@
-"""The configuration of a kernel: its location and content.
-
-The kernel itself offers it where CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
+"""Find and read the configuration of a kernel. The kernel itself provides it if CONFIG_IKCONFIG_PROC is set; the other
+places are those of the distributions.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ _COST = re.compile(r": (without|with it),? ")
 
 
 class OptionEvidence(NamedTuple):
-    """A file that the option brings, and a word in it ("" when the file is enough).
+    """A file that exists with the option, and a word in it ("" if the file alone is evidence).
 
-    `sure`: without the file, or without the word in it, the option is off.
+    `sure`: if the file or the word is missing, the option is off.
     """
 
     path: str
@@ -63,7 +63,7 @@ def command_line(name: str) -> str:
 
 
 def parse(fragment: str, content: str) -> Iterator[Option]:
-    """The options of a fragment. A comment's lines belong to what follows at once, until another comment."""
+    """The options of a fragment. A comment applies to the options that follow it directly, until the next comment."""
     reason, words, fresh = "", list[tuple[str, str]](), True
     for line in content.splitlines():
         if match := _SET.fullmatch(line) or _OFF.fullmatch(line):

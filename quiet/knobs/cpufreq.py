@@ -46,7 +46,7 @@ def _none(context: RuleContext) -> Iterator[Skip]:
 
 
 def _performance(name: str, choices: str) -> Rule:
-    """The rule for a setting of each policy that should be "performance", where `choices` lists that."""
+    """The rule for a setting of each policy that should be "performance", if `choices` lists it."""
 
     def rule(context: RuleContext) -> RuleResult:
         yield from _none(context)
@@ -74,7 +74,7 @@ def _turbo(context: RuleContext) -> RuleResult:
 
 
 def nominal(context: RuleContext, policy: int) -> int | None:
-    """The highest frequency in kHz that does not depend on turbo; None when the driver does not report it."""
+    """The highest frequency in kHz that does not depend on turbo; None if the driver does not report it."""
     base = f"{_BASE}/policy{policy}/"
     top = _number(context.text(base + "cpuinfo_max_freq"))
     driver = context.text(base + "scaling_driver") or ""
@@ -121,7 +121,7 @@ def _kilohertz(text: str) -> int | None:
 
 
 def _requested(context: RuleContext, policy: int) -> int | Skip:
-    """The profile's number in kHz. A skip where the hardware does not reach it."""
+    """The profile's number in kHz. A skip if the hardware does not reach it."""
     base = f"{_BASE}/policy{policy}/"
     low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
     wanted = int(context.choice)
@@ -149,7 +149,7 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
         names.append("scaling_setspeed")
     there = (name for name in names if reader.exists(base + name))
     yield from (f"file:{base}{name}" for name in there if reader.text(base + name) != _UNSUPPORTED)
-    # a governor's tunables live and die with it, per policy or for all of them
+    # a governor's tunables exist only while it is active, per policy or globally
     for folder in (f"{base}{governor}", f"{_BASE}/{governor}"):
         files = reader.names(folder) if governor else []
         yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))

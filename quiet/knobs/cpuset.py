@@ -148,7 +148,7 @@ def _shield_members(context: RuleContext) -> RuleResult:
             yield DesiredValue(
                 f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
             )
-    # last: until its tasks have left, the root has nobody else to balance them
+    # last: until its tasks have left, only the root can balance them
     yield DesiredValue("cgroup:/cpuset.sched_load_balance", "0", kind=value_types.NUMBER)
 
 
@@ -257,7 +257,7 @@ KNOBS = (
         after=("smt", "cpuset"),
         needs="cpuset",
         path="/sys/fs/cgroup/cpuset/quiet-housekeeping/tasks",
-        clamps=True,  # a task that is just ending stays where it is
+        clamps=True,  # an exiting task cannot be moved
         entangled=_every_mask,
         moves="before Linux 6.2 the affinity of every task",
         refusals={22: "the kernel does not let this thread leave the root cpuset"},

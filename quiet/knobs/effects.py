@@ -13,8 +13,8 @@ from quiet.knobs.knob import Knob
 class MeasuredEffect(NamedTuple):
     """The interruptions of an isolated CPU that a knob removes ("cause before → after/s"), largest first.
 
-    `kernels`: the releases it was measured on, "" where it could not be applied alone. `least_per_s`: where it removed
-    none, the rate that would have been detected.
+    `kernels`: the releases on which it was measured, "" if it could not be applied alone. `least_per_s`: if it removed
+    none, the smallest rate that would have been detected.
     """
 
     kernels: str
@@ -34,7 +34,7 @@ def effect_seen(knob: Knob) -> str:
 
 
 def measured_effect(knob: Knob) -> MeasuredEffect | None:
-    """The measured effect; None when none was measured in the lab."""
+    """The measured effect; None if none was measured in the lab."""
     return _measured().get(knob.name)
 
 

@@ -41,7 +41,7 @@ def _knob(name: str, title: str, size: int | None) -> Knob:
         choices=("leave",),
         numeric=True,
         targets=f"file:{_NODES}/nodeN/hugepages/hugepages-{size or 'SIZE'}kB/nr_hugepages of the isolated CPUs' nodes",
-        clamps=True,  # where memory is fragmented, the kernel finds fewer
+        clamps=True,  # with fragmented memory, the kernel finds fewer
         risk="the rest of the host cannot use this memory until the restore",
     )
 

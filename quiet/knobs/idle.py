@@ -41,7 +41,7 @@ def _states(context: RuleContext, cpu: int) -> Iterator[_State]:
 
 
 def _limit(context: RuleContext, cpus: Iterable[int]) -> int | None:
-    """The wake-up time in microseconds that the choice allows; None where no CPU has a state that halts."""
+    """The maximum wake-up time in microseconds that the choice allows; None if no CPU has a halting idle state."""
     if context.choice.isdecimal():
         return int(context.choice)
     shallowest = []

@@ -34,7 +34,7 @@ _HOUR = 3_600_000  # milliseconds
 
 def _machine_check(name: str, quiet: str) -> Rule:
     def rule(context: RuleContext) -> RuleResult:
-        # of a CPU that stays: the folder goes with its CPU
+        # of a CPU that stays online: the folder disappears with its CPU
         target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
         yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
 
@@ -50,7 +50,7 @@ def _aslr(context: RuleContext) -> RuleResult:
 def _sampling(context: RuleContext) -> RuleResult:
     path = _KFENCE + "sample_interval"
     if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
-        # that parameter came with the same release as switching it on again did
+        # the release that added this parameter also added re-enabling
         yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
     else:
         yield DesiredValue(f"file:{path}", "0", absent="this kernel has no KFENCE")

@@ -1,4 +1,4 @@
-"""The type of a knob: a line of knowledge about one setting of the host.
+"""Define the type of a knob, which describes one setting of the host.
 
 A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
 The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
@@ -24,10 +24,10 @@ class DesiredValue(NamedTuple):
     wanted: str
     why: str = ""
     creates: bool = False  # the target may be absent before
-    current: str | None = None  # its value, where the rule has just read it
+    current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
-    kind: str = ""  # how its values are compared, when not as the knob's others
-    absent: str = "not there"  # why it is skipped where the target does not exist
+    kind: str = ""  # how its values are compared, if different from the knob's other targets
+    absent: str = "not there"  # the reason for skipping if the target does not exist
 
 
 class Skip(NamedTuple):
@@ -70,7 +70,7 @@ def housekeeping_mask(context: RuleContext, current: str) -> str:
 
 Trigger = Literal["", "service", "task", "device"]
 RuleResult = Iterable[DesiredValue | Skip]
-Reason = str | Callable[[Facts], str]  # in words, or found out on the host
+Reason = str | Callable[[Facts], str]  # as text, or determined on the host
 Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 
@@ -103,29 +103,29 @@ class Knob(NamedTuple):
     rule: Rule
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
-    numeric: bool = False  # a number in the profile is a value of its own
+    numeric: bool = False  # a number in the profile is a valid value
     units: Callable[[str], int | None] = lambda text: None  # the number that a text such as "2.4 GHz" in the profile is
-    lists: bool = False  # a list in the profile, such as "0-1", is a value of its own
-    targets: str = ""  # for `explain`: which targets this knob has
+    lists: bool = False  # a list in the profile, such as "0-1", is a valid value
+    targets: str = ""  # for `explain`: the targets of this knob
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
     after: tuple[str, ...] = ()
-    clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
+    clamps: bool = False  # the kernel may turn a written value into another one, which is then accepted
     atomic: bool = False  # all of its targets or none: taken back when one is refused
     needs: str = ""  # an atomic knob without which this one would do harm
     restore_last: bool = False  # it would disturb the other targets during a restore
     drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
-    # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
+    # words of the kernel -> explanation, for writes that it accepts but then reports as not in effect
     verdicts: Mapping[str, Reason] = {}
     # targets that the kernel changes as a side effect
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
-    moves: str = ""  # what these are, for `explain`
+    moves: str = ""  # a description of these, for `explain`
     risk: str = ""
-    gain: Gain = "less background work of the kernel"  # what the isolated CPUs gain, for the summary of a plan
-    noticed: str = ""  # what others on the machine notice while it is applied, in a few words
-    kernels: str = ""  # in which releases it exists or does what it says; "" where none from 6.1 on differs
-    path: str = ""  # the kernel's file or call, where no target names it
-    effect: str = ""  # what was measured, with kernel and machine, where effects.toml has nothing of it
+    gain: Gain = "less background work of the kernel"  # the benefit for the isolated CPUs, for the summary of a plan
+    noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
+    kernels: str = ""  # kernel releases in which it exists or works; "" for all from 6.1 on
+    path: str = ""  # the kernel's file or call, if no target names it
+    effect: str = ""  # the measured effect, with kernel and machine, if effects.toml has no entry
 
     @property
     def paths(self) -> str:

@@ -32,7 +32,9 @@ def _at_most_on_request(context: RuleContext, current: str) -> str | None:
 
 
 def _thp(context: RuleContext) -> RuleResult:
-    """The policy, and that of each size which has one of its own: "inherit" follows the policy (Linux 6.8)."""
+    """The global policy, and the policy of each huge page size that has a separate one: "inherit" follows the global
+    policy (Linux 6.8).
+    """
     yield from derived(_THP + "enabled", _at_most_on_request, kind=value_types.CHOICE)["rule"](context)
     for path, current in _sizes(context, "enabled"):
         if current == "always" or (current == "madvise" and context.choice == "never"):

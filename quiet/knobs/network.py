@@ -1,8 +1,8 @@
-"""Network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
+"""Configure network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
 ABI/testing/sysfs-class-net-queues. The knob `irq` makes a queue's interrupt arrive on a housekeeping CPU; these knobs
-set what follows from it, and what it cannot reach.
+set the dependent settings, and those outside the reach of `irq`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")
 _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min", "limit_max"))
 _CORE = "/proc/sys/net/core/"
 _SYSCTL = "admin-guide/sysctl/net.rst"
-# The kernel takes isolcpus= and nohz_full= CPUs out of what is written, and refuses what is empty then.
+# The kernel removes isolcpus= and nohz_full= CPUs from a written mask, and rejects a mask that becomes empty.
 _KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
 
 
@@ -150,7 +150,7 @@ def _masks(context: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]
     """The masks of all queues that name an isolated CPU: containers' and bridges' interfaces have them too."""
     for name in context.facts.interfaces:
         for queue in queues(context, name, sort):
-            # no answer is what an interface with one queue gives
+            # an interface with one queue gives no answer
             current = context.text(f"{net.folder(name)}/queues/{queue}/{file}")
             if current and (cpus := cpulist.parse_mask(current)) & context.cpus.away:
                 new = cpulist.format_mask(moved_away(context, cpus))

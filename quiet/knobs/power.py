@@ -34,7 +34,7 @@ def _bias(context: RuleContext) -> RuleResult:
 
 
 def _every_bias(context: RuleContext) -> Iterable[str]:
-    # one register may serve a whole package, and then every CPU of it shows what one of them was given
+    # one register may serve a whole package; then all of its CPUs show the value written for one of them
     return context.files(_bias_path(cpu) for cpu in sorted(context.facts.online))
 
 
@@ -68,7 +68,7 @@ def _uncore(context: RuleContext) -> RuleResult:
 
 
 def _every_uncore(context: RuleContext) -> Iterable[str]:
-    # what is written for a package is written to each of its parts
+    # a write to a package is a write to each of its parts
     names = context.facts.reader.names(_UNCORE)
     return context.files(f"{_UNCORE}/{name}/{limit}" for name in names for limit in ("max_freq_khz", "min_freq_khz"))
 
@@ -106,7 +106,7 @@ def _bus_state(context: RuleContext) -> Iterable[str]:
 
 def _disks(context: RuleContext) -> RuleResult:
     numbers = context.facts.reader.numbered(_SATA, "host")
-    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
+    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # SATA ports only
     for target in targets:
         if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
             yield Skip(target, "as the firmware left it, which cannot be restored")

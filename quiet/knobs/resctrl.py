@@ -1,4 +1,4 @@
-"""A part of the caches for the isolated CPUs alone, where the processor can divide them (CAT).
+"""Reserve a part of the caches for the isolated CPUs, if the processor can divide them (CAT).
 
 Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
 """
@@ -118,7 +118,7 @@ def _divided(
         taken = reduce(or_, (mask.get(domain, 0) for mask in others), cache.shareable)
         whole = reduce(and_, (wholes[name][domain] for name in cache.resources))
         cpus = users.get(domain, frozenset())
-        # an exclusive group must have its own ways in every cache, also where none of its CPUs are
+        # an exclusive group must have its own ways in every cache, even in caches without any of its CPUs
         ways = cache.fewest
         if cpus & context.cpus.isolated:
             half = whole.bit_count() // 2

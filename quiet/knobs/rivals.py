@@ -40,7 +40,7 @@ STOPPED = (
     Service("bpftune.service", "changes network sysctls according to its observations", held="bpftune"),
     Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
 )
-# They have ended when they count as active, and their stop commands would write settings of their own.
+# These units have exited while systemd counts them as active, and their stop commands would write other settings.
 ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.service", "laptop-mode.service")
 _IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
 _THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
@@ -62,7 +62,7 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
 
 
 def running(facts: Facts) -> list[str]:
-    """The rivals that run, by unit, or by process where there is no systemd; without irqbalance and thermald."""
+    """The rivals that run, by unit, or by process if there is no systemd; without irqbalance and thermald."""
     reader = facts.reader
     if not systemd.booted(reader):
         names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}

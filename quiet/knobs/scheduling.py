@@ -42,7 +42,7 @@ def _clocksource(context: RuleContext) -> RuleResult:
 
 def _energy_aware(context: RuleContext) -> RuleResult:
     target = f"file:{_SYS}sched_energy_aware"
-    if not context.text(_SYS + "sched_energy_aware"):  # from 6.7 on it is there and reads empty
+    if not context.text(_SYS + "sched_energy_aware"):  # from 6.7 on it exists and reads as empty
         yield Skip(target, "this machine has no energy model")
     else:
         yield DesiredValue(target, "0" if context.choice == "quiet" else context.choice)

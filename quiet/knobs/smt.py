@@ -46,7 +46,7 @@ def _smt(context: RuleContext) -> RuleResult:
 def _disturbed(context: RuleContext) -> Iterable[str]:
     """Side effects of hotplug: per-CPU settings vanish with the CPU and may come back as defaults."""
     facts, offline = context.facts, context.cpus.offline
-    # switching SMT on again also brings up what was off before, so every CPU's state is recorded
+    # re-enabling SMT also brings up CPUs that were offline before, so every CPU's state is recorded
     yield from (f"file:{CPU}/cpu{cpu}/online" for cpu in sorted(facts.present))
     for cpu in sorted(offline):
         base = f"{CPU}/cpu{cpu}/cpuidle"

@@ -1,4 +1,4 @@
-"""Unbound workqueues: where the kernel's deferred work may run. Source: core-api/workqueue.rst."""
+"""Set the CPUs of unbound workqueues, which run the kernel's deferred work. Source: core-api/workqueue.rst."""
 
 from __future__ import annotations
 

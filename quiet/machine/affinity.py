@@ -80,7 +80,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """The cgroup for tasks: below a slice, since a cgroup with tasks of its own cannot have scopes and containers."""
+    """The cgroup for tasks: below a slice, because a cgroup with tasks cannot contain scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):
@@ -94,7 +94,7 @@ def _enter(host: Host, group: str, pid: int) -> None:
 
 
 def forgo_huge_pages() -> None:
-    """Keep khugepaged away from this process and its later children, where the kernel can (PR_SET_THP_DISABLE).
+    """Keep khugepaged away from this process and its later children, if the kernel supports this (PR_SET_THP_DISABLE).
 
     When khugepaged collapses pages of any process into a huge one, it interrupts every CPU, isolated ones too.
     """

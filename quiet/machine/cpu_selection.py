@@ -10,7 +10,7 @@ from quiet.errors import Refused, UsageError
 from quiet.machine import sharing
 from quiet.machine.facts import CPU, Facts
 
-# smt/control says so where SMT cannot be switched off, or is off already (ABI sysfs-devices-system-cpu)
+# values of smt/control if SMT cannot be disabled or is already off (ABI sysfs-devices-system-cpu)
 _NOT_OFF = (None, "off", "forceoff", "notsupported", "notimplemented")
 
 

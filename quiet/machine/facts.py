@@ -147,7 +147,7 @@ class Facts:
 
     @cached_property
     def nodes(self) -> dict[int, CpuSet]:
-        """Online CPUs by NUMA node; one node 0 where the kernel has none."""
+        """Online CPUs by NUMA node; a single node 0 if the kernel has none."""
         by_node = {}
         for node in self.reader.numbered("/sys/devices/system/node", "node"):
             base = f"/sys/devices/system/node/node{node}/"
@@ -160,7 +160,7 @@ class Facts:
 
     @cached_property
     def memory_nodes(self) -> CpuSet:
-        """The NUMA nodes that have memory; node 0 where the kernel has no nodes."""
+        """The NUMA nodes that have memory; node 0 if the kernel has no nodes."""
         return self._list("/sys/devices/system/node/has_memory") or frozenset(self.nodes)
 
     @cached_property

@@ -25,7 +25,7 @@ class Sharing(NamedTuple):
 
 
 def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
-    """The resources that these CPUs share, the widest first; empty where the kernel does not report them."""
+    """The resources that these CPUs share, the widest first; empty if the kernel does not report them."""
     found = [
         Sharing("an L3 cache", _domains(facts, cpus, _cache(facts, cpus, "3"))),
         Sharing("a cluster", _domains(facts, cpus, "topology/cluster_cpus_list")),
@@ -82,7 +82,7 @@ def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], 
 
 
 def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
-    """The resources that chosen CPUs share with others, in words."""
+    """The resources that chosen CPUs share with others, as text."""
     words: list[str] = []
     listed: CpuSet = frozenset()
     for level in reversed(levels):  # CPUs that share the nearer cache also share the wider one

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import quiet
 from quiet.host.reader import Reader
 
-_LINKS = 40  # as many as the kernel follows
+_LINKS = 40  # the kernel's limit
 
 
 def others(reader: Reader) -> tuple[str, str] | None:
@@ -48,7 +48,7 @@ def _paths(reader: Reader) -> Iterator[str]:
     yield os.path.dirname(os.__file__)  # the standard library
     for folder in dict.fromkeys(site.getsitepackages()):
         yield folder
-        for name in reader.names(folder):  # what it needs, and the .pth files that lead elsewhere
+        for name in reader.names(folder):  # its dependencies, and the .pth files that point elsewhere
             yield f"{folder}/{name}"
     yield from _below(reader, package)
 

@@ -48,7 +48,7 @@ def virtual(facts: Facts) -> str:
 
 
 def container(facts: Facts) -> str:
-    """The container that this process runs in, with its manager where that shows itself; "" outside any."""
+    """The container that this process runs in, with its manager if detectable; "" outside of containers."""
     reader = facts.reader
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):
@@ -63,7 +63,7 @@ def hypervisor(facts: Facts) -> str:
     """The hypervisor that this kernel runs under, as `quiet status` reports it; "" on bare metal.
 
     The only source of this answer, for `quiet` and for `cbench`. Containers do not count: `container` reports them.
-    Raises nothing: a file that is absent or cannot be read is not a sign of a hypervisor.
+    Raises nothing: an absent or unreadable file is not evidence of a hypervisor.
 
     - x86: the CPU flag `hypervisor` (CPUID leaf 1, ECX bit 31). Clouds put their name into the firmware of bare-metal
       instances too, so next to such a name the flag decides. A name that only virtual machines have also counts
@@ -140,8 +140,8 @@ def performance_counters(facts: Facts) -> list[str]:
 
 
 def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
-    """How often each CPU, or its package, was slowed down for heat since the boot, or met its power limit (counted with
-    the boot parameter int_pln_enable only); without those that do not count, as AMD's.
+    """How often each CPU, or its package, was throttled because of heat since the boot, or reached its power limit
+    (only counted with the boot parameter int_pln_enable); CPUs that do not count it, such as AMD's, are absent.
 
     Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """

@@ -1,1 +1,3 @@
-"""Find what interrupts a CPU: a detector in C, the kernel's own account of what ran at that time, and their merge."""
+"""Find the causes of a CPU's interruptions: a detector in C records gaps, and the kernel's trace or counts explain
+them.
+"""

@@ -1,4 +1,4 @@
-"""The merge: each gap gets the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled so.
+"""Attribute each gap to the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled as such.
 
 The rules, for a gap and the outermost frames in it:
 
@@ -27,24 +27,24 @@ STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 # The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
-# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the exit from an idle state, a timer interrupt that had to
-# wait, one that another CPU took, the scheduler's own work, and the way back to user space.
+# Further kinds for a wake-up (wake/anatomy.py), beside code that ran on the CPU: the exit from an idle state, a timer
+# interrupt that had to wait, a timer interrupt on another CPU, the scheduler's own work, and the return to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
 OTHERS = 20  # fewer do not show the usual length
-QUANTILE = 0.9  # of all of a name: an occasional longer run is the handler's own, and so few pauses do not move it
-PAUSE_FAR = 100  # a handler that has more to do than usual seldom takes this many times as long
+QUANTILE = 0.9  # over all runs of a name: robust against a few pauses and a handler's own occasional long runs
+PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times as long
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
 # A healthy kernel's handlers hardly ever keep a CPU for so long (25 ticks at 250 Hz, five times the longest batch), so
-# a smaller factor is enough (an emulator's handlers take milliseconds), also where an interrupt came too seldom to be
-# compared with its own: then with all the handlers on its CPU.
+# a smaller factor is enough (an emulator's handlers take milliseconds). An interrupt that occurred too rarely to be
+# compared with others of its name is compared with all handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # of a cause: its kind and name, regardless of the sender
+Name = tuple[str, str]  # a cause's kind and name, regardless of the sender
 
 
 class Gap(NamedTuple):
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 class Cause(NamedTuple):
     """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
 
-    Of HOST `by` is what ran at that time, its kind and name with a space between them; "" where nothing did.
+    For HOST, `by` is the kind and the name of the code that ran at that time, separated by a space; "" if nothing ran.
     """
 
     kind: str
@@ -119,7 +119,7 @@ class Pauses:
     """
 
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
-        """`took`: of everything that ran, in ticks, whatever its kind; `ticks` converts nanoseconds."""
+        """`took`: durations, in ticks, of everything that ran, of every kind; `ticks` converts nanoseconds."""
         self._ticks = ticks
         by_name: dict[Name, list[int]] = {}
         for name, length in took:
@@ -131,7 +131,7 @@ class Pauses:
         self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
-        """The usual time for a name; None where that is not known."""
+        """The usual time for a name; None if unknown."""
         return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
     def _usual(self, name: Name, lengths: list[int]) -> Usual:
@@ -216,7 +216,7 @@ def not_accounted(virtual: bool) -> Cause:
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; None: not known, and nothing is renamed.
+    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; if None (unknown), nothing is renamed.
 
     As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others were not SMIs.
     """

@@ -2,10 +2,10 @@
 
 - The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
   two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
-- The detector looks at its own context switches and page faults after each longer gap: these are that gap's.
-- Whatever else of the kernel comes to a CPU is an interrupt, and the kernel counts each. When more gaps are left than
+- The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
+- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. When more gaps are left than
   interrupts were counted, no interrupt took the CPU in the others: the hypervisor, the firmware or an exception did.
-- No interrupt takes much less than one of the detector's own making did; a shorter gap is none.
+- No interrupt takes much less time than one that the detector caused itself; a shorter gap is not an interrupt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quiet.noise.attribute import (
 from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
-BIN_NS = 4_000  # how sharp the tick's phase is taken to be; seen: under 2 us
+BIN_NS = 4_000  # assumed spread of the tick's phase; observed: under 2 us
 MORE = 4  # this many times the gaps expected by chance are at the tick's phase
 LEAST = 5
 CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own
@@ -43,10 +43,11 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """The data besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU.
+    """The data besides the gaps.
 
-    `period_ns`: the tick's; `looked_from`: the length from which flags are known, `interruption`: how long one timer
-    interrupt keeps the loop away (both in ticks of the clock, 0: not known); `faults`: page faults of the detector.
+    `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
+    `looked_from`: minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps the
+    loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the detector.
     """
 
     timer: int
@@ -61,7 +62,7 @@ class CountedEvidence:
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
 
-    None when that place is no fuller than chance would have it.
+    None if that place is no fuller than chance would have it.
     """
     begins = [clock.monotonic(gap.begin) for gap in gaps]
     bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
@@ -84,7 +85,9 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
 def _missing(
     gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
 ) -> tuple[int, int]:
-    """The number of ticks within other tasks' gaps, without a gap of their own; and the number of unseen ticks."""
+    """The number of ticks that fall within other tasks' gaps instead of causing a separate gap, and the number of
+    unseen ticks.
+    """
     if not ticks:
         return 0, 0
     phase = clock.monotonic(ticks[0].begin)

@@ -11,7 +11,7 @@ from typing import Any
 from quiet.noise._noise import ffi, lib
 
 PERIODS = 50_000
-INTERRUPTIONS = 41  # of one's own, for what a single one takes
+INTERRUPTIONS = 41  # own timer interrupts, to measure how long one takes
 FAULTS = 1000
 
 
@@ -28,8 +28,8 @@ def _lengths(measure: Callable[[Any, int], int | None], count: int) -> list[int]
 def calibrate(differences: Sequence[int]) -> tuple[float, int]:
     """The loop's period and the clock's step, from differences between its readings.
 
-    The period is the mean without those that were interrupted (ten times the median). Where a tick is longer than
-    the loop, as arm64's counters can have it, most differences are none and the others one tick.
+    The period is the mean without interrupted readings (ten times the median). If a tick is longer than the loop, as is
+    possible on arm64, most differences are 0 and the others are one tick.
     """
     usual = max(median(differences), 1)
     counts = Counter(each for each in differences if each <= 10 * usual)

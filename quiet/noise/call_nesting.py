@@ -1,8 +1,8 @@
 """Turn the kernel's events of one CPU into frames: which code ran there when, nested as on the CPU.
 
-Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
-others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent
-for. Their names are the inner ones'.
+Times are in ticks of the trace's clock. A frame's `net` time excludes the frames in it. Some frames only carry others:
+a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the functions that it
+was sent for. These frames take the names of the inner ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
-PULLED = "pulled timer"  # of a cause: a TIMER that was queued on another CPU
+PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
 # Frames whose own time belongs to the frames in them. A function that another frame calls on its own CPU does not
@@ -26,7 +26,7 @@ CARRIED = {
     CALL: (CALL,),  # the function, and the event with its name
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
-NOTE = "note"  # nothing that ran, but good to know
+NOTE = "note"  # additional information, not code that ran
 PULL = "pull"  # the softirq that is open begins with the timers of another CPU
 OWN_TIMERS = -1
 
@@ -34,8 +34,8 @@ OWN_TIMERS = -1
 class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
 
-    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind;
-    of PULL it is the other CPU.
+    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind; for PULL it is
+    the other CPU.
     """
 
     time: int
@@ -68,7 +68,7 @@ class Frame:
 
     @property
     def net(self) -> int:
-        """Ticks without those of the frames in it."""
+        """Ticks, excluding those of the frames in it."""
         return self.length - sum(each.length for each in self.inner)
 
 
@@ -105,13 +105,13 @@ class CallStack:
             self._switch(event)
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in self.own
-        ):  # those of other tasks are part of them
+        ):  # frames of other tasks are part of them
             length = event.key  # a point at its end, with its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
 
     def close(self, end: int) -> list[Frame]:
-        """The finished frames; those that are still open end now."""
+        """The finished frames; open frames end now."""
         while self.open:
             self._pop(end)
         return self.done
@@ -150,7 +150,7 @@ class CallStack:
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
     """The outermost frames of one CPU in order, from its events in order.
 
-    `own`: as in CallStack. `begin` and `end` limit the trace.
+    `own`: see CallStack. `begin` and `end` limit the trace.
     """
     stack = CallStack(begin, own)
     for event in events:
@@ -168,7 +168,7 @@ class Share:
     net: int
     count: int
     pid: int
-    pulled: int = OWN_TIMERS  # as in Frame
+    pulled: int = OWN_TIMERS  # see Frame
 
 
 def shares(frame: Frame) -> list[Share]:

@@ -41,8 +41,10 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class CoreSpeed:
-    """Ticks per cycle of the narrow chains that agree with the next, sorted; and the share of chains on a core that was
-    shared, None where they cannot show it. No `rates`: `why`."""
+    """The results of the chains on a core. `rates`: sorted ticks per cycle of the narrow chains that agree with the
+    next chain; if empty, `why` gives the reason. `shared`: the share of chains during which another thread used the
+    core, None if the chains cannot show it.
+    """
 
     rates: tuple[float, ...]
     shared: float | None
@@ -50,7 +52,7 @@ class CoreSpeed:
 
 
 def chains_agree(one: int, other: int, step: int) -> bool:
-    """Whether two narrow chains show the same frequency; `step`: of the clock, in ticks."""
+    """Whether two narrow chains show the same frequency; `step`: step of the clock, in ticks."""
     return abs(one - other) <= max(AGREE * min(one, other), STEPS * step)
 
 
@@ -68,9 +70,8 @@ def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float
 
 
 def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None, str]:
-    """The ratio wide to narrow of a core with one thread, or None and the reason why these ratios do not show it.
-
-    `machine`: as platform.machine() has it.
+    """The ratio of wide to narrow chain times on a core with one active thread, or None and the reason why it cannot be
+    derived from these ratios. `machine`: the value of platform.machine().
     """
     lowest = lowest_cluster(ratios)
     if lowest is None:

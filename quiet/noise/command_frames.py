@@ -1,10 +1,10 @@
 """Turn the kernel's events of several CPUs into the interruptions of a command's tasks there.
 
-An interruption is an interrupt, softirq or NMI that came while a task of the command ran, or another task that ran
-while one of the command's that it had displaced was still waiting. An event on an idle CPU interrupts no task.
+An interruption is an interrupt, softirq or NMI that occurred while a task of the command ran, or another task that
+preempted one of the command's tasks, while that task was still waiting. An event on an idle CPU interrupts no task.
 
-Where the tick does not stop, it also shows pauses of the whole machine: on a CPU that one task of the command has kept
-since the tick before, the next one is late by as long as the hypervisor or the firmware had the CPU.
+If the tick does not stop, it also reveals pauses of the whole machine: on a CPU that one task of the command has
+occupied since the previous tick, the next tick is late by the time that the hypervisor or the firmware used the CPU.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class CommandFrames:
     def __init__(
         self, seen: Observation, members: set[int], begins: Mapping[int, int], tickless: frozenset[int], outside: Cause
     ) -> None:
-        """`members`: the command's tasks, which grow; `begins`: when each CPU's trace does; `outside`: of pauses."""
+        """`members`: the command's tasks, a growing set; `begins`: when each CPU's trace begins; `outside`: the cause
+        of pauses.
+        """
         self._seen, self._members, self._outside = seen, members, outside
         self._own = {0}  # and the command's tasks
         self._last_cpu: dict[int, int] = {}
@@ -88,7 +90,9 @@ class CommandFrames:
         period_ns: float,
         last: bool = False,
     ) -> None:
-        """The next batch: each CPU's events in order and its namer. `period_ns`: of the tick; `last`: none follows."""
+        """Process the next batch: each CPU's events in order and its namer. `period_ns`: the tick's period; `last`: no
+        batch follows.
+        """
         for fork in sorted(event for each in arriving.values() for event in each if event.action == FORK):
             if fork.pid in self._members:
                 self._members.add(fork.other)

@@ -1,4 +1,4 @@
-"""The report of a command and what interrupted it, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+"""The report of a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
 FEW = 12  # causes that are shown; the JSON lists all
-_STAYING = 4  # of those that stay, named in the prediction
+_STAYING = 4  # maximum number of remaining causes named in the prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CommandUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """All interruptions together; None: not known. `pct` is of the wall time, or of the CPU time where that is more."""
+    """All interruptions together; None if unknown. `pct`: the share of the larger of wall time and CPU time."""
 
     count: int
     total_ns: Nanoseconds | None
@@ -47,12 +47,12 @@ class Remaining:
     count: int
     gone: int
     total_ns: Nanoseconds | None
-    causes: tuple[str, ...]  # that stay, the costliest first
+    causes: tuple[str, ...]  # remaining causes, the costliest first
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The whole report. `remaining` None: not predicted; `settings`: how many were restored (`quiet run`)."""
+    """The whole report. `remaining`: None if not predicted; `settings`: number of restored settings (`quiet run`)."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -108,7 +108,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def summary(report: CommandReport) -> str:
-    """One line: how often, how long, at which frequency, what was restored."""
+    """One line: number and total length of interruptions, CPU frequency, and restored settings."""
     parts = [_interrupted(report), frequency(report.frequency)]
     if report.settings is not None:
         parts.append(f"{plural(report.settings, 'setting')} restored")

@@ -39,7 +39,7 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """One thread (of a process; default: it is the first of its own); None when it has ended."""
+    """The times of one thread; None after it has ended. The default process is the one whose first thread it is."""
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")
@@ -64,7 +64,7 @@ def run_times(reader: Reader) -> dict[int, RunTimes]:
 
 
 def ran(reader: Reader, before: Mapping[int, RunTimes]) -> list[TaskTimes]:
-    """The tasks that have had a CPU since `before`, with their increments; the longest first."""
+    """The tasks that have run since `before`, with their increments, longest first."""
     since = []
     for pid, tid, times in _threads(reader):
         then = before.get(tid, RunTimes())
@@ -110,9 +110,10 @@ class CommandTasks:
         return threads
 
     def cpu_ns(self) -> float | None:
-        """The CPU time of all tasks, ended ones included; None where that is not known.
+        """The CPU time of all tasks, including ended ones; None if unknown.
 
-        Of a process: its own and that of the children that it has waited for, in steps of USER_HZ.
+        For a process, it is the CPU time of the process and of the children that it has waited for, in steps of
+        USER_HZ.
         """
         text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None
         rows = dict(line.split(" ", 1) for line in (text or "").splitlines() if " " in line)

@@ -46,11 +46,12 @@ class ChainFacts:
 
 @dataclass(frozen=True, slots=True)
 class CoreFrequency:
-    """The frequency of a CPU's core while its chains were timed; None where chains cannot measure it.
+    """The frequency of a CPU's core while its chains were timed; None if chains cannot measure it.
 
-    `hz`: the median. `low_hz` and `high_hz`: between these lie 90 % of the chains that nothing interrupted. `below`:
-    the share of them more than 1 % below the highest. `shared`: the share of chains during which another thread ran on
-    the same core; with 1.0 the frequency may be too low by 1 %. `why`: why there is no frequency, or no better one.
+    `hz`: the median. `low_hz` and `high_hz` enclose 90 % of the uninterrupted chains. `below`: the share of these
+    chains more than 1 % below the highest frequency. `shared`: the share of chains during which another thread ran on
+    the same core; with 1.0 the frequency may be too low by 1 %. `why`: the reason why there is no frequency, or why it
+    is imprecise.
     """
 
     cpu: int
@@ -107,9 +108,9 @@ def _carry_time() -> int:
 
 
 def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
-    """Keep `cpu` busy with chains for this time (s), in a child process that is moved there.
+    """Keep `cpu` busy with chains for this time (s), in a child process that is pinned to it.
 
-    Raises UsageError for a CPU that is not online, Refused where it may not be used.
+    Raises UsageError for an offline CPU and Refused if this process may not use it.
     """
     receiver, sender = Pipe(duplex=False)
     child = os.fork()

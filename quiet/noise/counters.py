@@ -18,7 +18,7 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
-# Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
+# Lines of /proc/interrupts that duplicate another line's counts or do not count interrupts.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 TIMERS = ("arch_timer",)  # the replacement for LOC if the timer is a numbered interrupt (arm64)
 LABELS = {
@@ -48,9 +48,8 @@ class Counters:
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
-    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and per CPU of its header their counts.
-
-    /proc/softirqs has the same form, without texts.
+    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and the counts by label for each CPU of
+    its header. /proc/softirqs has the same format, without purposes.
     """
     rows = text.splitlines()
     cpus = [int(word[3:]) for word in rows[0].split()] if rows else []
@@ -97,9 +96,9 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A line of /proc/interrupts over the window: how much it grew, and how many of these were traced.
+    """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced.
 
-    `exact`: the two agree, what came while the file was read counted either way. None: nothing was traced.
+    `exact`: the two agree, where interrupts during the read may count either way. None: nothing was traced.
     """
 
     text: str

@@ -106,7 +106,7 @@ def sent(
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for stamp, kind, pid, values in trace.records(cpu):
             if has_ipi and kind.name == "tlb_flush":
-                continue  # it has no target
+                continue  # the event has no target
             if kind.name == "csd_queue_cpu":
                 queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
             elif targets := _targets(kind, values, cpus):
@@ -132,7 +132,7 @@ def _targets(kind: EventType, values: Values, cpus: frozenset[int]) -> frozenset
     if kind.name == "ipi_send_cpu":
         return frozenset({value}) if isinstance(value, int) else frozenset()
     if kind.name == "tlb_flush":
-        return cpus if value == TLB_REMOTE_SEND_IPI else frozenset()  # it does not name the target
+        return cpus if value == TLB_REMOTE_SEND_IPI else frozenset()  # the event does not name the target
     if isinstance(value, bytes):
         mask = int.from_bytes(value, "little")
         return frozenset(number for number in cpus if mask >> number & 1)

@@ -50,7 +50,7 @@ class Watched:
     """The result of one detector; times in ticks. `gaps` holds the first `capacity` of `count`."""
 
     cpu: int
-    period: float  # of the loop, on average
+    period: float  # mean period of the loop
     step: int  # the clock's
     threshold: int
     begin: int
@@ -173,8 +173,8 @@ class Detector:
             )
 
     def interruption(self) -> float:
-        """How long a timer interrupt keeps the loop away, in ticks; 0: not known. Nothing to go by on a nohz_full CPU,
-        where the kernel has a task's timers expire elsewhere.
+        """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown. Cannot be measured on a nohz_full
+        CPU, because the kernel lets a task's timers expire elsewhere.
         """
         lengths = [length for length in self._answer("interrupt") if length]
         return median(lengths) if lengths else 0
@@ -194,15 +194,15 @@ class Detector:
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The same after the measurement; none if the detector was ended."""
+        """The chains after the measurement; none if the detector was ended."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed
         return []
 
     def ready(self) -> None:
-        """Have it run up to where it only waits for `go`."""
-        with contextlib.suppress(OSError):  # it has ended, which is seen below
+        """Start the detector and return when it only waits for `go`."""
+        with contextlib.suppress(OSError):  # it has ended, which is handled below
             self._channel.send("watch")
         limit = time.monotonic() + START_S
         while not self.watch.ready:
@@ -227,7 +227,7 @@ class Detector:
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """Its result, once it has ended. Raises DetectorError when it was killed."""
+        """Its result, once it has ended. Raises DetectorError if it was killed."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished")
@@ -293,7 +293,7 @@ class Startable(Protocol):
         """End early."""
 
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the detector is still running."""
 
 
 def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
@@ -320,7 +320,7 @@ def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
 def check_cpus(
     cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
 ) -> None:
-    """Raises UsageError for CPUs that cannot be tested, and Refused where real-time detectors would leave no other."""
+    """Raises UsageError for CPUs that cannot be tested, and Refused if real-time detectors would leave no other."""
     from quiet import cpulist
 
     if absent := cpus - present:

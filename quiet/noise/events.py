@@ -1,8 +1,8 @@
-"""The kernel events to trace, and what each means for the frames (see call_nesting.py).
+"""Define the kernel events to trace and how each one changes the frames (see call_nesting.py).
 
-Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. What a kernel does not
-have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, timer_migration:* with 6.9, irq_vectors:* is for
-x86, ipi:ipi_entry for arm.
+Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. Events that a kernel lacks
+are omitted: csd:* and ipi:ipi_send_cpu require Linux 6.4, timer_migration:* requires 6.9, irq_vectors:* exists on x86
+only, ipi:ipi_entry on arm only.
 """
 
 from __future__ import annotations

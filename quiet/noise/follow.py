@@ -1,11 +1,11 @@
-"""Read from the kernel's trace, piece by piece, what ran on a CPU in given intervals while another process measures.
+"""Report the code that ran on a CPU in given intervals while another process measures, from the kernel's trace.
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
         ...                                       # something is measured on CPU 2 by the task 123
         seen = follower.take(2, 123, [(begin, end), ...])
 
-All times are ticks of the detector's clock (clock.py). Where there is no tracing, `why` says so and nothing fails.
+All times are ticks of the detector's clock (clock.py). Without tracing, `why` gives the reason and nothing fails.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class CauseShare:
 class Seen:
     """The trace of one interval.
 
-    `parts`: the longest first. `within`: interrupts that began in it, by their label in /proc/interrupts; `around`:
-    those from the end of the interval before to the beginning of the next.
+    `parts`: the longest first. `within`: interrupts that began in the interval, by their label in /proc/interrupts;
+    `around`: interrupts between the end of the previous interval and the beginning of the next.
     """
 
     parts: tuple[CauseShare, ...] = ()
@@ -56,7 +56,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of take(): the trace of each interval, None where that is not known; `lost` events."""
+    """The result of take(): the trace of each interval, None if unknown; `lost`: the number of lost events."""
 
     seen: list[Seen | None]
     lost: int = 0
@@ -225,7 +225,7 @@ def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tupl
 
 
 def label(cause: Cause) -> str:
-    """A cause for people, where it is not the detector that was interrupted."""
+    """The display text for a cause if the interrupted process is not the detector."""
     return "page fault" if cause.kind == FAULT else names.label(cause)
 
 

@@ -28,7 +28,9 @@ Value = int | str | bytes | None
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: where it lies, and whether it is text (kept at an offset that the field holds, or in place)."""
+    """One field of an event: its position, and whether it is text (stored in place, or at an offset that the field
+    contains).
+    """
 
     name: str
     offset: int

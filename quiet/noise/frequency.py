@@ -1,4 +1,4 @@
-"""The frequency that CPUs or a command really ran at, by the processor's own counters; "not known" where it has none.
+"""Measure the actual frequency of CPUs or of a command with the processor's own counters; "not known" without counters.
 
 APERF counts cycles and MPERF the ticks of the time stamp counter, both only while the CPU is not halted (Intel SDM
 volume 3, "Hardware Feedback"; AMD PPR). The kernel offers them as the PMU `msr` (arch/x86/events/msr.c). The generic
@@ -38,7 +38,9 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequencies of CPUs right after a command, where no counter has them; None where chains cannot either."""
+    """The frequencies of CPUs right after a command, for CPUs without counters; None if chains cannot measure them
+    either.
+    """
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, and seldom needed
 
     measured: list[CoreFrequency] = []
@@ -58,7 +60,7 @@ class FrequencyCounter:
     """`start()`, the command, `stop()`; then `result()`."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
-        """`pid`: the command, which is counted where counting a CPU is not permitted."""
+        """`pid`: the command, which is counted if counting a CPU is not permitted."""
         self._reader, self._cpus, self._pid = reader, cpus, pid
         self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
         self._begin: dict[int, tuple[float, float]] = {}
@@ -67,7 +69,7 @@ class FrequencyCounter:
         self._source = ""
 
     def start(self) -> None:
-        """Count from now on, where that is possible."""
+        """Start counting, if possible."""
         self._first = clock.moment()
         if clock.name() != "tsc":
             self._why = "no time stamp counter with which to compare cycles"

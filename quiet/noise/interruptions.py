@@ -14,7 +14,7 @@ TRACE, COUNTS = "trace", "counts"
 
 @dataclass(slots=True)
 class Tally:
-    """The total of a cause so far; times in ns, None: not known. `cpu` is the last one that it came on."""
+    """The total of a cause so far; times in ns, None if unknown. `cpu`: the CPU where the cause last occurred."""
 
     cpu: int
     count: float = 0
@@ -49,9 +49,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class InterruptionCause:
-    """A cause: how often it interrupted the command, for how long, its remedy, and whether `quiet run` has that.
-
-    Times are None where only counts are known. `cpu` is the one that it came on last.
+    """A cause: how often and how long it interrupted the command, its remedy, and whether `quiet run` applies the
+    remedy. Times are None if only counts are known. `cpu`: the CPU where the cause last occurred.
     """
 
     cause: str
@@ -68,9 +67,9 @@ class InterruptionCause:
 class Interruptions:
     """The interruptions of a command on the observed CPUs while it ran there, the costliest cause first.
 
-    `total_ns` and `pct` cover the causes that have a length: by counts, interrupts have none. `throttled`: how often
-    each CPU was slowed down for heat or a power limit, where it counts that; `steal_ns`: what a hypervisor took of the
-    CPUs used.
+    `total_ns` and `pct` cover the causes with a known length; interrupts that were only counted have none. `throttled`:
+    how often each CPU was throttled because of heat or a power limit, for CPUs that count it; `steal_ns`: time that a
+    hypervisor took from the CPUs used.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The kernel parameters of remedies: those that hold for a CPU already, and those that this kernel does not have."""
+"""Check the kernel parameters of remedies: those already in effect for a CPU, and those that this kernel lacks."""
 
 from __future__ import annotations
 

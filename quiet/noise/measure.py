@@ -62,30 +62,32 @@ class OnCpu:
     stolen_ms: float | None
     firmware: int | None = None  # SMIs that the processor counted
     lost_events: int = 0
-    tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
+    tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
     events: int = 0  # traced
-    event_cost: float | None = None  # what tracing one takes, in ticks; None: not known
-    tasks: list[TaskTimes] = field(default_factory=list)  # that ran here, where nothing was traced
+    event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
+    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
     frequency: CoreFrequency | None = None  # right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
-    ran: Frequency | None = None  # by the processor's counters, while it was watched
+    ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
 
 
 @dataclass(slots=True)
 class NoiseMeasurement:
-    """The result. `source`: what attribution rests on; `limits`: what could not be seen, and why."""
+    """The result. `source`: the data that attribution is based on; `limits`: interruptions that could not be seen, with
+    the reason.
+    """
 
     clock: Clock
     seconds: float
     virtual: str
     source: str
     limits: list[str]
-    in_place: dict[int, frozenset[str]]  # for each CPU the remedies that are in place already
+    in_place: dict[int, frozenset[str]]  # remedies already in place, by CPU
     cpus: dict[int, OnCpu] = field(default_factory=dict)
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
-    naming: str = ""  # how to have the kernel name more causes, as a clause
-    smi_source: str = ""  # where the counts of SMIs come from, or why there are none
+    naming: str = ""  # a clause on how to make the kernel name more causes
+    smi_source: str = ""  # source of the SMI counts, or the reason why there are none
 
 
 def measure(
@@ -152,7 +154,7 @@ def measure(
         for processor in processors:
             on = result.cpus[processor.cpu]
             result.smi_source = processor.report(on, both)
-            # one value for all: it is the same kernel's code, and differences are noise
+            # one value for all CPUs: they run the same kernel code, and differences are noise
             on.event_cost = median(costs) if costs else None
         return result
 
@@ -207,10 +209,8 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; nothing for CPUs without a
-    cost.
-
-    In turns, because a processor's speed changes, and a guest's more so.
+    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; CPUs without a cost are
+    absent. Both are measured alternately, because a processor's speed changes, especially in a guest.
     """
     if not trace.has(PAGE_FAULT):
         return []
@@ -287,7 +287,7 @@ def open_traces(
 
 
 def _draining(traces: list[tracefs.Instance], tick: Tick) -> Tick:
-    """The same, and the kernel's buffers are emptied now and then."""
+    """Run the measurement and empty the kernel's buffers periodically."""
     last = 0.0
 
     def drain(passed: float) -> bool:
@@ -357,7 +357,7 @@ def _attribute(
 def _fold(
     result: NoiseMeasurement, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
-    """`alone`: for each CPU what one timer interrupt takes, in ticks."""
+    """`alone`: how long one timer interrupt takes on each CPU, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():
         interrupts = compare(cpu, before, after, None)

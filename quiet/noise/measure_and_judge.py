@@ -94,7 +94,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
 
 
 def duration(text: str | None, seconds: float) -> float:
-    """--duration in seconds; `seconds` where it is not given. Raises UsageError."""
+    """The value of --duration in seconds; `seconds` by default. Raises UsageError."""
     if text is None:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
@@ -113,7 +113,7 @@ def priority(text: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NoiseResult:
-    """The report of a measurement, and the page of its timeline where one is wanted."""
+    """The report of a measurement, and the page of its timeline if requested."""
 
     report: NoiseReport
     timeline: str | None = None
@@ -187,4 +187,4 @@ def _ending_on_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if ended else handler)  # nor while the process ends
+            signal.signal(number, signal.SIG_IGN if ended else handler)  # or while the process exits

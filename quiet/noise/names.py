@@ -47,7 +47,7 @@ VECTORS = {
     "call_function": "IPI: function call",
     "call_function_single": "IPI: function call",
     "irq_work": "irq work",
-    # arm64 and riscv describe the purpose of an IPI in words
+    # arm64 and riscv describe the purpose of an IPI as text
     "Rescheduling interrupts": "IPI: reschedule",
     "Function call interrupts": "IPI: function call",
     "Timer broadcast interrupts": "IPI: timer broadcast",
@@ -92,7 +92,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
-    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not report it
+    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" if the kernel does not report it
     why: str = ""  # the function that was queued for it, as the kernel names it
 
 
@@ -110,8 +110,8 @@ class Senders:
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
         """The last one sent before a time for one of these purposes, or for one that the kernel does not name.
 
-        One that was sent for another function is not it. Where tasks of several names sent, and the kernel does not
-        name the target (SHOOTDOWN), none is known.
+        An IPI sent for another function does not match. None if tasks of several names sent IPIs and the kernel does
+        not name the target (SHOOTDOWN).
         """
         best: Sent | None = None
         for only in ("", *purposes):

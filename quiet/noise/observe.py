@@ -5,7 +5,8 @@
     ...                      # the command runs; every half second: observer.tick()
     observer.finish()        # before the command is waited for, so that its last counts are there
 
-With kernel tracing each interruption has its name and length; without, there are counts, and `limits` says why.
+With kernel tracing, each interruption has a name and a length; without it, there are only counts, and `limits` gives
+the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Observer:
         applied: frozenset[str] = frozenset(),
         trace: bool = True,
     ) -> None:
-        """`applied`: knobs that are applied to these CPUs; `trace`: use kernel tracing where it is possible."""
+        """`applied`: knobs that are applied to these CPUs; `trace`: use kernel tracing if possible."""
         self._host, self._cpus, self._tasks, self._applied = host, cpus, tasks, applied
         self._facts = Facts(host)
         self._limits: list[str] = []
@@ -113,7 +114,7 @@ class Observer:
         return self.result()
 
     def stop(self, cpu_ns: float | None = None) -> None:
-        """Stop observing. `cpu_ns`: the command's CPU time with its ended children, where the caller knows it."""
+        """Stop observing. `cpu_ns`: the command's CPU time including its ended children, if the caller knows it."""
         self._seconds = time.monotonic() - self._began
         self._cpu_ns = cpu_ns if cpu_ns is not None else self._tasks.cpu_ns()
         self._frequency.stop()

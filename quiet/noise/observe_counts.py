@@ -1,8 +1,9 @@
-"""The interruptions of a command from the kernel's counts alone: needs no privileges, and gives interrupts no length.
+"""Derive the interruptions of a command from the kernel's counts alone: needs no privileges, but yields no interrupt
+lengths.
 
 - /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
   it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
-- Another task's part of what it ran on these CPUs is limited by the time that the command was runnable and waiting.
+- Another task's run time on these CPUs counts only up to the time that the command was runnable and waiting.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class CountsObserver:
         self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
         self._elsewhere_ns = 0.0  # on CPUs that are not watched
         self._wait_ns = 0
-        self._moved: dict[int, int] = {}  # migrations of each task, where no counter counts them all
+        self._moved: dict[int, int] = {}  # migrations of each task, if no counter counts them all
         self._migrations: PerfCounter | None = None
-        self._parts: dict[tuple[int, str], float] = defaultdict(float)  # interrupts, as far as they are the command's
+        self._parts: dict[tuple[int, str], float] = defaultdict(float)  # the command's share of the interrupts
 
     def start(self) -> None:
         """Count from now on."""
@@ -67,7 +68,7 @@ class CountsObserver:
         self._last, self._at = now, at
 
     def finish(self, cpu_ns: float | None) -> Observation:
-        """`cpu_ns`: the CPU time of the whole command, where that is known: ended tasks may have been missed."""
+        """`cpu_ns`: the CPU time of the whole command, if known, because ended tasks may have been missed."""
         self._cost_ns = time.process_time_ns() - self._cost_ns
         self.tick()
         seen_ns = sum(self._own_ns.values())
@@ -93,7 +94,7 @@ class CountsObserver:
         return sum(self._moved.values()) if self._moved else None
 
     def stolen_ns(self, used: CpuSet) -> float | None:
-        """The stolen time of these CPUs, from /proc/stat; None where that is not counted."""
+        """The stolen time of these CPUs, from /proc/stat; None if the kernel does not count it."""
         first, last = self._first.stolen, self._last.stolen
         known = [last[cpu] - first[cpu] for cpu in used if cpu in first and cpu in last]
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None
@@ -151,7 +152,7 @@ class CountsObserver:
         for task in others:
             cause = Cause(THREAD, task.comm, str(task.tid))
             done.add(cause, task.cpu, task.slices * part, task.run_ns * part)
-            done.tallies[cause].max_ns = None  # it is the sum of them
+            done.tallies[cause].max_ns = None  # the value is a sum
 
 
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:

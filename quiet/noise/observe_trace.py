@@ -27,7 +27,7 @@ _RATE_S = 0.02
 
 
 def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """`key`: whether the leaving task was still runnable."""
+    """Handle a context switch. `key`: whether the previous task was still runnable."""
     other, name, state = values
     runnable = isinstance(state, int) and (state == 0 or bool(state & _PREEMPTED))
     number = other if isinstance(other, int) else 0
@@ -86,7 +86,7 @@ class TraceObserver:
             trace.on()
 
     def tick(self) -> None:
-        """Empty the kernel's buffers. Raises OSError when the trace was removed from outside."""
+        """Empty the kernel's buffers. Raises OSError if the trace was removed from outside."""
         for trace in (self._mine, self._theirs):
             trace.drain()
         if self._mine.waiting > BACKLOG:

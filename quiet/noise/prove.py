@@ -1,9 +1,7 @@
-"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off.
-
-Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. What keeps that loop away is no
-interrupt, no task and no exception of a program: firmware, hardware or a hypervisor, or an NMI, which it counts.
-
-The tracer's options are the machine's: they are recorded, set, and written back. One tracer of its kind runs at a time.
+"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off. Source:
+Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in that loop cannot come from interrupts, tasks
+or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer counts. The
+tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ class Proof:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for this time (s). Raises Refused where a tracer is in use."""
+    """Run the tracer on these CPUs for this time (s). Raises Refused if a tracer is in use."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
@@ -100,7 +98,7 @@ def _obstacle(host: Host, mount: str) -> str:
 
 
 def _check_idle(host: Host, mount: str) -> None:
-    """Raises Refused where a tracer is in use: its options would change under it."""
+    """Raises Refused if a tracer is in use: its options would change under it."""
     instances = [f"{mount}/instances/{name}" for name in host.names(f"{mount}/instances")]
     for folder in (mount, *instances):
         tracer = host.text(f"{folder}/current_tracer") or "nop"

@@ -19,8 +19,8 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
-MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # of wake-ups (wake/report.py)
+FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the frequency that cpufreq's limits fix
+MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
 LONG_NS = 1_000  # gaps above this have to have a cause
@@ -77,7 +77,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class TracingCost:
-    """The cost of the tracing itself; None: not known."""
+    """The cost of the tracing itself; None if unknown."""
 
     events: int
     event_ns: Nanoseconds | None
@@ -86,9 +86,10 @@ class TracingCost:
 
 @dataclass(frozen=True, slots=True)
 class RanAt:
-    """The frequency while the CPU was watched. `hz` None: not known, `source` has the reason.
+    """The frequency while the CPU was watched.
 
-    `asked_hz`: the one that the limits of cpufreq allow; None: they allow several, or there are none.
+    `hz`: None if unknown, with the reason in `source`. `asked_hz`: the only frequency that the limits of cpufreq allow;
+    None if they allow several, or if there are no limits.
     """
 
     hz: float | None
@@ -121,8 +122,8 @@ class CpuReport:
     histogram_ns: tuple[tuple[Nanoseconds, int], ...]
     looking_pct: float
     limits: tuple[str, ...]
-    tasks: tuple[TaskReport, ...] = ()  # where nothing was traced: with it, they are among the causes
-    frequency: CoreFrequency | None = None  # by chains of additions right before and right after
+    tasks: tuple[TaskReport, ...] = ()  # only without tracing; with tracing, they are among the causes
+    frequency: CoreFrequency | None = None  # measured by chains of additions right before and right after
     ran: RanAt | None = None
 
     @property
@@ -144,9 +145,10 @@ class DetectorReport:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The whole report. `limits`: the limitations of the measurement. `smi_source`: where the SMIs' counts come from.
+    """The whole report.
 
-    `throttled`: how often a CPU was, for heat or a power limit; without the CPUs that do not count it.
+    `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts. `throttled`: how often
+    each CPU was throttled because of heat or a power limit; CPUs that do not count it are absent.
     """
 
     duration_s: float
@@ -159,7 +161,7 @@ class NoiseReport:
     exceeded: tuple[Exceeded, ...]
     throttled: Mapping[int, int]
     smi_source: str = ""
-    proof: Proof | None = None  # of --prove
+    proof: Proof | None = None  # the result of --prove
 
     @property
     def all_limits(self) -> list[str]:
@@ -282,7 +284,7 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
 def make(
     measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int], proof: Proof | None = None
 ) -> NoiseReport:
-    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was slowed down for heat."""
+    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled because of heat."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     detector = DetectorReport(

@@ -1,4 +1,4 @@
-"""How many system management interrupts (SMIs) the processor counted on each CPU; firmware runs in them.
+"""Read how many system management interrupts (SMIs), in which firmware runs, the processor counted on each CPU.
 
 Sources: Intel SDM volume 4, MSR_SMI_COUNT; the kernel's PMU `msr` (arch/x86/events/msr.c), which reads the same
 register without the module msr and under lockdown; AMD PPR, PMCx02B (LsSmiRx), counted from Zen on.
@@ -29,7 +29,7 @@ class SmiCounter:
     """Reads the counts of some CPUs; a context manager. `source`: their source, or the reason for none."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, core: bool = True) -> None:
-        """`core`: also by a counter of the core's PMU, which programs that count there may then lack."""
+        """`core`: also use a counter of the core's PMU, which is then unavailable to other programs."""
         self._reader, self._cpus, self._core = reader, cpus, core
         self._counters: dict[int, PerfCounter] = {}
         self.source = "MSR_SMI_COUNT"

@@ -159,7 +159,9 @@ def _causes(causes: tuple[CauseReport, ...]) -> Iterator[str]:
 
 
 def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: int = 1) -> Iterator[str]:
-    """A bar for each doubling of the length (the first has what is shorter, too); `counts` by length in `unit_ns`."""
+    """A bar for each doubling of the length (the first bar includes shorter gaps); `counts`: counts by length in
+    `unit_ns`.
+    """
     doublings: dict[int, int] = {}
     for low, count in counts.items():
         doublings[max(low, 1).bit_length() - 1] = doublings.get(max(low, 1).bit_length() - 1, 0) + count

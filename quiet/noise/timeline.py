@@ -1,4 +1,4 @@
-"""The gaps over time as a picture: one HTML file that needs nothing else, each gap a mark colored by its cause."""
+"""Draw the gaps over time in one self-contained HTML file, each gap as a mark colored by its cause."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ _ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # and no other: a name in the data cannot 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One CPU: each mark is the time in ms, the length in ns and the index of the cause's name; `left`: not drawn."""
+    """One CPU: each mark is the time in ms, the length in ns and the index of the cause's name; `left`: number of marks
+    that are not drawn.
+    """
 
     cpu: int
     ms: float

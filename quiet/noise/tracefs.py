@@ -1,7 +1,7 @@
-"""A trace instance of our own on just the tested CPUs, gone again afterwards.
+"""Manage a separate trace instance that covers only the tested CPUs and is removed afterwards.
 
-Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is
-touched. Its name says whose it is, so that one whose owner was killed is removed by the next start.
+Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is touched.
+Its name contains the owner's PID, so the next start removes instances whose owner was killed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from quiet.noise import formats
 from quiet.noise.events import EventType, Values
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-_NUMBER = struct.Struct("=H")  # of an event's kind
+_NUMBER = struct.Struct("=H")  # the number of an event's kind
 PREFIX = "quiet-noise"
-MOST_BYTES = 256 << 20  # of events that are kept
+MOST_BYTES = 256 << 20  # maximum size of kept events
 _NEVER = (1 << 64) - 1  # the end of the newest page: not known yet
 _NEEDS_ROOT = ("tracing needs root", "run as root")
-CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
+CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one with an exact conversion
 
 
 class NoTraceError(QuietError):
@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Keep the wanted pages among those that drain() has taken, by the time stamps of begin and end."""
+        """Keep the pages from drain() for which `wanted(begin, end)`, with the page's time stamps, is true."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)

@@ -39,7 +39,7 @@ class Recording(Reader):
     def text(self, path: str) -> str | None:
         """As Reader.text, kept with the file's mode."""
         content = super().text(path)
-        with contextlib.suppress(OSError):  # it went away just now: tasks do
+        with contextlib.suppress(OSError):  # it has just disappeared, as for a task that ended
             mode = self.stat(path).st_mode & 0o777
             if content is not None:
                 self.files[path] = (content, mode)
@@ -118,10 +118,10 @@ class RecordReceipt(NamedTuple):
 
 
 def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt:
-    """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
+    """Write a gzip-compressed tar file of everything that quiet reads on this host to make a plan.
 
-    The same host gives the same bytes. `redacted`: without the data that redact.LEFT_OUT lists. Raises UsageError
-    when the file already exists or cannot be written; then no partial file remains.
+    Identical hosts yield identical bytes. `redacted`: omit the data listed in redact.LEFT_OUT. Raises UsageError if the
+    file already exists or cannot be written; no partial file remains.
     """
     if not file:
         raise UsageError("record: no file name; give the archive to write, such as myhost.tar.gz")

@@ -1,7 +1,7 @@
 """Redact names, addresses and identifiers in a recording: each is replaced by another of the same form.
 
-The same name gets the same replacement everywhere in one recording, so that related files still match. What a rule
-reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) stays as it is.
+The same name gets the same replacement everywhere in one recording, so that related files still match. Data that a rule
+reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEFT_OUT = (
     "mounts other than the kernel's own file systems",
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
-_LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # of the boot loader interface, the same everywhere
+_LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # GUID of the boot loader interface, identical on all hosts
 _MAC = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?![0-9a-fA-F:])")
 _MAC_NAME = re.compile(r"\benx[0-9a-f]{12}\b")  # interfaces named by systemd after their address
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
@@ -53,7 +53,7 @@ _HELD = frozenset(
 _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "CapEff", "CapBnd", "Seccomp", "Cpus_allowed", "Cpus_allowed_list")
 
 
-_OPTION = re.compile(  # of a mount; a hierarchy may have a name and a release agent
+_OPTION = re.compile(  # an option of a mount; a hierarchy may have a name and a release agent
     r"r[ow]|nosuid|nodev|noexec|(rel|no|strict)atime|nsdelegate|memory_\w+|xattr|noprefix|cpuset_v2_mode|clone_children"
     r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
     r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
@@ -105,7 +105,7 @@ class Redaction:
             return "\n".join(line for line in text.splitlines() if line.startswith("cpu"))
         if name in _IDS or name.endswith(("_serial", "_uuid")):
             return MASKED
-        if "/efivars/" in path:  # which loader it was that started the system
+        if "/efivars/" in path:  # names the boot loader that started the system
             return next((word for word in ("systemd-boot", "GRUB") if word in text.replace("\0", "")), MASKED)
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""

@@ -1,6 +1,6 @@
-"""Redact the files on a disk: of each type the lines that quiet reads are rebuilt from their known parts.
+"""Redact the files on a disk: for each file type, the lines that quiet reads are rebuilt from their known parts.
 
-This is an allow list: a line or a file that is not in it is left out, whatever its content.
+This is an allow list: any other line or file is omitted, regardless of its content.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _unit(text: str, unit: Names) -> Iterator[str]:
 
 
 def _boot_file(path: str, text: str) -> str | None:
-    """A file's content, redacted; None when it is not a boot loader's."""
+    """A file's content, redacted; None if it is not a boot loader's."""
     for patterns, function in _TYPES:
         if any(fnmatchcase(path, pattern) for pattern in patterns):
             return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")
@@ -114,7 +114,7 @@ def _line(value: str, others: Iterable[str]) -> str:
     for part in re.split("(\x01\\w+\x02)", text):
         reference = _REFERENCE.fullmatch(part)
         kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
-        kept += ["--"] if "--" in part.split() else []  # in a variable more may follow, which is init's then
+        kept += ["--"] if "--" in part.split() else []  # a variable may contain more words, which then belong to init
     lead = " " if text[:1].isspace() else ""  # += appends it directly to the existing value
     return lead + " ".join(filter(None, kept))
 

@@ -37,7 +37,7 @@ _UNITS = frozenset(
     for service in (*services.QUIET, *services.ALL, *rivals.HELD, *rivals.STOPPED)
     for name in (*service.units.split(), *service.jobs.split())
 ) | {*rivals.ONCE, "irqbalance.service", "thermald.service"}
-_LISTED = (  # folders whose names are an administrator's, and what stays of one
+_LISTED = (  # folders that administrators name, and the part of a name that is kept
     (re.compile(r"(/.*/loader/entries)/([^/]+)\.conf()"), "entry", ".conf"),
     (re.compile(r"(/etc/default/grub\.d)/([^/]+)\.cfg()"), "snippet", ".cfg"),
     (re.compile(r"((?:/etc|/usr/share)/u-boot-menu/conf\.d)/([^/]+)()"), "snippet", ".conf"),

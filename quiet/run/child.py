@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from quiet.errors import UsageError
 from quiet.run.protocol import CommandDone
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     import signal
     from typing import NoReturn
 
     from quiet.run.identity import Identity
 else:
-    import _signal as signal  # its functions and numbers, without the enumerations that signal makes of them
+    import _signal as signal  # the functions and numbers of signal, without its enumerations
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -25,7 +25,7 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
 
 def find(name: str) -> str:
-    """The program's path: as a shell finds it, else beside this program (sudo keeps no PATH)."""
+    """The program's path, searched as in a shell, then in the folder of this program (sudo resets PATH)."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     beside = os.path.dirname(os.path.realpath(sys.argv[0]))
     paths = [name] if "/" in name else [os.path.join(folder, name) for folder in (*folders, beside)]
@@ -36,9 +36,9 @@ def find(name: str) -> str:
 
 
 class CommandSignals:
-    """Between an apply and its restore no signal ends this process: it is kept, or handed to the command.
+    """Between an apply and its restore, no signal ends this process: it is stored, or forwarded to the command.
 
-    What was ignored at the start (nohup) stays ignored, by the command too. `early` is called for a signal that comes
+    Signals ignored at the start (nohup) stay ignored, also by the command. `early` is called for a signal that arrives
     before the command is started.
     """
 
@@ -59,7 +59,9 @@ class CommandSignals:
             signal.signal(number, handler)
 
     def fork(self) -> int | None:
-        """fork(2); None when a signal came before. One that comes now waits for the child, which has no handler."""
+        """fork(2); None if a signal arrived before. A signal that arrives now stays pending for the child, which has no
+        handler.
+        """
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
         try:
             if self.pending:
@@ -91,7 +93,7 @@ class Child:
         self.done = CommandDone()  # with its resource usage, once it has ended
 
     def begin(self, fixed: bool) -> None:
-        """Let it execute the command; `fixed`: with fixed addresses."""
+        """Let the child execute the command; `fixed`: without address randomization."""
         try:
             os.write(self._gate, b"f" if fixed else b"g")
         except BrokenPipeError:
@@ -110,7 +112,7 @@ class Child:
 
 
 def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork; None if a signal came first."""
+    """Fork; None if a signal arrived first."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()
@@ -146,9 +148,10 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 
 
 def _fixed_addresses() -> bool:
-    """Switch off address-space randomization for the program that this process executes next; False where that is
-    forbidden."""
-    import _ctypes  # ctypes itself loads four times as long, in every run
+    """Switch off address-space randomization for the program that this process executes next; False if that is
+    forbidden.
+    """
+    import _ctypes  # loading ctypes itself takes four times as long, in every run
 
     personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here
     now = _ctypes.call_function(personality, (0xFFFFFFFF,))

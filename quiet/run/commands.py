@@ -1,7 +1,7 @@
 """Detect commands that choose their own CPUs: they pin their children, or have a container engine start them.
 
-docker's and podman's containers have cgroups of their own, which are not below that of the command: without the option
-they run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
+docker's and podman's containers have separate cgroups, which are not below that of the command: without the option they
+run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from quiet.run.options import NamedTuple
 
-# they place what they start themselves, and a scheduler that balances would only move it
+# they place their child processes themselves, and a balancing scheduler would only move these
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
 _ENGINES = ("docker", "podman", "nerdctl")
 _STARTS = ("run", "create")
 _GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
-# of the engines themselves, those that stand before "run" and have a value of their own
+# options of the engines themselves, before "run", that take a value
 _WITH_VALUE = frozenset(
     (
         *("-H", "--host", "-l", "--log-level", "-c", "--context", "--config", "--connection", "--url", "--identity"),
@@ -33,7 +33,7 @@ class ContainerStart(NamedTuple):
 
     engine: str
     position: int
-    option: str  # "" where no option helps
+    option: str  # "" if no option helps
     reason: str  # why not, for a user without root
 
     def added(self, command: Sequence[str]) -> list[str]:
@@ -54,8 +54,8 @@ def is_engine(command: Sequence[str]) -> bool:
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
     """The start of a container without a cgroup option; None for every other command.
 
-    `group`: the cgroup of the isolated CPUs. `uid`: whose podman it is; one without root cannot leave its user's
-    cgroups, and stays in that of the command where it makes none.
+    `group`: the cgroup of the isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's
+    cgroups, and stays in the command's cgroup if it creates none.
     """
     if not is_engine(command):
         return None

@@ -25,7 +25,7 @@ from quiet.run.protocol import (
     lingering_helper,
 )
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from quiet.run.identity import Identity
 
@@ -53,10 +53,11 @@ class _FrontState:
 def run(
     options: RunRequest, as_user: str | None, command: Sequence[str], events: RunEvents
 ) -> tuple[int, RunEnded | None]:
-    """Run a command under a profile: its exit code, and how the run ended (None: before it began).
+    """Run a command under a profile.
 
-    The code is 128 + N for signal N, also when the signal came before the command was started, and 4 when a setting
-    could not be restored. Raises UsageError, Refused when nothing is changed, Incomplete when settings still are.
+    Returns its exit code, and how the run ended (None: before it began). The code is 128 + N for signal N, even if the
+    signal arrived before the command was started, and 4 if a setting could not be restored. Raises UsageError; Refused
+    if no setting is changed; Incomplete if settings remain changed.
     """
     program = child.find(command[0])
     user = _user(as_user)
@@ -94,7 +95,7 @@ def _user(as_user: str | None) -> Identity | None:
 
 
 def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
-    """The first answer of a helper that answers; None when a signal came before. Raises Refused."""
+    """The first answer from any helper; None if a signal arrived before. Raises Refused."""
     for channel, started in _helpers():
         state.channel = channel
         channel.send(options)
@@ -117,7 +118,7 @@ def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
     """Channels to helpers, each with whether one has surely begun: the one that stays, then those to start."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
-    from quiet.run import starter  # not where the profile lingers: that is to cost little
+    from quiet.run import starter  # not if the profile lingers, because such a run must be cheap
 
     for command in starter.attempts():
         yield starter.start(command)

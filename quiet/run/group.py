@@ -18,11 +18,11 @@ from quiet.targets.cgroup import group, groups_below
 
 _PATIENCE_S = 10  # for processes that were killed
 _POLL_S = 0.01
-_ROUNDS = 5  # of moving processes, which may fork
+_ROUNDS = 5  # attempts to move processes, which may fork
 
 
 class RunGroup:
-    """Moves a command to the isolated CPUs, and ends or returns what is left of it."""
+    """Moves a command to the isolated CPUs, and ends or returns its remaining processes."""
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
@@ -33,12 +33,12 @@ class RunGroup:
 
     @property
     def path(self) -> str:
-        """The folder of the cgroup; "" where the run has none of its own."""
+        """The folder of the cgroup; "" if the run has no separate cgroup."""
         whole = f"{self._mount}{group(self._host)}"
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
     def remember(self, pid: int) -> None:
-        """Note the CPUs and the cgroup of a process before the profile is applied: where the run returns to."""
+        """Record the CPUs and the cgroup of a process before the profile is applied; the run returns it to these."""
         with contextlib.suppress(OSError):
             self._mask = frozenset(os.sched_getaffinity(pid))
         self._origin = self._cgroup(pid)
@@ -58,7 +58,7 @@ class RunGroup:
             self._check(pid, parent, uid)
             origin = self._cgroup(pid)
             if self._has_ended():
-                raise ProcessLookupError  # it may have been another one that was looked at
+                raise ProcessLookupError  # the PID may have been reused before the check
             self._pid, self._origin = pid, origin
             if path:
                 self._write(f"{path}/cgroup.procs", pid)
@@ -67,7 +67,7 @@ class RunGroup:
             else:
                 join(cpus, pid)
             if self._has_ended():
-                raise ProcessLookupError  # it may have been another one that was moved
+                raise ProcessLookupError  # the PID may have been reused before the move
         except ProcessLookupError:
             self.release()
         except OSError as error:
@@ -78,7 +78,7 @@ class RunGroup:
         return bool(select.select([self._pidfd], [], [], 0)[0])
 
     def _inherit_pressure(self, path: str) -> None:
-        """Switch a group's pressure accounting off where the partition's is (the knob accounting.pressure)."""
+        """Disable a group's pressure accounting if the partition's is disabled (the knob accounting.pressure)."""
         if self._host.text(f"{path.rpartition('/')[0]}/cgroup.pressure") == "0":
             with contextlib.suppress(OSError):
                 self._host.write(f"{path}/cgroup.pressure", "0")
@@ -102,8 +102,8 @@ class RunGroup:
     def release(self) -> None:
         """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours.
 
-        Those that cannot go back are ended, because the restore would move them out of their user's limits: their
-        cgroup is gone, or they fork faster than they are moved.
+        Processes that cannot return, because their cgroup is gone or because they fork faster than they are moved, are
+        ended: the restore would move them out of their user's limits.
         """
         path = self.path
         if not path or not self._host.exists(path):
@@ -125,7 +125,7 @@ class RunGroup:
             self._remove()
 
     def _remove(self) -> None:
-        for _ in range(100):  # a task that is just ending is still in it
+        for _ in range(100):  # an exiting task is still in it
             try:
                 for each in reversed(list(groups_below(self._host, self.path))):
                     self._host.rmdir(each)
@@ -150,7 +150,7 @@ class RunGroup:
         return [int(pid) for each in folders for pid in (self._host.text(f"{each}/cgroup.procs") or "").split()]
 
     def _descendants(self) -> list[int]:
-        """The command and what it has started, without a cgroup: by the parents that are alive."""
+        """The command and its descendants if there is no cgroup, found through living parents."""
         parents = {}
         for pid in self._host.numbered("/proc"):
             status = self._host.text(f"/proc/{pid}/status")

@@ -41,5 +41,5 @@ class Guard:
         os.close(self._pipe)
 
     def wait(self) -> None:
-        """Wait until the second process is gone, and with it what it has open."""
+        """Wait until the second process is gone and its open files are closed."""
         os.waitpid(self._pid, 0)

@@ -46,7 +46,7 @@ class RunSession:
         self._observer: RunObserver | None = None
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
-        self._asked: Profile | None = None  # the profile itself, where that of the run differs
+        self._asked: Profile | None = None  # the profile itself, if that of the run differs
         self._profile: Profile | None = None  # the request of the front
 
     def run(self) -> None:
@@ -79,7 +79,7 @@ class RunSession:
         self._channel.close()
 
     def _wait(self) -> bool:
-        """Queue for the CPUs. False when the front has gone. Raises Refused when the turn does not come in time."""
+        """Queue for the CPUs. False when the front has gone. Raises Refused if the turn does not come in time."""
         queue.make_queue(self._host)
         if queue.holder_above(self._host, self._caller.pid):
             return True  # started by the run that has them
@@ -119,7 +119,7 @@ class RunSession:
                 return
             self._guard.dismiss()
             if kept:  # the helper that stays waits for this process, and with it for the guard
-                use.leave(self._users)  # before the next one has its turn, and may want that helper to restore
+                use.leave(self._users)  # before the next run, which may require that helper to restore, gets its turn
                 self._leave(failure or ended)
             self._guard.wait()
         if not kept:
@@ -161,7 +161,9 @@ class RunSession:
                 self._observer.tick()
 
     def _finish(self) -> RunEnded:
-        """End what is left of a run whose front is gone, and restore, unless the profile is to stay."""
+        """End the remaining processes of a run whose front is gone, and restore, unless the profile should stay
+        applied.
+        """
         if self._observer and self._done:
             self._observer.stop(self._done)
         if self._done is None:
@@ -209,7 +211,7 @@ class RunSession:
         self._guard.wait()
 
     def _drop(self) -> None:
-        """In a fork: keep nothing whose end others wait for once this helper restores."""
+        """In a fork: close everything that others watch for the end of this helper."""
         assert self._guard
         os.close(self._users)
         self._guard.drop()

@@ -1,4 +1,4 @@
-"""A helper that keeps its profile applied for a while: the next runs of its user need neither sudo nor an apply."""
+"""Keep a helper's profile applied for a while, so that the user's next runs need neither sudo nor an apply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from quiet.settings.journal_file import FILE
 from quiet.settings.profile import Profile
 
 LONGEST_S = 3600.0
-_SESSIONS = 64  # at once: they are processes of root, which no limit of the user counts; more go through sudo
+_SESSIONS = 64  # maximum at once, because the user's limits do not count root's processes; further runs use sudo
 _POLL_S = 0.2
 _PATIENCE_S = 120  # for a helper that restores
 
@@ -52,7 +52,7 @@ class Lingering:
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
     def profile(self, name: str) -> Profile | None:
-        """The profile as it was read, where it is bundled: only root can change that, so it is not read again."""
+        """A bundled profile as it was first read: only root can change it, so it is not read again."""
         return self._profile if name == self._profile.source and "/" not in name else None
 
     def listen(self, host: Host) -> bool:
@@ -83,7 +83,7 @@ class Lingering:
 
         def stop(number: int, frame: object) -> None:
             nonlocal ending
-            ending = True  # Python drops an exception that is raised in a __del__, or in what it calls after a fork
+            ending = True  # Python drops an exception raised in a __del__ or in a callback after a fork
             raise _Stop
 
         poll = select.poll()

@@ -15,7 +15,7 @@ from quiet.run.child import CommandSignals
 def lock(host: Host, command: Sequence[str], share: bool, wait_s: float | None, waiting: Callable[[str], None]) -> int:
     """Run a command while no other run is on the host's isolated CPUs; its exit code, 128 + N for signal N.
 
-    Raises Refused when the turn does not come in time.
+    Raises Refused if the turn does not come in time.
     """
     import time
 

@@ -1,13 +1,14 @@
-"""The options of `quiet run`: those that the helper gets, and those of the front alone.
+"""Define the options of `quiet run`: those passed to the helper, and those used only by the front.
 
-Also the NamedTuple of what a front loads: loading `typing` takes a tenth of a run whose profile lingers.
+Also provides a NamedTuple for modules that a front loads: loading `typing` would take a tenth of a run whose profile
+lingers.
 """
 
 from __future__ import annotations
 
 from operator import itemgetter
 
-TYPE_CHECKING = False  # as typing has it
+TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - exported
 else:
@@ -47,13 +48,13 @@ class RunRequest(NamedTuple):
     profile: str = "bench"
     cpus: str | None = None
     share: bool = False
-    wait_s: float | None = None  # how long to queue; None: for ever
+    wait_s: float | None = None  # how long to queue; None: without limit
     linger_s: float = 0.0
     observe: bool = True
     trace: bool = False  # observe by kernel tracing; else by counts, which costs less
-    threads: bool | None = None  # spread over the CPUs; None: where nothing pins the command
+    threads: bool | None = None  # spread over the CPUs; None: only if nothing pins the command
     pinned: str = ""  # the word of the command that pins its children
-    mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as the profile says
+    mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as in the profile
     command: str = ""  # to be shown to others, never executed
 
 

@@ -16,7 +16,7 @@ _IGNORED = (
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
 )
 _LIMITS = dict.fromkeys(("FSIZE", "CPU", "AS", "DATA", "NPROC", "MEMLOCK", "RSS"), resource.RLIM_INFINITY)
-_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # of the programs that it starts, too
+_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # also apply to the programs that it starts
 
 
 def detach(keep: int) -> int:
@@ -27,7 +27,7 @@ def detach(keep: int) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before there is a new session
     if os.fork():
         os._exit(0)
-    with contextlib.suppress(PermissionError):  # it leads a session already
+    with contextlib.suppress(PermissionError):  # it already leads a session
         os.setsid()
     kept = os.dup(keep)  # not inherited by the executed program
     os.chdir("/")
@@ -60,8 +60,8 @@ def cleanse(host: Host) -> None:
 
 
 def leave_cgroups(host: Host) -> None:
-    """Move this process to the root of each hierarchy: what its caller does with their own cgroup cannot stop it."""
+    """Move this process to the root of each hierarchy, so that changes to the caller's cgroup cannot stop it."""
     for mount in mounts(host):
         if mount.type in ("cgroup", "cgroup2"):
-            with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+            with contextlib.suppress(OSError):  # neither permitted nor needed in a container
                 host.write(f"{mount.path}/cgroup.procs", str(os.getpid()))

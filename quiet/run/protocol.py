@@ -76,7 +76,7 @@ class RunEnded(NamedTuple):
 
 
 class RunFailure(NamedTuple):
-    """Nothing is run; why, and the exit code."""
+    """The command is not run: the reason, and the exit code."""
 
     text: str
     code: int
@@ -111,7 +111,7 @@ class HelperChannel:
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """Raises OSError for what is not a socket of this host."""
+        """Raises OSError if it is not a socket of this host."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
@@ -125,9 +125,9 @@ class HelperChannel:
             return  # messages sent before can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
-        """The next message; None when the other side has gone, or within this time nothing came.
+        """The next message; None if the other side has closed, or if nothing arrives within this time.
 
-        Raises HelperProtocolError for anything but these kinds.
+        Raises HelperProtocolError for any other kind of message.
         """
         if b"\n" not in self._read and not self._more(within_s):
             return None
@@ -150,14 +150,14 @@ class HelperChannel:
         try:
             self._socket.shutdown(_socket.SHUT_WR)
         except OSError:
-            return  # it has gone
+            return  # the other side has closed
 
     def close(self) -> None:
         """Close this process's end."""
         self._socket.close()
 
     def _more(self, within_s: float | None) -> bool:
-        """Read what has come; False when the other side has gone, or nothing comes within this time."""
+        """Read available data; False if the other side has closed, or if nothing arrives within this time."""
         if self.closed:
             return False
         poll = select.poll()
@@ -208,7 +208,7 @@ def _value(type_name: object, value: object) -> object:
 
 
 def lingering_helper(uid: int) -> HelperChannel | None:
-    """The helper that stays for this user; None when there is none. Only one of root counts."""
+    """The helper that stays for this user; None if there is none. Only one of root counts."""
     connection = connect(f"{LINGER_SOCKET}{uid}")
     channel = HelperChannel(connection, FROM_HELPER) if connection else None
     if channel and channel.peer().uid != 0:
@@ -218,7 +218,7 @@ def lingering_helper(uid: int) -> HelperChannel | None:
 
 
 def connect(path: str) -> _socket.socket | None:
-    """A connection to the process that listens there; None when none does."""
+    """A connection to the process that listens there; None if none does."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.connect(path)

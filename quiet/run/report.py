@@ -35,7 +35,7 @@ def limits(own: FrontOptions) -> RunLimits:
 def judged(
     own: FrontOptions, most: RunLimits, ended: RunEnded, command: Sequence[str], code: int, note: Callable[[str], None]
 ) -> int:
-    """Write the report; the exit code, 1 where the command succeeded on CPUs that were interrupted too much."""
+    """Write the report and return the exit code: 1 if the command succeeded on CPUs with too many interruptions."""
     reasons = _exceeded(most, ended)
     if own.report is not None:
         observed: object = json.loads(ended.report) if ended.report else {}

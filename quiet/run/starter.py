@@ -1,4 +1,4 @@
-"""Start a helper: a fork where the front is root, else through sudo, doas or pkexec."""
+"""Start a helper: by fork if the front is root, otherwise through sudo, doas or pkexec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMAND_NOT_STARTED = 127
 
 
 def attempts() -> list[tuple[str, ...]]:
-    """The commands that may start a helper as root, those that ask no question first; none for root itself."""
+    """The commands that may start a helper as root, starting with those that do not prompt; none for root itself."""
     if os.geteuid() == 0:
         return [()]
     program = own_program()

@@ -48,8 +48,8 @@ def profile_for_run(
 ) -> RunProfile:
     """The profile with the partition that the options and the command require.
 
-    `threads` None: balanced when there are several CPUs and nothing (`pinned`) pins the command. `mems` None: as the
-    profile says. Raises UsageError where --threads or --mems are impossible on this host.
+    `threads`: None selects balancing if there are several CPUs and nothing (`pinned`) pins the command. `mems`: None
+    for the profile's value. Raises UsageError if --threads or --mems are impossible on this host.
     """
     partition = profile.knobs.get("cpuset", "leave")
     reason = _impossible(profile.name, partition, cpus, facts)

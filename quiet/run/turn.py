@@ -16,8 +16,8 @@ from quiet.settings.journal import isolated_cpus
 def isolated_turn(cpus: CpuSet, command: str, waiting: Callable[[str], None]) -> Iterator[None]:
     """Wait until no `quiet run` or `quiet lock` is on the isolated CPUs, and hold the turn inside the block.
 
-    Nothing to wait for where none of `cpus` is isolated, within such a run, or where no host's root has made the queue.
-    `waiting` gets a line whenever who is ahead changes.
+    Does not wait if none of `cpus` is isolated, within such a run, or if the host's root has not created the queue.
+    `waiting` receives a line whenever the runs ahead change.
     """
     host = Host()
     if not (cpus & isolated_cpus(host)) or not host.exists(queue.QUEUE):

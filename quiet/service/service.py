@@ -40,7 +40,7 @@ _TAKES_ROOT = "a service needs root; run it with sudo"
 
 
 class Installed(NamedTuple):
-    """The service as its unit says: the profile's name or file, --cpus, whether it starts at boot, its files."""
+    """The service described by its unit: the profile's name or file, --cpus, whether it starts at boot, its files."""
 
     profile: str
     cpus: str | None
@@ -61,7 +61,7 @@ class ServiceReceipt(NamedTuple):
 
 
 def installed(reader: Reader) -> Installed | None:
-    """The service that is installed; None when there is none of ours."""
+    """The service that is installed; None if there is none of ours."""
     lines = (reader.text(UNIT) or "").splitlines()
     if not lines or lines[0] != MARK:
         return None
@@ -73,8 +73,8 @@ def installed(reader: Reader) -> Installed | None:
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
     """Apply the profile after each boot from now on; an existing service of ours is replaced.
 
-    Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
-    can change the program that root would run at each boot; `trust`: they may.
+    Raises Refused if systemd is not there, the unit's name is taken, writing is not permitted, or others than root can
+    change the program that root would run at each boot; `trust`: they may.
     """
     _check_systemd(host)
     _check_name(host)
@@ -100,9 +100,9 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 
 
 def remove(host: Host) -> ServiceReceipt:
-    """Stop the service, which restores what it has applied, and remove all of its files.
+    """Stop the service, which restores its settings, and remove all of its files.
 
-    Raises Refused where the unit of that name belongs to another package, or that is not permitted.
+    Raises Refused if the unit of that name belongs to another package, or if permission is denied.
     """
     service = installed(host)
     if service is None:
@@ -120,7 +120,7 @@ def remove(host: Host) -> ServiceReceipt:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
         _systemctl(host, _RELOAD)
-        _succeeds(host, _FORGET)  # where it had failed, systemd would still show that
+        _succeeds(host, _FORGET)  # if it had failed, systemd would still show this
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 
@@ -147,7 +147,7 @@ def _check_systemd(host: Host) -> None:
 
 
 def _check_name(host: Reader) -> None:
-    """Another's unit of this name is not ours to replace, nor is a mask, which is an administrator's word."""
+    """Refuse to replace a unit of this name from another package, or a mask, which an administrator set."""
     for folder in systemd_unit.FOLDERS:
         path = f"{folder}/{NAME}"
         if not host.is_entry(path) or (path == UNIT and installed(host)):
@@ -179,8 +179,8 @@ def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
 def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
     """The path where the service finds the profile, and the copy to make for that: path and content.
 
-    Root will act on it at each boot, so it has to be root's, and there as early. A file in /etc is used where it is,
-    and a change of it counts from the next boot on; any other is copied there.
+    Root applies it at each boot, so root must own it, and it must be available early. A file in /etc is used in place,
+    and changes to it take effect at the next boot; any other file is copied there.
     """
     source = profile.source
     if not os.path.isabs(source):

@@ -1,6 +1,6 @@
-"""The texts of the systemd units: one applies a profile after each boot, one watches.
+"""Generate the systemd units: one applies a profile after each boot, one watches.
 
-The first one's head says what belongs to it: the profile, the CPUs and every file and folder that was made for it.
+The head of the first unit lists its data: the profile, the CPUs and every file and folder that was created for it.
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 
@@ -66,8 +66,8 @@ def watch_text(options: dict[str, str]) -> str:
     """The unit that watches with these options. With "--cpus" it is independent, otherwise it runs while quiet.service
     does.
 
-    It is root without a capability but the one for notifications of processes: another user cannot read every setting,
-    and the history has to be where all users can read it.
+    It runs as root, with only the capability for process notifications: another user cannot read every setting, and all
+    users must be able to read the history.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}
@@ -105,9 +105,8 @@ def watch_text(options: dict[str, str]) -> str:
 
 
 def _program() -> list[str]:
-    """The command of the virtual environment that this runs in.
-
-    Not from the folder it is started in (-P), and it leaves no compiled modules beside those of another user (-B).
+    """The command of the current virtual environment. It imports nothing from the working directory (-P), and writes no
+    compiled modules into another user's folders (-B).
     """
     return [sys.executable, "-P", "-B", "-m", "quiet"]
 
@@ -119,10 +118,10 @@ def _mounts() -> str:
 
 
 def after(reader: Reader) -> str:
-    """The target that is reached when all is up that would change settings again; of the daemons those that are there.
-
-    The service is not ordered after them itself. When it stops, restoring starts some of them, and systemd lets a
-    start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
+    """The target that is reached when all daemons that would change settings again are up; only installed daemons
+    count. The service is not ordered after the daemons directly: when it stops, restoring starts some of them, and
+    systemd delays a start until units that are ordered with it, in either direction, have stopped, so each would wait
+    for the other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
     head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would overwrite its settings"]
@@ -136,14 +135,14 @@ def _rivals(reader: Reader) -> list[tuple[str, str]]:
 def _late(reader: Reader) -> bool:
     """Whether a rival waits for multi-user.target itself, as TLP does.
 
-    Then the service has to do that too, or there is a cycle; without need it should not, so that what waits for the
+    Then the service must wait for it too, to avoid a cycle; otherwise it should not, so that units that wait for the
     service can be part of that target.
     """
     return any(_is_after_target(found) for _, found in _rivals(reader))
 
 
 def _unit(reader: Reader, name: str) -> str | None:
-    """The text of an installed service, "" of one that is only an init script; None when it is not there, or masked."""
+    """The text of an installed service, "" of one that is only an init script; None if it is not there, or masked."""
     for folder in FOLDERS:
         found = reader.text(f"{folder}/{name}.service")
         if found is not None:

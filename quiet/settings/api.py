@@ -22,7 +22,7 @@ from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 
 
 class AppliedHost(NamedTuple):
@@ -53,7 +53,7 @@ def apply_profile(
     """Apply a profile until `quiet.restore`. Idempotent. `cpus` are the CPUs to isolate, the profile's by default.
 
     `temporary`: the caller restores soon, so a `quiet run` that uses the profile too may restore instead of it. Raises
-    Refused when another profile is applied or the process is not permitted to change the host.
+    Refused if another profile is applied or the process is not permitted to change the host.
     """
     return apply(_host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
 
@@ -80,7 +80,7 @@ def applied(
     """Apply a profile inside the block and restore the host at its end.
 
     A profile that was applied before stays applied. Several processes may use the same one: the last restores. Raises
-    Refused when it cannot be applied, Incomplete when a setting could not be restored.
+    Refused if it cannot be applied, Incomplete when a setting could not be restored.
     """
     host = _host(root)
     outcome: Outcome | None = None

@@ -18,7 +18,7 @@ _WRONG = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageE
 
 @dataclass(slots=True)
 class TargetState:
-    """One recorded target: its original value, and what was written to it."""
+    """One recorded target: its original value, and the value written to it."""
 
     knob: str
     target: str
@@ -54,7 +54,7 @@ class AppliedState:
     lost: dict[str, None] = field(default_factory=dict)  # targets whose original values were in damaged lines
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Rename targets; where two become one, the value that was recorded first is the original one."""
+        """Rename targets; if two become one, the value that was recorded first is the original one."""
         entries, settled = self.entries, self.settled
         self.entries, self.settled = {}, {}
         for old, entry in entries.items():
@@ -67,7 +67,7 @@ class AppliedState:
             known.update(renamed)
 
     def accepted(self) -> dict[str, str]:
-        """The values that the kernel made of our writes, by target, where they differ from the requested ones."""
+        """The values that the kernel substituted for our writes, by target, if they differ from the requested ones."""
         finished = ((e.target, e.after, e.wanted) for e in self.entries.values() if e.finished)
         return {target: after for target, after, wanted in finished if after is not None and after != wanted}
 
@@ -79,9 +79,9 @@ def unknown(reason: str) -> AppliedState:
 
 
 def read(data: bytes) -> AppliedState:
-    """The state that a journal describes; with `damage` where a line is not as it was written, or not understood.
+    """The state that a journal describes, with `damage` if a line was altered or cannot be parsed.
 
-    A damaged journal counts as incomplete: what another program has changed since cannot be known from it.
+    A damaged journal counts as incomplete, because it cannot show which settings another program has changed since.
     """
     lines = journal_lines.read(data)
     state, damage = unknown(""), list(lines.damage)

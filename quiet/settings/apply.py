@@ -52,10 +52,11 @@ def apply(
     patience: float = 0,
     again: bool = False,
 ) -> Receipt:
-    """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
+    """Apply the profile to the host.
 
-    Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
-    also when there is no space for the journal. Incomplete when the journal or a setting can no longer be written.
+    `passing`: only for one command; `again`: only if the profile is applied now. Waits `patience` seconds for another
+    quiet to end. Raises Refused if it does not end, if another profile is applied, or if there is no space for the
+    journal; Incomplete if the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
@@ -125,7 +126,7 @@ class _Apply:
             made = self._plan()
             self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        # neither refused nor skipped because of a refused dependency
+        # neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
@@ -139,7 +140,7 @@ class _Apply:
     def _round(self, made: Plan) -> None:
         self.log.before(self.new)
         self.record.entries.update((entry.target, entry) for entry in self.new)
-        # first the dependencies of others: with an atomic knob that is refused, they are not written at all
+        # dependencies first: if an atomic knob is rejected, its dependents are not written
         for part in _parts(made.changes):
             taken_back = {self.record.entries[target].knob for target in self.record.refused}
             self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])
@@ -211,7 +212,7 @@ class _Apply:
             self.log.refused(target, reason)
 
     def _keep_affinities(self, entangled: Iterable[tuple[str, str]]) -> None:
-        """Give tasks that were pinned elsewhere their CPUs back where making the partition overwrote them."""
+        """Restore the CPUs of tasks that were pinned elsewhere, if creating the partition overwrote them."""
         for _, target in entangled:
             entry = self.record.entries.get(target)
             if entry is None or not entry.passing or not target.startswith("task:") or entry.before is None:

@@ -1,7 +1,8 @@
-"""The only writer of values: in passes, until all have their wanted values or a pass makes no progress.
+"""Write values in passes, until all have their wanted values or a pass makes no progress; the only module that writes
+values.
 
-Apply and restore both use it. Passes make the order of coupled settings (frequency limits, energy preference and
-governor, CPUs that have to come online first) a matter of what the kernel accepts, not of our knowing every driver.
+Apply and restore both use it. With passes, the kernel's acceptance determines the order of coupled settings (frequency
+limits, energy preference and governor, CPUs that have to come online first), without knowledge of every driver.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until nothing differs or a pass makes no progress; returns the rest.
+    """Write until nothing differs or a pass makes no progress; returns the remaining targets.
 
-    `before` is called ahead of a write (the journal's intent), `after` with what was read back. A value once reached is
-    checked again in each pass, because a later write may have changed it.
+    `before` is called ahead of a write (the journal's intent), `after` with the value read back. Each pass checks
+    reached values again, because a later write may have changed them.
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}
@@ -53,7 +54,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        # as long as nothing is written again, the check after the last pass is still valid
+        # without further writes, the check after the last pass remains valid
         for kind, group in groupby(enumerate(writes), lambda item: registry.shared_put(item[1].target)):
             due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):

@@ -30,7 +30,7 @@ from quiet.settings.journal_writer import opened, unchanged
 from quiet.settings.restore import drifts, restore
 from quiet.targets import registry, value_types
 
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,8 +59,8 @@ def hold_settings(
 ) -> Iterator[HeldSettings]:
     """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
 
-    Raises Refused when a profile or another hold is applied, or when the kernel declines a value; Incomplete when a
-    value could not be restored.
+    Raises Refused if a profile or another hold is applied, or if the kernel declines a value; Incomplete if a value
+    could not be restored.
     """
     host = host or Host()
     try:
@@ -84,9 +84,9 @@ def begin_hold(
 
     `knob` is the knob that the targets belong to: it decides when they are restored. `title` names the hold in `quiet
     status` (the source by default), `kind` is how values are compared (the knob's by default), and `entangled` are
-    targets that the kernel may change as a side effect: they are restored too. What is applied under the same `source`
-    is extended. Raises Refused when anything else is applied, and when the kernel declines a value; what was written
-    before that stays until `end_hold`.
+    targets that the kernel may change as a side effect: they are restored too. A hold with the same `source` is
+    extended. Raises Refused if anything else is applied, or if the kernel rejects a value; values written before that
+    stay until `end_hold`.
     """
     if knob not in BY_NAME:
         raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
@@ -149,7 +149,7 @@ def end_hold(host: Host, source: str) -> None:
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """Written targets that have another value now, with that value; not where the kernel changes it by itself."""
+    """Written targets that have another value now, with that value, except targets that the kernel itself changes."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

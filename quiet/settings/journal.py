@@ -1,7 +1,8 @@
-"""The journal: original and written values, on disk before anything changes.
+"""Keep the journal: original and written values, on disk before anything changes.
 
-Write-ahead JSON lines in /run/quiet, each fsync'd, readable by every user. /run ends with the state it describes; the
-boot's id is inside for the hosts where it does not. Operations, in the order in which they may appear:
+Write-ahead JSON lines in /run/quiet, each fsync'd, readable by every user. /run disappears at the reboot that also
+resets the settings; for hosts where it persists, the journal contains the boot ID. Operations, in the order in which
+they may appear:
 
     begin    format, boot_id, version, profile, source, cpus, time
     before   a target with its original value (None: absent), its knob, kind and identity
@@ -11,9 +12,9 @@ boot's id is inside for the hosts where it does not. Operations, in the order in
     restore  a restore has begun; these targets were changed by another program
     back     it has ended, and some targets are not restored; these are
 
-journal_lines.py has the checksums, journal_writer.py the writing side. A damaged journal is never taken for less than
-it was: nothing is applied on top of it. `restore` writes every original value that it can read, keeps the journal and a
-copy of it, and exits with 4, until `restore --keep` accepts the host as it is.
+journal_lines.py has the checksums, journal_writer.py the writing side. A damaged journal still blocks: nothing is
+applied on top of it. `restore` writes every original value that it can read, keeps the journal and a copy of it, and
+exits with 4, until `restore --keep` accepts the current state of the host.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from quiet.settings.journal_file import FILE
 if TYPE_CHECKING:
     from quiet.settings.applied_state import AppliedState
 
-_READS = 3  # of a journal that seems damaged: a writer may have been at work
+_READS = 3  # attempts to read a journal that seems damaged, because a writer may have been active
 
 
 class JournalDamaged(Refused):
@@ -38,14 +39,14 @@ class JournalDamaged(Refused):
 
 
 def boot_id(reader: Reader) -> str:
-    """The id of this boot, "" where the kernel has none."""
+    """The id of this boot, "" if the kernel has none."""
     return reader.text("/proc/sys/kernel/random/boot_id") or ""
 
 
 def load(reader: Reader) -> AppliedState | None:
-    """The record of what is applied now; None when nothing is, or when the host has rebooted since.
+    """The record of the currently applied state; None if nothing is applied, or if the host has rebooted since.
 
-    Raises JournalDamaged, a Refused, when that cannot be known for certain.
+    Raises JournalDamaged, a Refused, if this cannot be determined reliably.
     """
     state = read(reader)
     if state is not None and state.damage:

@@ -19,7 +19,7 @@ _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def content(reader: Reader) -> bytes | str | None:
-    """The journal's bytes; why there are none, as a text; None when there is no journal."""
+    """The journal's bytes; why there are none, as a text; None if there is no journal."""
     try:
         with reader.place(FILE, follow=False) as place:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -46,7 +46,7 @@ def content(reader: Reader) -> bytes | str | None:
 
 
 def preserve(reader: Reader) -> str:
-    """Copy a damaged journal beside it, each damage once; returns the copy's path, "" when there can be none."""
+    """Copy a damaged journal into its folder, once per damage. Returns the copy's path, "" if it cannot be copied."""
     data = content(reader)
     if not isinstance(data, bytes):
         return ""
@@ -81,7 +81,7 @@ def _aside(reader: Reader) -> str:
 
 
 def discard(reader: Reader, copy: str) -> str:
-    """Remove a damaged journal, or move aside what could not be copied; returns what is left of it. Raises OSError."""
+    """Remove a damaged journal, or move it aside if it could not be copied; returns the rest. Raises OSError."""
     with reader.place(FILE, follow=False) as place:
         if copy:
             os.unlink(place)
@@ -92,7 +92,9 @@ def discard(reader: Reader, copy: str) -> str:
 
 
 def allocate(fd: int, start: int, size: int) -> None:
-    """fallocate(2) beyond the file's end, which stays where it is. Raises OSError; not where it cannot be done."""
+    """fallocate(2) beyond the file's end, without changing its size. Raises OSError, except if the file system does not
+    support it.
+    """
     import ctypes
 
     fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)

@@ -1,11 +1,9 @@
-"""The lines of a journal: each has a number and a checksum, and damage is named, never skipped.
-
-Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
-precedes it in the line. The first line is `begin`; it has the number of the format, and ends with `lines`: how many
-lines are written, renewed in place after each write, so that it is noticed when the last ones are lost. Only an
-unterminated last line is not damage: its writer was killed.
-
-Format 1 had none of the three. A line of either format is read by the reader of the other.
+"""Read and write the lines of a journal, each with a number and a checksum; damage is reported, never skipped. Format
+2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that precedes
+it in the line. The first line is `begin`; it contains the format number, and ends with `lines`, the number of written
+lines, which is updated in place after each write, so that the loss of the last lines is detected. An unterminated last
+line is not damage: its writer was killed. Format 1 had none of the three. Readers of either format can read lines of
+the other.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Any, NamedTuple
 FORMAT = 2
 _SEALED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"(?:,"lines":"([0-9]{8})")?\}', re.DOTALL)
 _SEAL = b'"crc":"'
-COUNT_AT = -len('00000000"}\n')  # from the end of the first line
+COUNT_AT = -len('00000000"}\n')  # relative to the end of the first line
 
 Item = Mapping[str, Any]
 
@@ -37,7 +35,7 @@ class Damage(NamedTuple):
 
 
 def merged(damage: Iterable[Damage]) -> list[Damage]:
-    """The same, with consecutive lines of the same fault as one."""
+    """The damage, with consecutive lines of the same fault merged."""
     result: list[Damage] = []
     for each in damage:
         before = result[-1] if result else Damage(-1, "")
@@ -58,10 +56,10 @@ class Lines(NamedTuple):
 class Tail(NamedTuple):
     """The state of an undamaged journal that a writer needs to continue it."""
 
-    end: int  # of its last whole line, in bytes
+    end: int  # offset of the end of its last whole line, in bytes
     lines: int
     sealed: bool  # format 2
-    count_at: int  # where `lines` is
+    count_at: int  # offset of `lines`
 
 
 def line(item: Item, number: int) -> bytes:

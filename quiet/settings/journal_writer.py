@@ -19,7 +19,7 @@ from quiet.settings.journal_lines import Item
 
 _EMPTY = journal_lines.Tail(0, 0, True, 0)
 _CHUNK = 1 << 20
-_MODE = 0o644  # every user may read it, whatever the umask
+_MODE = 0o644  # every user may read it, regardless of the umask
 _SEALED = 64  # bytes of a line besides its values
 
 
@@ -71,7 +71,7 @@ class Journal:
         with reader.place(FILE, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # of one that was killed here
+                os.unlink(new)  # left by a process that was killed here
             self._fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
             try:
                 os.fchmod(self._fd, _MODE)
@@ -181,7 +181,7 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(host: Reader) -> Iterator[Journal]:
-    """The journal to write values under. Raises Refused when it cannot be opened, StoppedHalfWay when not written."""
+    """The journal to write values under. Raises Refused if it cannot be opened, StoppedHalfWay if not written."""
     try:
         log = Journal(host)
     except OSError as error:

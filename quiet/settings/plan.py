@@ -18,7 +18,7 @@ from quiet.targets import registry, value_types
 
 
 class Change(NamedTuple):
-    """One write to come: `current` and `wanted` as raw values; `current` is None when the target is to be made."""
+    """One write to come: `current` and `wanted` as raw values; `current` is None if the target is to be made."""
 
     knob: str
     target: str
@@ -77,8 +77,8 @@ def make(
 ) -> Plan:
     """Compare the host with the profile.
 
-    `settled` are values to which the kernel rounded those of an earlier apply, `refused` its reasons for refusals:
-    neither is tried again.
+    `settled`: values to which the kernel rounded an earlier apply's values; `refused`: its reasons for rejections.
+    Neither is tried again.
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []

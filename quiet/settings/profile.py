@@ -105,7 +105,9 @@ def _check_is_profile(text: str, name: str) -> None:
 
 
 def parse(text: str, source: str, label: str = "") -> Profile:
-    """A profile from its text; `source`: where it came from. Raises UsageError naming it and the key."""
+    """Parse a profile from its text. `source`: the text's origin. Raises UsageError, which names the origin and the
+    key.
+    """
     import tomllib
 
     label = f"profile {label or source}"
@@ -115,7 +117,7 @@ def parse(text: str, source: str, label: str = "") -> Profile:
         data = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{label}: nested too deeply") from None
-    except ValueError as error:  # also a number with too many digits
+    except ValueError as error:  # includes numbers with too many digits
         raise UsageError(f"{label}: {error}") from None
     return check(data, label, source)
 

@@ -37,9 +37,9 @@ class Outcome:
     gone: tuple[str, ...]  # tasks that ended or changed their own CPUs, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
-    damage: tuple[Skipped, ...] = ()  # of the journal: values recorded there may not be restored
-    damaged: bool = False  # the journal, also where `keep` accepted it
-    copy: str = ""  # of a damaged journal
+    damage: tuple[Skipped, ...] = ()  # damage of the journal: values recorded there may not be restored
+    damaged: bool = False  # the journal, even if `keep` accepted it
+    copy: str = ""  # path of the copy of a damaged journal
     log_error: str = ""  # why the restore could not be logged
 
     def _repr_html_(self) -> str:
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """The settings that are not restored, or possibly not."""
+        """The settings that are not, or possibly not, restored."""
         return self.conflicts + self.failures + self.damage
 
     @property
@@ -58,10 +58,11 @@ class Outcome:
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
-    """Restore every value. `force`: also those that another program changed since; `keep`: accept those instead.
+    """Restore every value.
 
-    Of a damaged journal all that can be read is restored; it is kept, with a copy beside it, until `keep` removes it.
-    Waits `patience` seconds for another quiet to end; raises Refused after that.
+    `force`: also restore values that another program has changed since; `keep`: accept these instead. With a damaged
+    journal, all readable values are restored; the journal is kept, with a copy beside it, until `keep` removes it.
+    Waits `patience` seconds for another quiet to end, then raises Refused.
     """
     if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
@@ -80,7 +81,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) -> Outcome:
-    """Restore all that can be read. Nothing is logged: the journal stays the evidence that it is."""
+    """Restore all readable values. Nothing is logged, so that the journal remains unchanged as evidence."""
     damage = [Skipped("journal", f"file:{FILE}", str(each)) for each in record.damage]
     damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
     # a target that is no longer readable cannot be restored
@@ -104,7 +105,9 @@ def _is_usable(host: Host, target: str) -> bool:
 
 
 def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState, str]]:
-    """Targets whose value is neither the original one nor, as far as the journal is readable, of our making."""
+    """Targets whose value is neither the original one nor, according to the readable part of the journal, written by
+    us.
+    """
     for entry in record.entries.values():
         found = registry.get(host, entry.target)
         ours = (entry.before, entry.wanted, entry.after, record.settled.get(entry.target))
@@ -114,7 +117,7 @@ def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState
 
 
 def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
-    """The outcome once the journal is removed; `remove` returns where a damaged one is."""
+    """The outcome after the journal is removed; `remove` returns the path of a damaged one."""
     try:
         outcome = replace(outcome, copy=remove() or "")
     except OSError as error:
@@ -141,7 +144,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     }
     # an interrupt that its driver has requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
-    # what a process has set for itself is not the host's: it stays, or every user could keep a restore from ending
+    # settings that a process made for itself are not the host's: they stay, or any user could block a restore
     chosen = set() if force else {t for t in conflicts if registry.ends(t)}
     gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
@@ -200,7 +203,7 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
     for target, mask in masks.items():
         now = registry.get(host, target)
         if now is not None and not value_types.same(value_types.CPULIST, now, mask):
-            with contextlib.suppress(OSError):  # it ended just now
+            with contextlib.suppress(OSError):  # it has just ended
                 registry.put(host, target, mask)
 
 
@@ -280,7 +283,7 @@ def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) ->
 
 
 def _widen_children(host: Host, record: AppliedState) -> None:
-    """Tasks born while the profile was applied inherited a narrowed mask: they get what their ancestor gets back."""
+    """Tasks born while the profile was applied inherited a narrowed mask: they get their ancestor's restored mask."""
     narrowed = {
         int(e.target[5:]): e for e in record.entries.values() if e.target.startswith("task:") and e.wanted is not None
     }

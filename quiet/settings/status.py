@@ -1,4 +1,4 @@
-"""The state of a host: its CPUs, what it can and cannot do, and the profile that is applied."""
+"""Report the state of a host: its CPUs, its capabilities, and the applied profile."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from quiet.machine import virtualization, write_access
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
-if TYPE_CHECKING:  # where nothing is applied, none of it is needed
+if TYPE_CHECKING:  # not needed if nothing is applied
     from quiet.settings.applied_state import AppliedState
 
 
 class CpuTopology(NamedTuple):
-    """The CPUs of a host. `slow`: of the cores that are slower than the others; `nodes`: by NUMA node."""
+    """The CPUs of a host. `slow`: the CPUs of slower cores; `nodes`: the CPUs by NUMA node."""
 
     online: CpuSet
     offline: CpuSet
@@ -29,7 +29,9 @@ class CpuTopology(NamedTuple):
 
 
 class AppliedProfile(NamedTuple):
-    """The profile that is applied. `targets`: how many it has changed; `since`: in seconds since the epoch."""
+    """The applied profile. `targets`: the number of changed targets; `since`: time of the apply in seconds since the
+    epoch.
+    """
 
     profile: str
     source: str
@@ -38,7 +40,7 @@ class AppliedProfile(NamedTuple):
     targets: int
     complete: bool
     restoring: bool
-    damage: tuple[str, ...]  # of the journal; what is applied is then not known for certain
+    damage: tuple[str, ...]  # damage of the journal; the applied state is then uncertain
 
 
 class HostStatus(NamedTuple):
@@ -57,7 +59,7 @@ class HostStatus(NamedTuple):
 
 
 def status(facts: Facts, state: AppliedState | None) -> HostStatus:
-    """The status of a host. `state`: the journal as read, None when nothing is applied."""
+    """The status of a host. `state`: the journal as read, None if nothing is applied."""
     cpus = CpuTopology(
         online=facts.online,
         offline=facts.present - facts.online,

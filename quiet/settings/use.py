@@ -17,7 +17,7 @@ from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
 _USERS = f"{FOLDER}/users"
-_PATIENCE_S = 60  # for another quiet that is at work
+_PATIENCE_S = 60  # time to wait for another active quiet
 
 
 @contextmanager
@@ -29,16 +29,16 @@ def in_use(host: Host) -> Iterator[int]:
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}; nothing was changed") from None
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
+        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for another process that is restoring
         yield fd
     finally:
         os.close(fd)
 
 
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
-    """Apply for one command; where that stops half way, restore.
+    """Apply for one command; if that stops halfway, restore.
 
-    Raises Refused when nothing is changed, Incomplete when settings still are.
+    Raises Refused if nothing is changed, Incomplete if settings still are.
     """
     ours = journal.load(host) is None
     try:
@@ -51,7 +51,7 @@ def apply_for_use(host: Host, users: int, profile: Profile, requested: str | Non
 
 
 def leave(users: int) -> None:
-    """Use the applied profile no longer, while forks of this process still have the file open."""
+    """Stop using the applied profile, even though forks of this process still have the file open."""
     fcntl.flock(users, fcntl.LOCK_UN)
 
 

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 def plan_now(
     reader: Reader, profile: Profile, requested: str | None, facts: Facts | None = None
 ) -> tuple[Plan, AppliedState | None]:
-    """The plan for the host as it is, and the record when this profile is applied to these CPUs.
-
-    With it applied, its CPUs stay the same ones, and changes that the kernel refused or rounded then are not tried
-    again.
+    """The plan for the current host, and the record if this profile is applied to these CPUs. In that case its CPUs are
+    kept, and changes that the kernel rejected or rounded are not tried again.
     """
     facts = facts or Facts(reader)
     record = journal.load(reader)

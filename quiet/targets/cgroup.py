@@ -22,7 +22,7 @@ GROUP, SLICE = "/quiet", "/quiet.slice"
 
 
 def group(reader: Reader) -> str:
-    """The cgroup of the isolated CPUs on this host: a slice where systemd has cgroup v2 with all controllers.
+    """The cgroup of the isolated CPUs on this host: a slice if systemd uses cgroup v2 with all controllers.
 
     An earlier version's /quiet is used as long as it is there.
     """

@@ -1,10 +1,10 @@
-"""A network device's queues: read by ioctl SIOCETHTOOL, which needs no root, and written by ethtool's netlink family.
+"""Access a network device's queues: read by ioctl SIOCETHTOOL, which needs no root; write by ethtool's netlink family.
 
 Layouts and numbers: include/uapi/linux/ethtool.h. By ioctl, because every kernel answers it and loading pyroute2 takes
 ten times as long as the whole of `plan`; the table of flows to queues can only be written so before Linux 6.17.
 
-By netlink (networking/ethtool-netlink.rst) the kernel says in words why it refuses. This is the only door to pyroute2,
-which takes 0.3 s to load: at the first write.
+With netlink (networking/ethtool-netlink.rst), the kernel returns an error text if it rejects a request. Only this
+module loads pyroute2, at the first write, because loading takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _COALESCE = struct.Struct("23I")  # the 11th and 12th are whether rx and tx adap
 _RSS = struct.Struct("4I2B6x")  # command, context, entries, bytes of the key, function, its symmetry
 _RULES = struct.Struct("=2IQ168sI")  # command, type, data, a rule, count; then the places of the rules
 _COOKIE = struct.Struct("=Q")
-_COOKIE_AT = 152  # of a rule: where to
-_PLACE_AT = 160  # of a rule: its number
+_COOKIE_AT = 152  # offset of a rule's destination
+_PLACE_AT = 160  # offset of a rule's number
 _DISCARD = (1 << 64) - 1
 _CHANNELS_SET, _COALESCE_SET = 18, 20  # include/uapi/linux/ethtool_netlink.h
 _COUNTS = {"rx": 6, "tx": 7, "combined": 9}  # attributes ETHTOOL_A_CHANNELS_*_COUNT
@@ -55,7 +55,7 @@ def table(interface: str) -> list[int]:
 
 def set_table(interface: str, queues: Sequence[int]) -> None:
     """Assign a queue to each value of the hash; none: the driver's own table, for any queues. Raises OSError."""
-    symmetry = _rss(interface)[5]  # 0 would switch it off, and "no change" is what old kernels refuse
+    symmetry = _rss(interface)[5]  # 0 would disable it, and old kernels reject "no change"
     request = _RSS.pack(_SET_RSS, 0, len(queues), 0, 0, symmetry)
     _ask(interface, request + struct.pack(f"{len(queues)}I", *queues))
 

@@ -68,7 +68,7 @@ def _ask(reader: Reader, interface: str, what: str) -> str | None:
                 return spell_queues(ethtool.table(interface)) or None
     except OSError:
         return None
-    # of the device itself, or of the one that a virtio device is on
+    # interrupts of the device itself, or of the device below a virtio device
     found = reader.numbered(f"{base}/device/msi_irqs") or reader.numbered(f"{base}/device/../msi_irqs")
     return " ".join(str(number) for number in found)
 
@@ -110,7 +110,7 @@ def _put_table(interface: str, wanted: list[int]) -> None:
 
 
 def _watched_files(reader: Reader, name: str) -> tuple[str]:
-    return (f"{CLASS}/{name}",)  # where it is a file: a change by netlink is not reported
+    return (f"{CLASS}/{name}",)  # if it is a file: changes by netlink are not reported
 
 
 def _identity(reader: Reader, name: str) -> str | None:

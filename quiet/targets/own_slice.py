@@ -1,9 +1,10 @@
-"""The slice of the isolated CPUs: a unit of systemd, so that systemd neither removes its cgroup nor rewrites its files.
+"""Create the slice of the isolated CPUs as a systemd unit, so that systemd keeps its cgroup and does not rewrite its
+files.
 
     own-slice:quiet.slice                    "present", absent, or half of it: NOT_STARTED, NO_UNIT
     own-slice:quiet.slice/AllowedCPUs        a property of it (systemd.resource-control(5)): "2-3"
 
-What is started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, is on the
+Processes started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, run on the
 isolated CPUs. The unit lies in /run, and is not removed while it contains a unit of another program.
 """
 
@@ -79,14 +80,14 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 def _remove(host: Host, name: str) -> None:
     if "/" in name:
-        return  # goes with the unit
+        return  # disappears with the unit
     folder = f"{MOUNT}/{name}"
     units = [child for child in host.names(folder) if child.endswith(_UNITS) and _populated(host, f"{folder}/{child}")]
     if units:
         raise OSError(errno.EBUSY, f"{', '.join(units)} runs in it; stop that, then run `quiet restore` again")
     if host.exists(folder):
         empty_group(host, folder, MOUNT)
-    with contextlib.suppress(OSError):  # systemd may not know it yet, or no more
+    with contextlib.suppress(OSError):  # systemd may not know it yet, or no longer
         host.systemctl("stop", name)
     if host.exists(_file(name)):
         host.unlink(_file(name))

@@ -66,7 +66,7 @@ def split(target: str) -> tuple[TargetType, str]:
 
 
 def get(reader: Reader, target: str) -> str | None:
-    """Read a target; None when it is absent."""
+    """Read a target; None if it is absent."""
     target_type, name = split(target)
     return target_type.get(reader, name)
 
@@ -120,7 +120,7 @@ def identity(reader: Reader, target: str) -> str | None:
 
 
 def same_thing(identity: str | None, recorded: str | None) -> bool:
-    """Whether two identities are of the same thing, though it may have been requested again since."""
+    """Whether two identities denote the same object, even if it has been requested again since."""
     return (identity or "").partition(irq.MADE)[0] == (recorded or "").partition(irq.MADE)[0]
 
 

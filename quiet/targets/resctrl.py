@@ -46,7 +46,7 @@ def _put(host: Host, name: str, value: str) -> None:
 
 
 def _remove(host: Host, name: str) -> None:
-    if name.count("/") < 2:  # a file goes with its group
+    if name.count("/") < 2:  # a file disappears with its group
         host.rmdir(ROOT + name)
 
 

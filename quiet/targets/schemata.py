@@ -29,5 +29,5 @@ def _put(host: Host, name: str, value: str) -> None:
     write(host, f"{ROOT}{group}/schemata", f"{resource}:{value}")
 
 
-# it goes with its group: without that, or the mount, nothing is left to restore
+# it disappears with its group: without the group or the mount, nothing remains to restore
 SCHEMATA = TargetType("schemata", _get, _put, remove=lambda host, name: None, ends=True)

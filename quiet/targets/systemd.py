@@ -1,7 +1,8 @@
-"""systemd by its files: where units lie, what masks and enables them, and which run. Source: systemd.unit(5).
+"""Read the state of systemd units from files: their location, masks, enablement, and whether they run. Source:
+systemd.unit(5).
 
-A service is seen to run by its cgroup. Timers, paths and services that have ended but count as active have none: by
-files alone they are presumed active when they are enabled. A Host, which is what applies, asks systemd itself.
+A running service has a cgroup. Timers, paths and services that have exited but count as active have none: from files
+alone, they are presumed active if they are enabled. A Host, which apply uses, asks systemd itself.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ def runs(reader: Reader, name: str) -> bool:
 
 
 def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> str | None:
-    """Such as "active enabled" or "inactive static masked"; None when there is no such unit. `folders`: see places().
+    """The unit's state, such as "active enabled" or "inactive static masked"; None if there is no such unit.
 
-    "stale": systemd has not read its files since they changed.
+    `folders`: see places(). "stale": systemd has not reloaded its files since they changed.
     """
     paths = files(reader, name, folders)
     running = runs(reader, name)

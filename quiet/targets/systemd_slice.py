@@ -1,11 +1,11 @@
-"""The CPUs that systemd lets a slice (or init.scope) have.
+"""Restrict the CPUs that systemd allows a slice (or init.scope) to use.
 
     slice:system.slice   its live cpuset.cpus: "0-2", "" when nothing restricts it, "0-1 by drop-in" when we do
 
-Put writes a drop-in of our own (AllowedCPUs=, systemd.resource-control(5)) beside whatever else sets the slice's CPUs,
-and reloads: what systemd knows survives its reloads, new units, and its switching off of controllers that nobody needs.
-To put another value back the drop-in is removed; systemd then may leave the live value as it is (systemd issue 43846),
-so that is written.
+Put writes a drop-in of our own (AllowedCPUs=, systemd.resource-control(5)) beside any other setting of the slice's
+CPUs, and reloads: a value known to systemd survives reloads, new units, and the disabling of unneeded controllers. To
+restore another value, the drop-in is removed; systemd may then leave the live value unchanged (systemd issue 43846), so
+that value is written too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quiet.host.reader import Reader
 from quiet.targets import systemd
 from quiet.targets.target_type import TargetType
 
-MOUNT = "/sys/fs/cgroup"  # where systemd has it, when version 2 has all controllers
+MOUNT = "/sys/fs/cgroup"  # systemd's mount point if version 2 has all controllers
 _POSSIBLE = "/sys/devices/system/cpu/possible"
 _NAME = "zz-quiet.conf"  # after 50-AllowedCPUs.conf of systemctl set-property
 BY = " by drop-in"
@@ -32,7 +32,7 @@ def _folder(name: str) -> str:
 
 
 def _live(reader: Reader, name: str) -> str:
-    """The kernel's value; a list of all CPUs restricts nothing, as none does."""
+    """The kernel's value; a list of all CPUs restricts nothing, like an empty list."""
     live = reader.text(f"{MOUNT}/{name}/cpuset.cpus") or ""
     return "" if _same(live, reader.text(_POSSIBLE) or "") else live
 
@@ -84,7 +84,7 @@ def _add(host: Host, name: str, value: str) -> None:
     if not host.exists(_folder(name)):
         host.mkdir(_folder(name))
     section = "Scope" if name.endswith(".scope") else "Slice"
-    # settings of several files add up: the empty one takes back what was allowed before
+    # settings of several files accumulate: an empty one resets the earlier ones
     host.create(f"{_folder(name)}/{_NAME}", f"{_HEAD}\n[{section}]\nAllowedCPUs=\nAllowedCPUs={value}\n")
 
 

@@ -13,7 +13,7 @@ class TargetType(NamedTuple):
     """How targets of one type are read and written: `word` precedes the colon, `name` follows it."""
 
     word: str
-    # the value; None when the target is absent
+    # the value; None if the target is absent
     get: Callable[[Reader, str], str | None]
     # write a value. Raises OSError with the kernel's errno
     put: Callable[[Host, str, str], None]
@@ -21,14 +21,14 @@ class TargetType(NamedTuple):
     remove: Callable[[Host, str], None] | None = None
     # the file that `put` writes, whose mount must be writable; "" when it writes no file
     written_file: Callable[[Reader, str], str] = lambda reader, name: ""
-    # files to watch for changes by other programs, when they are not just the written one
+    # files to watch for changes by other programs, if different from the written file
     watched_files: Callable[[Reader, str], Sequence[str]] | None = None
     # the identity that a recorded value's target must still have (numbers are reused)
     identity: Callable[[Reader, str], str | None] = lambda reader, name: None
-    # the name that the target has now, where it can be renamed: (reader, name, identity)
+    # the target's current name, if it can be renamed: (reader, name, identity)
     current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name
     # an absent target has ended, and nothing is left to write
     ends: bool = False
-    # write several targets at once, where that is cheaper. Raises OSError with some of them written; then each is
-    # written alone
+    # write several targets at once, if that is cheaper. Raises OSError with some of them written; then each is written
+    # alone
     put_many: Callable[[Host, Sequence[tuple[str, str]]], None] | None = None

@@ -1,9 +1,10 @@
-"""Whether a systemd unit is active, and whether it is masked for this boot.
+"""Control whether a systemd unit is active, and whether it is masked for this boot.
 
     unit:cron.service    "active enabled", "inactive static masked"; put: the words active and masked count
 
-Only a mask holds: what is merely stopped is started again by D-Bus, a socket, a timer or a path. The mask is a link in
-/run, which a reboot clears: in system.control where a file of the unit goes before those of /run/systemd/system.
+Only a mask is reliable: D-Bus, a socket, a timer or a path can restart a unit that is merely stopped. The mask is a
+link in /run, which a reboot clears; it is in system.control if a file of the unit takes precedence over
+/run/systemd/system.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
 
 
 def _listened_for(host: Host, start: list[str]) -> list[str]:
-    """The services that run, and have to be restarted for a socket of theirs: no socket starts beside its service."""
+    """The running services that must be restarted for one of their sockets: a socket cannot start while its service
+    runs.
+    """
     sockets = [name for name in start if name.endswith(".socket")]
     shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
     services = {service for each in shown.values() for service in each.get("Triggers", "").split()}

@@ -8,7 +8,7 @@ from quiet import cpulist
 from quiet.errors import UsageError
 
 TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "cpulist", "cpumask", "choice"
-UNIT = "unit"  # a systemd unit's state, in words
+UNIT = "unit"  # a systemd unit's state, as text
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
 _UNIT_WORDS = {"active", "masked", "stale"}  # a systemd unit's; whether it is enabled is reported, and never written
@@ -16,7 +16,7 @@ _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False
 
 
 def plain(kind: str, raw: str) -> str:
-    """The value to show and to write back for what the kernel printed: "always [madvise] never" -> "madvise"."""
+    """The value to show and to restore, from the kernel's output: "always [madvise] never" -> "madvise"."""
     if kind == CHOICE and "[" in raw:
         return raw.partition("[")[2].partition("]")[0]
     return raw

@@ -19,7 +19,7 @@ from quiet.settings.profile import Profile
 from quiet.targets import value_types
 from quiet.watch.watched_files import CPUS
 
-_PATIENCE_S = 5  # for another quiet that is at work
+_PATIENCE_S = 5  # time to wait for another active quiet
 _GONE = "a CPU of the applied profile has gone offline"
 
 
@@ -51,7 +51,9 @@ class Ledger:
     repaired: int = 0
 
     def update(self, changes: Iterable[Change], names: set[str] | None) -> tuple[list[Change], list[Change]]:
-        """Enter the changes of a check by these knobs (None: all); returns the new drifts, and those that are over."""
+        """Record the changes from a check of these knobs (None: all). Returns the new drifts, and the drifts that
+        ended.
+        """
         now = {change.target: change for change in changes}
         new = [change for target, change in now.items() if target not in self.open]
         checked = None if names is None else names | {CPUS}
@@ -66,10 +68,10 @@ class Ledger:
 def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
     """Apply again, with the same journal and engine: a restore still writes the original values.
 
-    Returns the reasons for failures, by target. Raises QuietError when nothing could be.
+    Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
     """
     offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
-    if offline:  # they were online when the profile was applied, so nothing has to be recorded
+    if offline:  # they were online during the apply, so nothing has to be recorded
         with locked(host, _PATIENCE_S):
             if journal.load(host) is not None:
                 engine.settle(host, offline, lambda write: None, lambda write, value: None)

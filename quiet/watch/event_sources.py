@@ -1,5 +1,5 @@
-"""The sources of notifications as one: files, devices, network interfaces, processes; what they have reported, and the
-signals that end the watching.
+"""Combine the sources of notifications (files, devices, network interfaces, processes), their reports, and the signals
+that end watching.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Pending:
     tids: set[int] = field(default_factory=set)
     by: str = ""
     first: float = 0.0  # time.monotonic() of the first notification
-    tids_first: float = 0.0  # the same for threads
+    tids_first: float = 0.0  # time.monotonic() of the first new thread
     renew: bool = False  # files have come or gone: the watched files have to be listed again
 
     @property
@@ -92,7 +92,7 @@ class Pending:
                 wanted |= rechecked_on("service")
         self.tids = set()
         if wanted:
-            self.add(wanted, "a new process", self.tids_first)  # they have settled already
+            self.add(wanted, "a new process", self.tids_first)  # they have already settled
 
 
 class Sources:
@@ -175,7 +175,7 @@ class Sources:
 
 
 class StopSignals:
-    """Signals that end the watching; `signal` is the name of the one that came, else ""."""
+    """Signals that end watching; `signal`: the name of the received signal, otherwise ""."""
 
     def __init__(self) -> None:
         self.signal = ""

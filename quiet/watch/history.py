@@ -1,11 +1,11 @@
-"""The record of interruptions: a line of JSON for each minute that had some, in two files of bounded size.
+"""Record interruptions: a line of JSON for each minute with interruptions, in two files of bounded size.
 
 A line is whole in itself:
 
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
-"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead holds what the tick
-brought to CPUs that have one, for an hour. What a crash cuts off is one line; a reader skips it.
+"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead contains one hour of
+interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quiet.watch.interrupt_counts import Interruption
 
 NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
 OLD = NAME + ".1"
-MOST_BYTES = 16 << 20  # of both files together
+MOST_BYTES = 16 << 20  # maximum size of both files together
 MINUTE_S = 60
 QUIET_S, EXPECTED_S = 600, 3600  # one line for this long if nothing occurred, and for expected interruptions
 _WAITING_BYTES = 1 << 20  # kept in memory while the disk is full
@@ -35,9 +35,8 @@ CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
-    """Appends to the history in a folder; one process at a time. Raises Refused where that is not possible.
-
-    Times are seconds since the epoch. `write()` raises OSError when the disk is full; a MiB may wait.
+    """Appends to the history in a folder; one process at a time. Raises Refused if that is impossible. Times are
+    seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
     """
 
     def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:
@@ -69,7 +68,7 @@ class HistoryWriter:
         self._cpus, self._from, self._to, self._expected_from = cpus, now, now, now
 
     def add(self, items: list[Interruption], expected: list[Interruption], now: float | None = None) -> None:
-        """Add the events since the last call. Raises OSError when they cannot be written for now."""
+        """Add the events since the last call. Raises OSError if they cannot be written for now."""
         now = time.time() if now is None else now
         late = now < self._to  # the clock was set back
         if self._counts:
@@ -126,10 +125,10 @@ class HistoryWriter:
         if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
             raise OSError(errno.EINVAL, "not a file of our own", f"{self.folder}/{NAME}")
         if file.st_uid == os.geteuid():
-            os.fchmod(self._fd, 0o644)  # whatever the umask: every user may ask
+            os.fchmod(self._fd, 0o644)  # regardless of the umask: every user may read it
         size = file.st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
-            self._waiting[:0] = b"\n"  # after a line that a crash cut off
+            self._waiting[:0] = b"\n"  # start a new line after a line truncated by a crash
 
     def _end_minute(self) -> None:
         if self._to > self._from or self._counts:

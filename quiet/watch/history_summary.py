@@ -39,10 +39,10 @@ class CauseHistory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A summary of what is recorded since a time: of one CPU, or of all (`cpu` None).
+    """A summary of the record since a given time, for one CPU, or for all (`cpu` None).
 
-    `watched_s`: for how long the CPUs were watched; `expected`: what the tick brought to CPUs that have one, by cause;
-    `damaged`: lines that cannot be read.
+    `watched_s`: how long the CPUs were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
+    number of unreadable lines.
     """
 
     since: int | None
@@ -86,7 +86,7 @@ def since(text: str, now: float | None = None) -> float:
 
 
 def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
-    """Read the history in a folder. Raises UsageError where there is none, or it cannot be read."""
+    """Read the history in a folder. Raises UsageError if there is none, or it cannot be read."""
     gathered: dict[str, _Gathered] = {}
     expected: Counter[str] = Counter()
     watched, cpus, damaged = 0, set[int](), 0

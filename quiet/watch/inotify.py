@@ -1,7 +1,6 @@
-"""Notifications of writes to files: inotify(7), through libc.
-
-A write(2) by any process is reported for sysfs, procfs and cgroup files too; a change by the kernel itself only where
-it notifies (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
+"""Report writes to files by inotify(7), through libc. A write(2) by any process is reported, including to sysfs, procfs
+and cgroup files; a change by the kernel itself only for files that notify (cgroup-v2.rst: cpuset.cpus.partition and
+cgroup.events do).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _BUFFER = 1 << 16
 
 
 class Inotify:
-    """Watches files and folders of a host. Raises OSError when the kernel has no inotify."""
+    """Watches files and folders of a host. Raises OSError if the kernel has no inotify."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -39,7 +38,7 @@ class Inotify:
         return len(self._paths)
 
     def add(self, path: str, mask: int = MODIFY) -> None:
-        """Watch one more file (or folder); a missing or already watched one changes nothing."""
+        """Watch one more file (or folder); missing or already watched files are ignored."""
         if path in self._numbers or not self._reader.exists(path):
             return
         if len(self._paths) >= _MOST:
@@ -80,7 +79,7 @@ class Inotify:
             os.close(pin)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         for pin in self._pins.values():
             if pin >= 0:
                 os.close(pin)

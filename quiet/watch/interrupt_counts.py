@@ -1,9 +1,9 @@
-"""The interruptions of CPUs since the last check, from counters that any CPU can read: no IPI, no right needed.
+"""Count the interruptions of CPUs since the last check, from counters that any CPU can read without IPIs or privileges.
 
 /proc/interrupts, softirqs, schedstat and stat print per-CPU variables of the kernel (kernel/irq/proc.c,
 arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the others'
 memory, and they execute nothing for it. Registers such as the SMI count, and another CPU's performance counters, are
-left out: those are read by an IPI.
+omitted: those are read by an IPI.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
 """The causes that accompany the tick, on a CPU that has one."""
 
-_RUNS = 9  # of the words of a CPU in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
+_RUNS = 9  # index in a CPU's words in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
 _WRAP, _HALF = 1 << 32, 1 << 31  # the interrupt counters are unsigned int
 _SIZE = 1 << 16
 
@@ -48,7 +48,7 @@ class ProcTable(NamedTuple):
 
 
 class InterruptCounts:
-    """The counters of a host, with their values at the last check. Raises QuietError when none can be read."""
+    """The counters of a host, with their values at the last check. Raises QuietError if none can be read."""
 
     def __init__(self, reader: Reader) -> None:
         self.missing: list[str] = []
@@ -120,7 +120,7 @@ def growth(before: int, now: int) -> int:
 def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
     """Label, CPU, growth and purpose of each line that grew.
 
-    A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is left out once.
+    A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is omitted once.
     """
     known = sorted(cpu for cpu in cpus if cpu in before.columns and cpu in now.columns)
     same = before.columns == now.columns

@@ -67,7 +67,7 @@ class Monitor:
         self._looked = self._written = 0.0
 
     def start(self, cpus: CpuSet) -> None:
-        """Watch these CPUs from now on, instead of others where there were any."""
+        """Watch these CPUs from now on, instead of any others."""
         if self._cpus:
             self.look()
         began = spent()
@@ -86,7 +86,7 @@ class Monitor:
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
 
     def look(self, applied: WatchState | None = None) -> None:
-        """Count the interruptions since the last check. `applied`: for the metrics, if known."""
+        """Count the interruptions since the last check. `applied`: the applied state for the metrics, if known."""
         began = spent()
         try:
             items = self._counts.look(self._cpus)
@@ -177,7 +177,7 @@ class Monitor:
             if now < pending.due:
                 continue
             if not pending.counts:
-                del self._causes[cause]  # it did not go on
+                del self._causes[cause]  # it did not continue
                 continue
             self._report(_event(cause, pending, self._looked))
             pending.counts = {}

@@ -13,7 +13,7 @@ import struct
 from typing import ClassVar, NamedTuple
 
 _UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
-_GROUP = 1  # of the kernel's own uevents, of links, of processes
+_GROUP = 1  # the multicast group of kernel uevents, of links, and of processes
 _LISTEN, _IGNORE = 1, 2  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
@@ -66,7 +66,7 @@ class _Netlink:
                     raise
                 self.lost = True
                 continue
-            if sender[0] == 0:  # from the kernel: another program may send to the group too
+            if sender[0] == 0:  # only accept messages from the kernel, because other programs may send to the group too
                 messages.append(data)
         return messages
 

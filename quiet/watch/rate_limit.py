@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import resource
 
-SHARE = 0.0005  # of one CPU, for checking everything without a notification
-COUNTS_SHARE = 0.0004  # the same for checking counters alone: the rest of SHARE is for waking up
+SHARE = 0.0005  # share of one CPU for checking everything without a notification
+COUNTS_SHARE = 0.0004  # share for checking counters alone: the rest of SHARE is for waking up
 BUSY_SHARE = 0.2  # of one CPU, while notifications keep arriving, after this many seconds of CPU time at once:
 BURST_S = 5.0
-SOON_SHARE = 0.01  # of one CPU, for the check of everything that follows a device's notification
-TASKS_SHARE = 0.02  # of one CPU, for checking new threads
+SOON_SHARE = 0.01  # share of one CPU for the check of everything after a device's notification
+TASKS_SHARE = 0.02  # share of one CPU for checking new threads
 SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
-SOON_S = 2.0  # at least between two checks of everything
+SOON_S = 2.0  # minimum time between two checks of everything
 FEWEST_S = 0.5  # between two repairs
 MOST_S = 60.0
 
@@ -27,7 +27,7 @@ class RateLimit:
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
-        self._hurry = ""  # the notification that may concern more than was checked
+        self._hurry = ""  # the notification that may concern more than the checked knobs
         self._whole = 0.0  # the cost of a full check, in seconds of CPU time
         self._last = 0.0
         self._debt = 0.0  # CPU time that checks have taken and that has not been slept for

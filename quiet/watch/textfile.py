@@ -1,6 +1,6 @@
 """Metrics for the textfile collector of Prometheus's node_exporter, in the text exposition format, version 0.0.4.
 
-The number of series is bounded: after so many causes the others count as one, named "other".
+The number of series is bounded: causes beyond the limit count as one, named "other".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Textfile:
             self._counts[key] = self._counts.get(key, 0) + count
 
     def write(self, watching: bool, cpu_s: float, applied: WatchState | None) -> None:
-        """Write the file. Raises QuietError when that fails; the old one is then still there."""
+        """Write the file. Raises QuietError if that fails; the old one is then still there."""
         save(self.path, "".join(f"{line}\n" for line in self._lines(watching, cpu_s, applied)), "--textfile")
 
     def _lines(self, watching: bool, cpu_s: float, applied: WatchState | None) -> Iterator[str]:

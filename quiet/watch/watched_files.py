@@ -1,4 +1,6 @@
-"""The files whose change means drift: those of every target of the applied profile, and the cgroups of services."""
+"""List the files whose change means drift: the files of every target of the applied profile, and the cgroups of
+services.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,6 @@ def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tup
 
 
 def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every interrupt: the knob's rule names only those that are not where they should be."""
+    """Every interrupt, because the knob's rule names only interrupts with wrong CPUs."""
     if profile.knobs.get("irq", "leave") != "leave":
         yield from (("irq", f"irq:{number}") for number in facts.irqs)

@@ -1,4 +1,4 @@
-"""Wait for notifications, check for drift, report it, and repair it where that is requested."""
+"""Wait for notifications, check for drift, report it, and repair it if requested."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class WatchOptions:
 
 
 class Watcher:
-    """Watches one host with one applied profile. Raises Refused when none is applied.
+    """Watches one host with one applied profile.
 
-    `monitor` counts what interrupts the profile's isolated CPUs; if there is none, `limit` gives the reason.
+    Raises Refused if none is applied. `monitor` counts interruptions of the profile's isolated CPUs; without a monitor,
+    `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
@@ -54,7 +55,7 @@ class Watcher:
         self._cpus = state.cpus
         self._profile: Profile = load(state.source)
         self._files: dict[str, set[str]] = {}
-        self._targets: list[tuple[str, str]] | None = None  # of the profile, listed when first needed
+        self._targets: list[tuple[str, str]] | None = None  # the profile's targets, listed on first use
         self._rate = RateLimit(options.rescan_s)
         self._pending = Pending()
         self._ledger = drift.Ledger()
@@ -172,7 +173,7 @@ class Watcher:
             self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
-                self._pending.add(names, by, time.monotonic())  # it may be another quiet's work, half done
+                self._pending.add(names, by, time.monotonic())  # the change may be another quiet's unfinished work
                 return
             new, over = self._ledger.update(changes, names)
             for change in new:
@@ -266,5 +267,7 @@ class Watcher:
 
 
 def _at_work(state: AppliedState) -> bool:
-    """Whether another quiet applies or restores just now, or was killed in the middle: waiting until it has ended."""
+    """Whether another quiet is applying or restoring, or was killed while doing so; then checks wait until it has
+    ended.
+    """
     return state.restoring or not state.complete

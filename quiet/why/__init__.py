@@ -1,1 +1,1 @@
-"""`quiet why`: runs a command unchanged and reports what disturbed it."""
+"""`quiet why`: run a command unchanged and report its disturbances."""

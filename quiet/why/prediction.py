@@ -1,4 +1,4 @@
-"""How many of a command's interruptions would not come under `quiet run`: from the plan of a profile for this host."""
+"""Predict how many of a command's interruptions `quiet run` would prevent, from the plan of a profile for this host."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ _HANDED_ON = {
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these, the command should not
 _LONG_S = 3600.0
-NOT_EXECUTABLE = 126  # as a shell reports it
+NOT_EXECUTABLE = 126  # same code as in a shell
 
 
 class Command:
     """A context manager: the command's process waits for `go()`; then `wait()` and `usage()`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Raises UsageError when there is no such program."""
+        """Raises UsageError if there is no such program."""
         self.command = tuple(command)
         if shutil.which(command[0]) is None:
             raise UsageError(f"{command[0]}: no such command, or not executable")

@@ -21,7 +21,7 @@ from quiet.why.run_command import Command
 
 
 def why(command: Sequence[str], profile: Profile, trace: bool = True) -> CommandReport:
-    """Run a command and report. Raises UsageError when there is no such command."""
+    """Run a command and report its disturbances. Raises UsageError if there is no such command."""
     host = Host()
     with Command(command) as running:
         observer = Observer(host, Facts(host).online, CommandTasks(host, running.pid), trace=trace)

@@ -2,12 +2,12 @@
  * aliquot: the aliquot sequence from a start, at most n terms of it.
  *
  * Each term is the sum of the proper divisors of the one before. The divisors
- * are found by dividing by 2 and the odd numbers up to the square root of what
- * is left: stresses the 64-bit divider. Should cost one 64-bit division (11
- * cycles with its loop on Zen 3, more on older CPUs) for each odd number up to the second largest prime factor
- * of a term or the square root of its largest, whichever is more. From 10^7
- * the sequence has 154 terms, the start and the final 0 among them, and its
- * largest is 32,812,701,817,256.
+ * are found by dividing by 2 and the odd numbers up to the square root of the
+ * remaining factor: stresses the 64-bit divider. Should cost one 64-bit
+ * division (11 cycles with its loop on Zen 3, more on older CPUs) for each odd
+ * number up to the second largest prime factor of a term or the square root of
+ * its largest, whichever is more. From 10^7 the sequence has 154 terms, the
+ * start and the final 0 among them, and its largest is 32,812,701,817,256.
  *
  * Source: workload 0 of D. Flater, "Screening for Factors Affecting
  * Application Performance in Profiling Measurements", NIST TN 1855 (2014).

@@ -2,11 +2,12 @@
  * branch: n conditional branches whose outcomes are read from a table.
  *
  * The table says for each of the n branches whether it is taken; the code and
- * what it reads are the same for every pattern, so two patterns differ only in * how well the branch predictor handles
- * them. Always taken, alternating and short periods should cost 1 to 2 cycles per branch; random outcomes a
- * misprediction every second time, which made it 10 cycles per branch on Zen 3. A predictor
- * may learn a short random table by heart when trials repeat it: take a large
- * n against that.
+ * its data accesses are the same for every pattern, so two patterns differ only
+ * in how well the branch predictor handles them. Branches that are always taken,
+ * alternate or have a short period should cost 1 to 2 cycles each; random
+ * outcomes are mispredicted every second time, which cost 10 cycles per branch
+ * on Zen 3. A predictor may memorize a short random table when trials repeat it:
+ * use a large n to prevent that.
  */
 #include "workloads.h"
 
@@ -49,7 +50,10 @@ static void fill(const cb_branch *branch, uint64_t pattern, uint64_t period)
 	}
 }
 
-/* Each path is pinned by an empty asm: neither a conditional move nor a sum over the table will do. */
+/*
+ * An empty asm pins each path, so that the compiler uses neither a conditional
+ * move nor a sum over the table.
+ */
 __attribute__((noinline)) uint64_t cb_branch_run(void *state, uint64_t n)
 {
 	const cb_branch *branch = state;

@@ -1,9 +1,10 @@
 /*
  * etalon: reads a clock until n milliseconds have gone by.
  *
- * Work whose duration is known: stresses nothing but checks the counter. Should cost n milliseconds of
- * CLOCK_MONOTONIC_RAW whatever the CPU's frequency. Little spread here beside much spread in fixed work says
- * that the work varies and not the clock.
+ * Work whose duration is known: stresses nothing but checks the counter. Should
+ * cost n milliseconds of CLOCK_MONOTONIC_RAW at any CPU frequency. Little
+ * spread here and much spread in fixed work mean that the work varies, not the
+ * clock.
  *
  * Source: the clock etalon (workload 4) of D. Flater, NIST TN 1855 (2014),
  * section 3.2, there of ten seconds and checked with a wristwatch.
@@ -22,9 +23,9 @@ static uint64_t now_ns(void)
 }
 
 /*
- * n, when the deadline lay between the last two readings and no reading was
- * before the one before it: elapsed to the resolution at which a program can
- * read the clock. Else the nanoseconds that the clock said.
+ * Returns n if the deadline lay between the last two readings and the clock
+ * never went backward: n milliseconds elapsed, to the resolution at which a
+ * program can read the clock. Otherwise returns the elapsed nanoseconds.
  */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {

@@ -3,10 +3,10 @@
  *
  * Writes once to each of n fresh pages of a private anonymous mapping, then
  * gives them back with madvise(MADV_DONTNEED), so that the next trial finds
- * them fresh again. Stresses the page fault: exception, allocation, clearing
- * of a page, page table. Cost 8,300 cycles per page on Zen 3 in a virtual
- * machine, where a walk of the page table is one in two dimensions; less
- * without. Small pages only, and never locked: the faults are what is measured.
+ * them fresh again. Stresses the page fault: exception, allocation, clearing of
+ * a page, page table. Cost 8,300 cycles per page on Zen 3 in a virtual machine,
+ * where page table walks are two-dimensional; less on bare metal. Uses only
+ * small, unlocked pages, because the faults are the measured work.
  *
  * mlockall() also locks this mapping, and then madvise() refuses; it is
  * unlocked when that happens, which is in the untimed call before the first

@@ -8,8 +8,8 @@
  * Should cost three multiplications, two additions, two divisions and a root:
  * 50 to 90 cycles per round (59 on Zen 3).
  *
- * Each operation is rounded by itself, as IEEE 754 says: compiled without
- * contraction to fused multiply-add.
+ * Each operation is rounded individually, as IEEE 754 requires: compiled
+ * without contraction to fused multiply-add.
  */
 #include "workloads.h"
 

@@ -1,10 +1,10 @@
 /*
- * The workloads that CB_WORKLOAD() has exported, and what they run on: their
- * states, and memory for them.
+ * The workloads exported by CB_WORKLOAD(), their states, and memory for them.
  *
- * A physically indexed cache places a small page by where the kernel happened
- * to find it, so two processes with the same buffer miss differently. Inside
- * a huge page the sets are those of the virtual address, in every process.
+ * In a physically indexed cache, the sets of a small page depend on the page
+ * frame that the kernel happened to allocate, so two processes with the same
+ * buffer have different cache misses. Within a huge page, the virtual address
+ * determines the sets, in every process.
  */
 #define _GNU_SOURCE
 #include "workloads.h"
@@ -37,7 +37,10 @@ static int map(size_t len, int huge, char **ret)
 		munmap(raw, head);
 	munmap(raw + head + size, HUGE_PAGE - head);
 	*ret = raw + head;
-	/* Neither advice is known to a kernel without huge pages; the worker reports what it got. */
+	/*
+	 * Kernels without huge pages know neither advice; the worker reports
+	 * the result.
+	 */
 	if (!huge) {
 		(void)madvise(*ret, size, MADV_NOHUGEPAGE);
 		return 0;
@@ -45,7 +48,7 @@ static int map(size_t len, int huge, char **ret)
 	(void)madvise(*ret, size, MADV_HUGEPAGE);
 	for (size_t at = 0; at < size; at += HUGE_PAGE)
 		((volatile char *)*ret)[at] = 0;
-	/* Where a fault got a small page, because no huge one was free just then. */
+	/* For faults that got a small page because no huge page was free. */
 	(void)madvise(*ret, size, MADV_COLLAPSE);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How many calls had the same answer as the first one. */
+/* The number of calls with the same result as the first one. */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t same = 0;

@@ -7,8 +7,8 @@
  * subtractions a round, 8 to 12 cycles on a CPU with two multipliers (10 on Zen 3). The map
  * is chaotic, and its values stay between 0.03 and 0.98: no denormals.
  *
- * Each operation is rounded by itself, as IEEE 754 says: compiled without
- * contraction to fused multiply-add.
+ * Each operation is rounded individually, as IEEE 754 requires: compiled
+ * without contraction to fused multiply-add.
  */
 #include "workloads.h"
 

@@ -1,5 +1,6 @@
 /*
- * Every workload: how it is run, and how the state it runs on is made.
+ * Declares every workload: its timed function and the construction of its
+ * state.
  *
  * NAME.c holds all of a workload: the timed function, the filling of its
  * state, how that is made, and the descriptor that exports it. The workloads
@@ -15,7 +16,7 @@
 #include <linux/types.h>
 
 #define CB_SIZE_MOST ((uint64_t)1 << 30)
-#define CB_LINKS_MOST ((uint64_t)4 << 20) /* linked in a second or so, and nobody may interrupt that */
+#define CB_LINKS_MOST ((uint64_t)4 << 20) /* linking takes about a second, without interruption */
 #define CB_BRANCHES_MOST ((uint64_t)64 << 20)
 #else
 #include <errno.h>
@@ -27,7 +28,7 @@
 #define CB_BRANCHES_MOST ((uint64_t)1 << 30)
 #endif
 
-/* The timed work of a trial: returns the same number for the same state and n. */
+/* The timed work of a trial; deterministic for a given state and n. */
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 /*

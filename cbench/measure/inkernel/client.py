@@ -119,10 +119,10 @@ def measure(
 ) -> KernelTrials:
     """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
 
-    `params`: in the workload's order. `rewarm`: n of an untimed call before each trial, with interrupts off too; 0:
-    none. `counter`: one of COUNTERS. `stop_machine` holds every other CPU during a trial.
-
-    UsageError for what no module can do; Refused when it is not loaded, not allowed, or does not do this here.
+    `params`: in the workload's order. `rewarm`: n of an untimed call before each trial, also with interrupts off; 0:
+    none. `counter`: one of COUNTERS. `stop_machine` stops every other CPU during a trial. Raises UsageError for
+    requests that no module supports; Refused if the module is not loaded, access is denied, or this host does not
+    support the request.
     """
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
@@ -158,7 +158,7 @@ def opened() -> Iterator[int]:
 
 @contextlib.contextmanager
 def bound(cpu: int) -> Iterator[None]:
-    """This thread on that CPU alone, and then where it was before."""
+    """Bind this thread to that CPU, then restore its affinity."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(affinity({cpu}))

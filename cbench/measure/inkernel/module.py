@@ -1,4 +1,4 @@
-"""Building the kernel module, and why it is not loaded.
+"""Build the kernel module, and report why it is not loaded.
 
 `python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or those in
 $KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE have the same
@@ -43,9 +43,10 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
 
 
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
-    """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
+    """Build the module in `folder` and return its path.
 
-    UsageError with the first line that reports an error; the build's output goes to stderr before.
+    `make`: `make -C TREE` plus the variables of a cross-build. If the build fails, its output goes to stderr, and
+    UsageError contains the first line that reports an error.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")

@@ -33,8 +33,7 @@ def check(workload: Workload, counter: str) -> None:
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
     """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each at once.
 
-    Raises QuietError when the module cut them short, Refused when it is not there or not
-    allowed.
+    Raises QuietError if the module cut them short, Refused if it is not there or not allowed.
     """
     params, count, warmup = job.params, job.trials, job.warmup
     request = partial(
@@ -81,7 +80,7 @@ def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enou
 
 
 def first_settled(values: Sequence[int], step: int) -> int:
-    """How many to discard: whole windows until the series has settled, LIMIT where it does not."""
+    """The number of trials to discard: whole windows until the series has settled, LIMIT if it does not settle."""
     for count in range(2 * settling.WINDOW, settling.LIMIT + 1, settling.WINDOW):
         if settling.settled(values[:count], step):
             return count

@@ -1,4 +1,4 @@
-"""The whole analysis of a study's trials: OrderSage's plain test for each series, and what the order does within runs.
+"""Analyze a study's trials: OrderSage's plain test for each series, and the effects of the order within runs.
 
 D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.
 """
@@ -29,11 +29,12 @@ SHARED = 300_000
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRules:
-    """The definitions that an analysis uses. `failures`: what a failed trial takes with it, itself or its RUN.
+    """The definitions that an analysis uses.
 
-    `published`: use the definitions of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared
-    and not corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order
-    only. `unpaired`: the orders are compared as two samples also where the design pairs the runs.
+    `failures`: whether a failed trial excludes only itself or its whole RUN. `published`: use the definitions of
+    OrderSage's own tool, which produced the paper's tables: p-values come from chi-squared and are not corrected, but
+    intervals are corrected for the number of series; a failed trial excludes its run only in fixed order. `unpaired`:
+    compare the orders as two samples even if the design pairs the runs.
     """
 
     alpha: float = 0.05
@@ -49,7 +50,7 @@ class AnalysisRules:
 
 @dataclass(frozen=True, slots=True)
 class OrderSample:
-    """One series in one order. `values`: those of the trials that count, sorted."""
+    """One series in one order. `values`: sorted values of the trials that count."""
 
     values: Values = field(repr=False)
     failed: int
@@ -58,7 +59,7 @@ class OrderSample:
     deviation: float  # population standard deviation
 
     def interval(self, level: float, published: bool = False) -> MedianInterval | None:
-        """The median's interval; None where there are too few values for it."""
+        """The median's interval; None if there are too few values."""
         ranks = median_ranks.ranks(self.values.size, level, published)
         if ranks is None:
             return None
@@ -70,7 +71,7 @@ class SeriesResult:
     """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
 
     p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
-    runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
+    runs in pairs; away: these pairs' differences, random minus fixed, as shares of the fixed order's median.
     """
 
     name: str
@@ -97,9 +98,8 @@ class SeriesResult:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Runs of both orders in time: how many stretches of equal orders, and P(that few or fewer) by chance.
-
-    Where the orders were not mixed in time, order and time are confounded.
+    """Runs of both orders in time: the number of stretches of equal orders, and the probability of at most that many by
+    chance. If the orders were not mixed in time, order and time are confounded.
     """
 
     fixed: int
@@ -115,7 +115,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All series, in the data's order. `sequence`: of the runs in time, None where runs are not known."""
+    """All series, in the data's order. `sequence`: the chronological sequence of the runs, None if runs are unknown."""
 
     rules: AnalysisRules
     level: float
@@ -128,17 +128,18 @@ class Analysis:
         return any(result.significant for result in self.results)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
+@np.errstate(over="ignore", invalid="ignore")  # values near the largest float have only ranks and medians
 def analyze(
     trials: Trials,
     rules: AnalysisRules,
     keep: Callable[[Values], Values] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Analysis:
-    """Everything. With several hosts each is a stratum, unless by the published definitions, which pool them.
+    """Analyze all series.
 
-    `keep`: where the sorted values of each series are kept, for data that are not in memory. Many values that are in
-    memory are shared out to all CPUs.
+    With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: storage
+    for the sorted values of each series, for data that are not in memory. Large data in memory are analyzed on all
+    CPUs.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
@@ -189,7 +190,7 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, where runs are compared in pairs."""
+    """The pair of each run, if runs are compared in pairs."""
     kinds = None if rules.published or rules.unpaired else _kinds(trials)
     if kinds is None or trials.host is None:
         return None if kinds is None else paired.pairs_of_runs(kinds)
@@ -226,7 +227,9 @@ def runs_by_host(trials: Trials) -> Codes | None:
 def _stratified(
     result: SeriesResult, whole: Trials, rows: slice, gone: Flags | None, pair: Codes | None
 ) -> SeriesResult:
-    """The same with its hosts; without a test where no host has both orders. `whole`: in the units of each host."""
+    """The series analyzed with hosts as strata; without a test if no host has both orders. `whole`: the values in the
+    units of each host.
+    """
     assert whole.host is not None
     keep = ~np.isnan(whole.value[rows]) if gone is None else ~gone[rows]
     value, random, host = whole.value[rows][keep], whole.random[rows][keep], whole.host[rows][keep]
@@ -309,7 +312,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        None if test is None else replace(test, lengths=None),  # as long as the values, and used no more
+        None if test is None else replace(test, lengths=None),  # as long as the values, and no longer used
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
@@ -327,8 +330,9 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """The p that decides on a series. With two samples, the larger one: without any effect of the order the first
-    keeps its level, and where only the spread differs the second does."""
+    """The p that decides for a series. With two samples, it is the larger one: without any effect of the order the
+    first keeps its level, and if only the spread differs the second does.
+    """
     if result.test is None or result.p_permutation is None:
         return None
     if rules.published:
@@ -353,7 +357,7 @@ def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSa
 
 
 def _delta(fixed: float, random: float) -> float | None:
-    """(fixed - random)/fixed in %, the paper's sign; None where the fixed one is 0 or missing."""
+    """(fixed - random)/fixed in %, with the paper's sign; None if the fixed value is 0 or missing."""
     if np.isnan(fixed) or np.isnan(random) or fixed == 0:
         return None
     return 100 * (fixed - random) / fixed

@@ -1,17 +1,17 @@
-"""Two samples of unequal spread: is either more often the larger one? And is one of them more widely spread?
+"""Test whether values of one sample tend to be larger, allowing unequal spread; and whether the spreads differ.
 
-A rank-sum test calibrated by permutation assumes that without an effect both samples are alike in everything. Where a
-random order adds variance that is wrong: of 40 fixed and 10 random runs with three times the deviation a third of the
-studies had a false alarm.
+A rank-sum test calibrated by permutation assumes that without an effect both samples have the same distribution. If a
+random order adds variance, this is wrong: with 40 fixed runs and 10 random runs of three times the deviation, a third
+of the studies raised a false alarm.
 
 E. Brunner, U. Munzel, "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation",
 Biometrical J. 42 (2000) 17-25: the rank sum, studentized by the variances of both samples' placements, against
-Student's t with Satterthwaite's degrees of freedom.
-M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests for scale", J. Amer. Statist. Assoc. 71 (1976)
-210-213, with distances to each sample's median: of 56 tests of spread among those that stay at their level whatever the
-distribution (W. J. Conover, M. E. Johnson, M. M. Johnson, Technometrics 23 (1981) 351-361). Where there are so few
-different distances that their permutations can be counted, as of a coarse clock, p is exact: by the chi-squared
-distribution one odd value of 3 against 60 that are alike had p 8e-6 in place of 1/21.
+Student's t with Satterthwaite's degrees of freedom. M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests
+for scale", J. Amer. Statist. Assoc. 71 (1976) 210-213, with distances to each sample's median: of 56 tests of spread,
+it is among those that keep their level for every distribution (W. J. Conover, M. E. Johnson, M. M. Johnson,
+Technometrics 23 (1981) 351-361). If there are few enough distinct distances to count their permutations, for example
+with a coarse clock, p is exact: with the chi-squared distribution, one deviating value among 3, against 60 equal ones,
+had p 8e-6 instead of 1/21.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ FEWEST = 3
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:
-    """Brunner and Munzel's p for two sorted samples; None where they have too few values. 0 where they lie apart.
+    """Brunner and Munzel's p for two sorted samples; None if there are too few values, 0 if the samples do not overlap.
 
-    `placed`: placements() of both, where known.
+    `placed`: placements() of both, if known.
     """
     m, n = first.size, second.size
     if min(m, n) < FEWEST:
@@ -93,7 +93,7 @@ def spread_p(first: Values, second: Values) -> float | None:
 
 
 def spread_ratio(first: Values, second: Values) -> float | None:
-    """The second sample's median distance to its median over the first one's; None where that is 0."""
+    """The second sample's median absolute deviation divided by the first's; None if the first's is 0."""
     one, other = (_median(_away(each)) if each.size else 0.0 for each in (first, second))
     return other / one if one else None
 

@@ -1,7 +1,7 @@
 """Find the test that changes another one by running anywhere before it in the same run.
 
-The direct predecessor (within_run_effects) finds what the next test wipes out. In a suite that is one process, state
-stays: a cache that is filled, a heap that is fragmented. So the trials of a test are split by whether another one ran
+The direct predecessor (within_run_effects) reveals effects that the next test wipes out. In a suite that runs in one
+process, state persists: a filled cache, a fragmented heap. So the trials of a test are split by whether another one ran
 before, and compared by ranks (Kruskal and Wallis's H of two groups); p by permutation, as for predecessors.
 """
 
@@ -32,16 +32,15 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """The test that changes each series most; `pairs`: how many pairs of a series and a test were compared."""
+    """The test that changes each series most; `pairs`: the number of compared pairs of a series and a test."""
 
     found: tuple[Earlier, ...]
     pairs: int
 
 
 def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
-    """The effects of earlier tests in the random runs. `gone`: rows that do not count.
-
-    A test is not named where the position alone explains as much: then it is only one of those that run before.
+    """The effects of earlier tests in the random runs. `gone`: rows that do not count. A test is not named if the
+    position alone explains the effect equally well.
     """
     if trials.run is None or trials.position is None or not trials.single or not trials.series.size:
         return EarlierTests((), 0)

@@ -1,4 +1,4 @@
-"""Several hosts in one study: the order's effect within each host, across hosts, and hosts that are unlike the others.
+"""Analyze several hosts in one study: the order's effect within each host and across hosts, and deviating hosts.
 
 Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
 (cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one
@@ -68,9 +68,9 @@ class HostComparison:
 
 
 def aligned(trials: Trials) -> Trials:
-    """The same with each host's values of a series at the series' level over all hosts; unchanged with one host.
-
-    Multiplied where all medians are above 0, else shifted. Both orders of a host move by the same.
+    """The trials with each host's values of a series moved to the series' level over all hosts; unchanged with one
+    host. Values are scaled if all medians are positive, otherwise shifted. Both orders of a host change by the same
+    amount.
     """
     if trials.host is None:
         return trials
@@ -99,8 +99,9 @@ def compare(
     names: Sequence[str],
     pair: Codes | None,
 ) -> tuple[tuple[HostOrders, ...], float | None, float | None]:
-    """The hosts of one series, p of the interaction, and p of pooled ranks. Values in the units of each host, without
-    missing ones; `pair`: of each row, where runs are compared in pairs."""
+    """The hosts of one series, p of the interaction, and p of pooled ranks. Values are in the units of each host,
+    without missing ones; `pair`: the pair number of each row, if runs are compared in pairs.
+    """
     found, means, levels = [], [], []
     for number, name in enumerate(names):
         rows = host == number
@@ -123,7 +124,9 @@ def compare(
 
 def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
     """Whether both orders vary equally within hosts: van Elteren's test of the distances from the median of their order
-    on their host. A median that is a value itself is left out. None where no host has FEWEST_SPREAD of each order."""
+    on their host. A median that is itself one of the values is omitted. None if no host has FEWEST_SPREAD values in
+    each order.
+    """
     kept, distances = np.zeros(value.size, dtype=bool), np.zeros(value.size)
     for number in np.unique(host).tolist():
         rows = [np.flatnonzero((host == number) & (random == order)) for order in (False, True)]
@@ -156,7 +159,9 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
 
 
 def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostMean | None:
-    """Random less fixed, of logarithms where all values are above 0, else in the fixed order's medians."""
+    """Random minus fixed: the difference of logarithms if all values are positive, otherwise relative to the fixed
+    order's medians.
+    """
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)
         return mean_of(away) if away.size > 1 else None
@@ -172,7 +177,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
 
 
 def _level(value: Values, random: Flags) -> float:
-    """The mean of the medians of both orders, so that unequal numbers do not move it; NaN where there is no value."""
+    """The mean of the medians of both orders, so that unequal numbers do not move it; NaN if there is no value."""
     known = ~np.isnan(value)
     medians = [float(np.median(value[each])) for each in (known & ~random, known & random) if each.any()]
     return float(np.mean(medians)) if medians else float("nan")

@@ -24,7 +24,8 @@ class MedianInterval:
 def case(fixed: MedianInterval, random: MedianInterval, published: bool = False) -> int:
     """The case: 1, 2 or 3. The paper's Algorithm 2 wants each median strictly inside the other interval for case 2.
 
-    `published`: as OrderSage's tool, at least one, and on an end too where the random interval ends higher.
+    `published`: as in OrderSage's tool, at least one of the medians is enough, and a median on an end also counts if
+    the random interval ends higher.
     """
     if fixed.high < random.low or random.high < fixed.low:
         return 1

@@ -29,7 +29,7 @@ LOST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
-    """A signed-rank test of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
+    """A signed-rank test. `pairs`: their number; the doubled sum of the signed ranks; `p`: two-sided."""
 
     pairs: int
     sum: float
@@ -37,10 +37,9 @@ class SignedRanks:
 
 
 def pairs_of_runs(random: Flags) -> Codes | None:
-    """The number of each run's pair, in chronological order, -1 for a run alone; None where the design pairs none.
-
-    Neighbors of different order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
-    allows, the order of the runs was drawn otherwise.
+    """The pair number of each run, in chronological order, -1 for a run without a partner; None if the design has no
+    pairs. Neighbors of different order form a pair. A lost run leaves its partner unpaired; if more runs are unpaired
+    than LOST allows, the runs were not ordered in pairs.
     """
     kinds = random.tolist()
     found = np.full(random.size, -1, dtype=np.int32)

@@ -28,9 +28,11 @@ class ChangedPair:
 
 @dataclass(frozen=True, slots=True)
 class OrderComparison:
-    """Comparisons of two tests: `pairs` that could be compared, `changed` of them change with the order, `reversed` of
-    them into their opposite. `left_off`: how many of these are not `named`. `expected`: so many change on average where
-    the order changes nothing, `p`: the chance of so many or more then; None where that was not counted."""
+    """Comparisons of two tests. `pairs`: the number of pairs that could be compared; `changed`: pairs whose comparison
+    changes with the order; `reversed`: pairs whose comparison changes into its opposite. `left_off`: changed pairs that
+    are not `named`. `expected`: the mean number of changed pairs if the order has no effect; `p`: the probability of at
+    least as many; None if not computed.
+    """
 
     pairs: int
     changed: int
@@ -48,9 +50,9 @@ def across(
     groups: Sequence[Sequence[int]],
     most: int = 1000,
 ) -> OrderComparison:
-    """Lower and upper ends of each series in both orders (NaN: none). Series are compared within `groups`.
+    """Compare series within `groups`, from the lower and upper interval ends of each series in both orders (NaN: none).
 
-    `most`: how many pairs are named; those that are reversed come first, then by number.
+    `most`: maximum number of named pairs; reversed pairs come first, then by number.
     """
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
     missing = np.isnan(fixed[0]) | np.isnan(random[0])

@@ -1,5 +1,4 @@
-"""The probability that chance alone gives two samples such different rank sums: the distribution of H when labels are
-permuted.
+"""Compute p-values of two samples' rank sums from the distribution of H under permutation of the labels.
 
 The chi-squared distribution is its limit only: in its tail, where Bonferroni looks, H of 20 + 20 values passes
 p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far more in either direction. So
@@ -70,8 +69,10 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
-    """The same for a sum of other scores than ranks, one a place: P(square' >= square) of its squared distance to
-    its mean over its variance. None where there are more tables of the different values than TABLES."""
+    """The permutation p for a sum of scores other than ranks, one score per place: P(square' >= square), where square
+    is the squared distance of the sum to its mean, divided by its variance. None if the distinct values have more
+    tables than TABLES.
+    """
     if lengths.size > MOST_KINDS:
         return None
     n, k = first + second, min(first, second)
@@ -133,7 +134,7 @@ def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
     ends = np.cumsum(ties)
     above = 2 * ends - ties - ties[0]  # the doubled ranks, above the lowest
     step = int(np.gcd.reduce(above)) or 1
-    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # of the highest values
+    taken = np.minimum(np.maximum(k - (ends[-1] - ends), 0), ties)  # the number taken of the highest values
     return step, int((taken * above).sum()) // step
 
 
@@ -157,7 +158,7 @@ def _binomial(length: int, most: int, share: float) -> Values:
     ways = np.ones(most + 1)
     for x in range(most):
         ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
-    if not np.isfinite(ways[-1]):  # of very many equal values: by logarithms
+    if not np.isfinite(ways[-1]):  # too many equal values: use logarithms
         steps = np.log(length - np.arange(most)) - np.log(np.arange(1, most + 1)) + np.log(share / (1 - share))
         logs = np.concatenate([[0.0], np.cumsum(steps)])
         return np.asarray(np.exp(logs - logs.max()))
@@ -191,7 +192,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
     """All values that H can have, ascending, and the chance of each or a larger one; ranks in whole steps."""
     share = k / sum(ties)
     ranks = _doubled(ties)
-    base = ranks[ties.index(max(ties))]  # where ranks are rounded, not those of the many that are alike
+    base = ranks[ties.index(max(ties))]  # round the other ranks, not that of the largest tie
     lowest = round((ranks[0] - base) / step)
     scores = [round((rank - base) / step) - lowest for rank in ranks]
     most, left = 0, k
@@ -199,7 +200,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
         most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
-    end = 1  # of the sums that there are so far
+    end = 1  # end of the sums so far
     for score, length in zip(scores, ties, strict=True):
         before = ways[:, :end].copy()
         chances = _binomial(length, min(length, k), share)
@@ -208,7 +209,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
             first, width = x * score, min(end, most + 1 - x * score)
             if width > 0:
                 ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
-        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # none is larger than this one
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # no sum is larger
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))
@@ -230,5 +231,5 @@ def _ordered(sums: Values, weight: Values, moments: tuple[float, float]) -> tupl
 
 
 def _tail(h: float, every: Values, upward: Values) -> float:
-    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, also where it was rounded otherwise
+    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, even if it was rounded differently
     return min(1.0, float(upward[at])) if at < upward.size else 0.0

@@ -23,10 +23,10 @@ POINTS = 32
 
 
 def spread(*samples: Values) -> Values:
-    """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is less its median.
+    """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is minus its median.
 
-    Nothing where a median is 0, or where there are fewer than two values. Pairs of values that one quantile stands for
-    are half as many as those of two quantiles, and a third of a step apart.
+    Empty if a median is 0, or with fewer than two values. One quantile represents half as many pairs of values as two
+    quantiles do, and these are a third of a step apart.
     """
     parts, own = [], []
     for sample in samples:
@@ -47,7 +47,7 @@ def spread(*samples: Values) -> Values:
 
 def walsh(away: Values) -> Values:
     """The distances of the means of each two paired differences from the middle of all."""
-    some = np.sort(away, kind="stable")  # at once where they are sorted
+    some = np.sort(away, kind="stable")  # fast if they are already sorted
     if some.size > 2 * POINTS:
         some = _quantiles_of(some, 2 * POINTS)
     first, second = _pairs(some.size)
@@ -78,8 +78,7 @@ def superiority(apart: Values, shift: float) -> float:
 
 
 def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: bool = False) -> int | None:
-    """Runs of each order, or pairs; None where nothing is known about the spread. At least the two that a test
-    needs."""
+    """The number of runs per order, or of pairs; None if the spread is unknown. At least 2, the minimum for a test."""
     if not apart.size or shift <= 0:
         return None
     away = superiority(apart, shift) - 0.5

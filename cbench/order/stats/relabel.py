@@ -1,8 +1,8 @@
-"""How many comparisons between tests change with the order by chance alone: counted with the runs' labels exchanged.
+"""Count how many comparisons between tests change with the order by chance alone, by permuting the runs' labels.
 
-Which runs are called fixed and which random is drawn DRAWS times, whole runs at a time and within pairs where the
-design pairs them; so what the tests of a run have in common, and drift, stay as they are. If there are more tests than
-can be counted this way, a sample stands for all.
+The labels "fixed" and "random" are reassigned DRAWS times, to whole runs and, if the design has pairs, within pairs;
+this preserves drift and the correlation between the tests of a run. If there are more tests than can be counted this
+way, a sample stands for all.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class ByChance:
-    """The mean number of comparisons that change, and the chance of so many or more as were seen (None: of some tests
-    only)."""
+    """The mean number of comparisons that change, and the probability of at least the observed number (None if only
+    some tests were counted).
+    """
 
     expected: float
     p: float | None
@@ -82,8 +83,9 @@ def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDAr
 
 
 def _ends(ordered: Values, upto: NDArray[np.int32], level: float) -> tuple[Values, Values]:
-    """The ends of the median's interval of some of the values, a draw each; NaN where there is none. `upto`: how many
-    of them there are up to each value."""
+    """The ends of the median's interval of a subset of the values, one per draw; NaN if there is no interval. `upto`:
+    the number of the subset's values up to each value.
+    """
     sizes = upto[:, -1] if ordered.size else np.zeros(DRAWS, dtype=np.int32)
     found = {int(size): median_ranks.ranks(int(size), level) for size in np.unique(sizes)}
     low = np.array([(found[int(size)] or (0, 0))[0] for size in sizes])

@@ -1,4 +1,4 @@
-"""How far one order is above the other, with an interval: the estimate of Hodges and Lehmann.
+"""Estimate how far one order is above the other, with an interval (Hodges and Lehmann).
 
 Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
 them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
@@ -29,7 +29,7 @@ POINTS = 64
 
 @dataclass(frozen=True, slots=True)
 class ShiftInterval:
-    """Δ in % as the paper has it, (fixed - random)/fixed: estimate and interval; None where there is no interval."""
+    """The paper's Δ in %, (fixed - random)/fixed: estimate and interval; None if there is no interval."""
 
     delta_pct: float
     low: float | None
@@ -58,7 +58,7 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
-    """The shift of paired values. `away`: their differences(), sorted, where known."""
+    """The shift of paired values. `away`: their differences(), sorted, if known."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
@@ -84,7 +84,7 @@ def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _middle(values: Values) -> float:
     at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # at two places: at one, it takes as long as sorting
+    parted = np.partition(values, at)  # partition at two places: at one, it takes as long as sorting
     return float(parted[at[0]] + parted[at[1]]) / 2
 
 
@@ -95,15 +95,16 @@ def _both_ends(values: Values, at: int) -> tuple[float, float]:
 
 
 def differences(fixed: Values, random: Values) -> Values:
-    """Random less fixed of pairs, by logarithms where all values are above 0."""
+    """Random minus fixed for each pair, in logarithms if all values are positive."""
     if fixed.size and fixed.min() > 0 and random.min() > 0:
         return np.asarray(np.log(random) - np.log(fixed))
     return random - fixed
 
 
 def relative(fixed: Values, random: Values, away: Values | None = None) -> Values:
-    """These differences (`away`, where known) as shares of the fixed order's median (of logarithms nearly so); nothing
-    where that is 0."""
+    """These differences (`away`, if known) as shares of the fixed order's median (approximately, for logarithms); empty
+    if that median is 0.
+    """
     if fixed.min() > 0 and random.min() > 0:
         return differences(fixed, random) if away is None else away
     scale = abs(float(np.median(fixed)))
@@ -129,7 +130,8 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
     """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger one of the rank sum's and of the studentized test's. `sizes`: of the samples for which these stand.
+    The larger of two distances is used: that of the rank sum and that of the studentized test. `sizes`: the sizes of
+    the samples that these values represent.
     """
     m, n = sizes
     if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:
@@ -155,7 +157,7 @@ def _quantile(level: float, freedom: float) -> float:
 
 
 def _fewest_ranks(n: int, level: float) -> int:
-    """The number of Walsh averages left out at each end, and one; 0 where no interval has this level."""
+    """The number of Walsh averages left out at each end, and one; 0 if no interval has this level."""
     wanted = (1 - level) / 2
     if n <= 30:
         ways = np.zeros(n * (n + 1) // 2 + 1)

@@ -1,4 +1,4 @@
-"""Effects of order inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+"""Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
 The plain test of fixed against random order asks whether one order is special. These find the reason, and effects that
 the random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
@@ -48,7 +48,7 @@ class Grouped:
 class LabelEffect:
     """Trials with one label (after one predecessor, or at one position) against all others of the same test.
 
-    delta_pct: by how much the median is above that of the others, in % of theirs; None where theirs is 0.
+    delta_pct: how far the median is above that of the others, in % of theirs; None if theirs is 0.
     """
 
     n: int
@@ -70,7 +70,7 @@ class AgainstOthers(Grouped):
     h: Values  # Kruskal and Wallis's; its p is computed on request
 
     def p(self, at: int) -> float:
-        """By permutation, where that can matter: with few trials and coarse clocks chi-squared is far off."""
+        """p by permutation if it can matter: with few trials and coarse clocks, chi-squared is far off."""
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -110,7 +110,7 @@ class Ordered:
 
 
 def narrow(labels: Codes | None) -> NDArray[Any] | None:
-    """The same numbers in 16 bits where they fit, which sort by radix."""
+    """The numbers converted to 16 bits if they fit, so that they are radix-sorted."""
     if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
         return labels
     return labels.astype(np.int16)
@@ -207,7 +207,7 @@ class _Split:
     labels: Codes
     starts: NDArray[np.intp]
     sizes: NDArray[np.intp]
-    away: Values  # of each label: how far the sum of its ranks is from what chance gives it
+    away: Values  # per label: the distance of its rank sum from the expected value
     lengths: Values | None
 
 
@@ -216,7 +216,7 @@ def _split(values: Ordered, labels: Codes) -> _Split | None:
     if not n or np.isnan(values.values[-1]):
         return None
     of_each = labels[values.order]
-    at = of_each.argsort(kind="stable")  # of narrow() ones by radix
+    at = of_each.argsort(kind="stable")  # a radix sort after narrow()
     together = of_each[at]
     ends = (together[1:] != together[:-1]).nonzero()[0]
     if not ends.size:

@@ -234,7 +234,7 @@ def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, 
 
 
 def _material_effects(row: ResponseResult) -> dict[str, float]:
-    """Main effects that are not aliased; 0 where all values are equal, whatever the rounding error."""
+    """Main effects that are not aliased. If all values are equal, each effect is exactly 0, without rounding error."""
     testable = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
     known = [each for each in row.treatments if each.min is not None and each.max is not None]
     values: Sequence[float] = [end for each in known for end in (each.min or 0.0, each.max or 0.0)]
@@ -244,7 +244,7 @@ def _material_effects(row: ResponseResult) -> dict[str, float]:
 
 
 def finite_only(value: T) -> T:
-    """The same with None in place of NaN and infinity."""
+    """The result with None instead of NaN and infinity."""
     converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}

@@ -22,7 +22,9 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class ResponseSlice:
-    """One response with the treatments of a filter. `numbers`: those that have values; `levels`, `means`: theirs."""
+    """One response with the treatments of a filter. `numbers`: the treatments that have values; `levels`, `means`: the
+    levels and means of these treatments.
+    """
 
     data: Data
     series: ResponseSeries
@@ -44,7 +46,7 @@ class ResponseSlice:
 
 
 def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assessed: Assessment) -> ResponseSlice:
-    """`means`: of all treatments, NaN for those without values."""
+    """`means`: one mean per treatment; NaN for treatments without values."""
     numbers = np.flatnonzero(~np.isnan(means))
     levels = np.array(data.treatments, dtype=np.intp).reshape(len(data.treatments), len(data.factors))
     return ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
@@ -106,8 +108,9 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 
 
 def matrix(part: ResponseSlice) -> Values:
-    """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none; the mean of rows
-    of a design that repeat a treatment within a block."""
+    """Values by block and treatment, shape (blocks, treatments with values), NaN if there is none; the mean of rows of
+    a design that repeat a treatment within a block.
+    """
     return blocks(part)[1]
 
 

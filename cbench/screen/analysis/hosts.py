@@ -62,8 +62,9 @@ def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
 def _effect(
     values: Values, batch: NDArray[np.intp], sides: Sequence[NDArray[np.bool_]], hard: bool
 ) -> tuple[int, HostMean | None]:
-    """The effect on one host: the number of blocks or batches, and the second level less the first. Shape of values:
-    (blocks, treatments)."""
+    """The effect on one host: the number of blocks or batches, and the second level minus the first. Shape of values:
+    (blocks, treatments).
+    """
     means = [_row_means(values[:, side]) for side in sides]
     if not hard:
         away = means[1] - means[0]
@@ -74,7 +75,7 @@ def _effect(
 
 
 def _row_means(values: Values) -> Values:
-    """The mean of the known values; NaN where there is none."""
+    """The mean of the known values; NaN if there is none."""
     known = ~np.isnan(values)
     counts = known.sum(axis=1)
     return np.where(counts, np.where(known, values, 0.0).sum(axis=1) / np.maximum(counts, 1), nan)
@@ -142,7 +143,9 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts, and those that are unlike the others, Holm over hosts, responses and the two questions."""
+    """The hosts, and the hosts that differ from the others, with Holm's correction over hosts, responses and the two
+    questions.
+    """
     if not data.hosts:
         return None
     found: list[UnlikeScreenHost] = []

@@ -9,7 +9,9 @@ from cbench.stats.distributions import t_quantile
 
 
 def of_effect(each: EffectResult, confidence: float, margin: float | None = None) -> Ends | None:
-    """The interval of a signed effect. `margin`: of error of Lenth's method, in place of a standard error."""
+    """The interval of a signed effect. `margin`: the margin of error of Lenth's method, used instead of a standard
+    error.
+    """
     test = each.test
     if test is None or test.estimate is None or not each.signed:
         return None
@@ -19,7 +21,7 @@ def of_effect(each: EffectResult, confidence: float, margin: float | None = None
 
 
 def with_levels(each: MainEffectResult, confidence: float) -> MainEffectResult:
-    """The effect with the differences of a factor's levels from the first one, where it has more than two."""
+    """Add to the effect the differences of a factor's levels from its first level, if it has more than two levels."""
     test = each.test
     if test is None or len(test.differences) != len(each.levels) - 1:
         return each

@@ -23,7 +23,9 @@ PLOTS = "split-plot analysis of variance"
 def whole_plots(
     part: ResponseSlice,
 ) -> tuple[SplitPlot | None, dict[Effect, AnovaRow], dict[Effect, EffectEstimate]]:
-    """The table, its effects' rows and their sizes; none where no factor is hard and all values are of one batch."""
+    """The table, the rows of its effects, and their sizes; None and empty mappings if no factor is hard to change and
+    all values come from one batch.
+    """
     series = part.series
     if not part.hard and np.unique(series.batch).size < 2:
         return None, {}, {}
@@ -61,7 +63,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 
 
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
-    """Whether values, less their treatment's mean, depend on the batch; within each combination of hard levels."""
+    """Whether values, minus their treatment's mean, depend on the batch, within each combination of hard levels."""
     series, data = part.series, part.data
     if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots are meant to differ
         return ()

@@ -1,7 +1,6 @@
-"""The analysis of a screening experiment: what tables, pages and figures take, and what `--json` prints.
+"""The analysis of a screening experiment, as used by tables, pages and figures and printed by `--json`.
 
-A field is named as its key in the JSON; docs/screen-analysis.md explains each of them. A number that is not known is
-None.
+Each field has the name of its JSON key; docs/screen-analysis.md explains each of them. Unknown numbers are None.
 """
 
 from __future__ import annotations
@@ -66,8 +65,9 @@ class EmptyCells:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentSet:
-    """A choice of treatments with its balance and aliasing. Four keys are left out where it leaves no treatment.
-    `seen_with`: main effects that can be tested, and the interactions that would be seen as them."""
+    """A choice of treatments with its balance and aliasing. Four keys are omitted if no treatment remains. `seen_with`:
+    testable main effects, each with the interactions that are aliased with it.
+    """
 
     name: str
     words: str
@@ -99,7 +99,7 @@ class DesignResult:
 
 @dataclass(frozen=True, slots=True)
 class FirstRunResult:
-    """A treatment's first value beside the others; see cbench/stats/etalon.py."""
+    """A treatment's first value compared with the others; see cbench/stats/etalon.py."""
 
     sd: float
     sd_without: float | None
@@ -134,7 +134,9 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """`difference`: from the first level, with its `interval`, of a factor with more than two levels."""
+    """`difference`: this level's mean minus the first level's, with its `interval`; only for factors with more than two
+    levels.
+    """
 
     level: str
     mean: float | None
@@ -163,14 +165,16 @@ class EffectSize:
 
 
 def _fair(effect: float | None, adjusted: float | None) -> float:
-    """The adjusted effect where it differs from the plain one."""
+    """The adjusted effect if it differs from the plain one."""
     assert effect is not None
     return effect if adjusted is None or abs(adjusted - effect) <= 1e-9 * abs(effect) else adjusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjustedSize(EffectSize):
-    """A main effect as another choice of treatments would give it; `adjusted`: by least squares, see MainEffect."""
+    """The size of a main effect under another choice of treatments; `adjusted`: estimated by least squares, see
+    MainEffect.
+    """
 
     adjusted: float | None
 
@@ -181,8 +185,9 @@ class AdjustedSize(EffectSize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectResult(EffectSize):
-    """An effect and its test. `why`: the reason why it is untested or aliased. `interval`: of
-    one that is signed; `percent`: of the mean of all treatments."""
+    """An effect and its test. `why`: the reason why the effect is untested or aliased. `interval`: only for signed
+    effects; `percent`: the effect in % of the mean of all treatments.
+    """
 
     magnitude: float | None
     why: str | None
@@ -205,7 +210,7 @@ class ContrastResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class LenthContrast:
-    """`p`: by itself; `p_family`: among all of the design."""
+    """`p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of the design."""
 
     name: str
     estimate: float
@@ -234,7 +239,9 @@ class MainEffectResult(EffectResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResult(EffectResult):
-    """`cells`, `residuals`: by the levels of both factors, None for combinations without treatments."""
+    """`cells`, `residuals`: one value per combination of both factors' levels; None for combinations without
+    treatments.
+    """
 
     name: str
     factors: tuple[str, str]
@@ -280,8 +287,9 @@ class HostEffect:
 
 @dataclass(frozen=True, slots=True)
 class FactorByHost:
-    """The second level less the first one on each host. p_interaction: whether that differs between hosts; p_holm: over
-    all responses and factors."""
+    """The second level minus the first on each host. p_interaction: p for a difference between hosts; p_holm: corrected
+    for all responses and factors.
+    """
 
     factor: str
     levels: tuple[str, str]
@@ -311,7 +319,7 @@ class ResponseHosts:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeScreenHost:
-    """A host against the others. `what`: "level", or the effect that differs there."""
+    """One host compared with the others. `what`: "level", or the name of the effect that differs on this host."""
 
     host: str
     response: str

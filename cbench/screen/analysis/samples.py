@@ -1,4 +1,4 @@
-"""Each treatment by itself: its mean with intervals, its first run, and intervals at other sample sizes."""
+"""Analyze each treatment individually: its mean with intervals, its first run, and intervals at other sample sizes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def samples(
         values = series.of(number)
         known = values.size > 0
         plain = t_interval(values, confidence)
-        # With few values, all resamples: no random draws.
+        # With few values, use all resamples instead of random draws.
         mid, strict = (
             bca_exact(values, confidence, ties=ties)
             if values.size <= MOST_EXACT
@@ -89,8 +89,9 @@ def samples(
 
 
 def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float]:
-    """The size of a pixel in the plot of means, by response; panels have one scale for a workload and unit, without a
-    unit each its own; infinite where these have no extent."""
+    """The size of a pixel in the plot of means, by response; panels share one scale per workload and unit, panels
+    without a unit have separate scales; infinite if the values have no extent.
+    """
     spans: dict[tuple[str, str, str], float] = {}
     keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]
     for each, key in zip(series, keys, strict=True):

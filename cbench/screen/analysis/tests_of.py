@@ -40,9 +40,11 @@ class ResponseTests:
 
 
 def tests_of(part: ResponseSlice, tests: int, confidence: float) -> ResponseTests:
-    """`tests`: how many share one error rate. Signed ranks within iterations where these are enough for a smallest p
-    below alpha/tests; else the analysis of variance of single values; Lenth's method where no treatment has two. With
-    several batches the split plot decides."""
+    """Select the test of the effects. `tests`: the number of tests that share one error rate. The method is signed
+    ranks within iterations if there are enough iterations for a smallest p below alpha/tests; otherwise the analysis of
+    variance of single values; Lenth's method if no treatment has two values. With several batches, the split-plot
+    analysis decides.
+    """
     split, rows, estimates = plots.whole_plots(part)
     values = effects.matrix(part)
     ranked = _ranked(part, values)

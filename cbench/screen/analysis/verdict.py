@@ -1,4 +1,4 @@
-"""The verdict on a screen in words; every sentence comes from its typed result."""
+"""Word the verdict on a screen; every sentence comes from its typed result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nothing_told(result: ScreenResult) -> bool:
 
 
 def tested_by(result: ScreenResult) -> str:
-    """The tests that the effects have, in words."""
+    """The tests of the effects, as text."""
     words = {
         RANKS: "signed ranks of the differences within iterations",
         PLOTS: "split-plot analysis of variance, against the batches",
@@ -203,7 +203,9 @@ def _shown(material: Materiality, median: float, n: int, width: float, unit: str
 
 
 def _same_everywhere(result: ScreenResult) -> list[str]:
-    """Block plots in which all boxes agree, of factors that the tests have found: what they show is no further test."""
+    """Report block plots in which all boxes agree, for factors that the tests found significant; this is not another
+    test.
+    """
     by_factor: dict[str, list[str]] = {}
     for name, row in result.responses.items():
         for factor, plot in row.blocks.items():
@@ -326,7 +328,7 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Effects that a response cannot test for lack of treatments. `known`: those that no response can."""
+    """Effects that a response cannot test for lack of treatments. `known`: effects that no response can test."""
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]

@@ -75,7 +75,7 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
-    """Check that no two factors set the same thing: the last one would win."""
+    """Check that no two factors control the same setting, because the last one would win."""
     for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:

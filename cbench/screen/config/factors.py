@@ -69,7 +69,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """If one level has a profiler, set none for the others, also where a response consists of samples."""
+    """If one level has a profiler, set none for the others, even if a response consists of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)

@@ -36,7 +36,9 @@ def load(path: Path) -> Screen:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
-    """The same from its text. `check`: whether the workloads, counters and profiles that it names must exist."""
+    """Parse an experiment from the text of its file. `check`: require that the workloads, counters and profiles that it
+    names exist.
+    """
     whole = config.whole_of(text, file)
     table = whole.table("screen")
     whole.only_tables(*TABLES)

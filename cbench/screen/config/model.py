@@ -2,7 +2,7 @@
 
 The words are those of D. Flater, "Screening for factors affecting application performance in profiling measurements",
 NIST Technical Note 1855 (2014), sections 2 and 4: a factor has levels, a treatment is one level of each factor, a
-response is what is measured, an iteration runs every treatment of a batch once.
+response is a measured quantity, an iteration runs every treatment of a batch once.
 """
 
 from __future__ import annotations
@@ -120,13 +120,14 @@ class Constraint:
     kind: str  # EXCLUDED, QUESTIONABLE or UNOBTAINABLE
     where: Where
     reason: str
-    responses: tuple[str, ...] = ()  # of UNOBTAINABLE
+    responses: tuple[str, ...] = ()  # only for UNOBTAINABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Abridgment:
-    """A named filter for the analysis. `only`: the treatments to keep (any of these; () for all); `minus`: those to
-    remove."""
+    """A named filter for the analysis. `only`: keep treatments that match any of these (() keeps all); `minus`: remove
+    treatments that match any of these.
+    """
 
     name: str
     only: tuple[Where, ...] = ()
@@ -149,7 +150,9 @@ class Controlled:
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """One level of each factor. `numbers`: of the levels, in the factors' order; `questionable`: the reason, or ""."""
+    """One level of each factor. `numbers`: the index of each factor's level, in the order of the factors;
+    `questionable`: why the treatment is questionable, or "".
+    """
 
     number: int
     numbers: tuple[int, ...]
@@ -170,16 +173,17 @@ class ScreenTest:
     number: int
     treatment: int
     workload: str
-    name: str  # that of the treatment, after the workload's where there are several
+    name: str  # the treatment's name, preceded by the workload's if there are several
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The whole of it. `folder`: where its file is; commands run there.
+    """A complete screening experiment.
 
-    `batches`: for each combination of the hard factors' levels, or in all where no factor is hard; `iterations`: of
-    each batch. `sequence`: of the batches, as levels of the one hard factor; (MIXED,) for one that neither alternates
-    nor comes in blocks; () for rounds of all levels, each in random order.
+    `folder`: the folder of its file, in which commands run. `batches`: batches per combination of the hard factors'
+    levels, or in total if no factor is hard; `iterations`: iterations per batch. `sequence`: the order of the batches,
+    as levels of the single hard factor; (MIXED,) for a drawn sequence that is neither alternating nor blocked; () for
+    rounds of all levels, each in random order.
     """
 
     name: str
@@ -188,10 +192,10 @@ class Screen:
     batches: int
     sequence: tuple[str, ...]
     alpha: float
-    confidence: float  # of the intervals
+    confidence: float  # level of the intervals
     design: str  # FULL, FRACTION or PLACKETT_BURMAN
     runs: int | None  # treatments of FRACTION or PLACKETT_BURMAN; None to have them chosen
-    generators: tuple[str, ...]  # of FRACTION, such as "D=ABC"; () to have them chosen
+    generators: tuple[str, ...]  # for FRACTION, such as "D=ABC"; () selects them automatically
     factors: tuple[ScreenFactor, ...]
     workloads: tuple[ScreenWorkload, ...]
     responses: tuple[Response, ...]
@@ -200,7 +204,7 @@ class Screen:
     controlled: tuple[Controlled, ...]
     reset: Reset  # before each batch
     build: str
-    counter: str  # of workloads of cbench
+    counter: str  # the counter for cbench's workloads
     profile: str
     cpus: str
     setup: tuple[str, ...]

@@ -70,7 +70,7 @@ class PlannedAbridgment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenPlan:
-    """The JSON of `cbench screen plan --json`. `left_s`: how long it takes, None if that is not known."""
+    """The JSON of `cbench screen plan --json`. `left_s`: remaining time in seconds, None if unknown."""
 
     name: str
     design: str
@@ -91,8 +91,9 @@ class ScreenPlan:
 
 
 class Planned:
-    """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
-    response those that measure it. Raises UsageError if there are none."""
+    """Treatments, tests and batches of an experiment, and the effects that they can test: with all treatments, and per
+    response with the treatments that measure it. Raises UsageError if no treatments remain.
+    """
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -168,8 +169,9 @@ class Planned:
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
     ) -> ScreenPlan:
-        """The plan. Known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
-        deviation of a treatment's values."""
+        """The plan. Data from an earlier run: `seconds`: duration of a trial, by test; `spreads`: standard deviation of
+        the values of one treatment, by response.
+        """
         screen, spreads = self.screen, spreads or {}
         found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
         words = [detectable_words(name, each, spreads_unit(screen, name)) for name, each in found.items() if each]
@@ -215,7 +217,7 @@ class Planned:
         return (*words, *_interactions(self._whole)) if self.screen.design == PLACKETT_BURMAN else words
 
     def _boots(self) -> list[str]:
-        """How well the batches of one hard factor are mixed, where each level has several."""
+        """How well the batches of one hard factor are mixed, if each level has several."""
         hard = self.screen.hard
         if len(hard) != 1 or self.screen.batches < 2:
             return []
@@ -278,12 +280,12 @@ class Planned:
 
 
 def spreads_unit(screen: Screen, response: str) -> str:
-    """The unit of a response, "" where only its instrument knows."""
+    """The unit of a response, "" if only its instrument knows."""
     return next(each.metric.unit for each in screen.responses if each.name == response)
 
 
 def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
-    """The same for people."""
+    """The plan as text."""
     shown = [_first(plan), *plan.words]
     for each in plan.treatments[:most]:
         notes = [f"questionable: {each.questionable}"] if each.questionable else []
@@ -307,7 +309,7 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
 
 
 def _interactions(judged: Assessment) -> list[str]:
-    """How many of the two-factor interactions can be tested, where not all of them can."""
+    """How many of the two-factor interactions can be tested, if not all of them can."""
     every = [each for each in judged.effects if len(each.factors) > 1]
     can = sum(each.ok for each in every)
     if can == len(every):

@@ -136,10 +136,11 @@ def study_tests(
 
 
 def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
-    """How a treatment's command is sampled: its level says whether, and with which call graph.
+    """How a treatment's command is sampled.
 
-    Event and rate are the level's where it names one of them, else those of the response that counts the samples.
-    Raises UsageError where responses contradict each other.
+    The factor's level decides whether to sample and with which call graph. Event and rate come from the level if it
+    names either of them, otherwise from the response that counts the samples. Raises UsageError if responses contradict
+    each other.
     """
     counted = {
         perf_record.parse(each.metric.detail)

@@ -28,10 +28,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ResponseSeries:
-    """All values of one response of one workload; a row is a trial, in the order of time.
+    """All values of one response of one workload; a row is a trial, in chronological order.
 
-    `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN where the
-    trial failed. `unobtainable`: treatments declared to have no values of this response.
+    `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN if the trial failed.
+    `unobtainable`: treatments declared to have no values of this response.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ResponseSeries:
     """With several hosts: each one's median in its own unit, NaN where it has no value; `value` is at one level."""
 
     def of(self, treatment: int) -> Values:
-        """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
+        """The values of a treatment in chronological order; failed trials are omitted. Shape (n,)."""
         values = self.value[self.treatment == treatment]
         return np.asarray(values[~np.isnan(values)])
 
@@ -73,8 +73,9 @@ class ResponseSeries:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A screen's data. `treatments`: for each one its level of each factor; `questionable`: treatments with reasons;
-    `filters`: abridgments by their names; `batches`: names of the batches in the order of time."""
+    """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: questionable treatments
+    with reasons; `filters`: abridgments by name; `batches`: batch names in chronological order.
+    """
 
     name: str
     factors: tuple[Factor, ...]

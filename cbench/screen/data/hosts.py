@@ -1,8 +1,8 @@
-"""One screen on several hosts, from the store of each: a host's batches are batches of its own.
+"""Combine the stores of one screening experiment that ran on several hosts; each host keeps separate batches.
 
 A block is an iteration of a batch, so every test within blocks compares values of one host only, and the analysis of
-batches, a random effect, has hosts in it. Each host's values of a response are brought to one level before, as those of
-`cbench order analyze` are: J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
+batches, a random effect, has hosts in it. First, each host's values of a response are shifted to a common level, as in
+`cbench order analyze`: J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Read a screening experiment's store: the plan and every trial that has ended.
 
-In a study's terms (cbench/study/store.py): a treatment with a workload is a test, an iteration is a run with an order
-of its own, and the run's kind says its batch: "batch 0". What the tests and batches are is in the header's host facts
-under "screen"; the file's own text is the header's source.
+In a study's terms (cbench/study/store.py), a treatment with a workload is a test, an iteration is a run with a separate
+order, and the run's kind names its batch: "batch 0". The header's host facts define the tests and batches under
+"screen"; the header's source is the text of the experiment's file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StoredTrial:
     failure: str | None
     begun_ns: int
     ended_ns: int
-    values: Mapping[str, float]  # by response; none where it failed
+    values: Mapping[str, float]  # by response; empty if the trial failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +50,27 @@ class BatchFacts:
     number: int
     boot_ids: tuple[str, ...]
     controlled: Mapping[str, str]
-    confirmed: Mapping[str, str]  # hard factor -> what was read back
+    confirmed: Mapping[str, str]  # hard factor -> the value that was read back
 
 
 @dataclass(frozen=True, slots=True)
 class StoredScreen:
-    """All of it. `units`: of each response, "" where there is none; `warnings`: lines for a report."""
+    """A complete store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report."""
 
     header: Header
     screen: Screen
-    treatments: tuple[Treatment, ...]  # those that are run; their numbers are their places
+    treatments: tuple[Treatment, ...]  # those that are run; a treatment's number is its index
     tests: tuple[ScreenTest, ...]
     batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
-    trials: tuple[StoredTrial, ...]  # in the order of time
-    facts: tuple[BatchFacts, ...]  # of batches that have begun
+    trials: tuple[StoredTrial, ...]  # in chronological order
+    facts: tuple[BatchFacts, ...]  # only batches that have begun
     units: Mapping[str, str]
     warnings: tuple[str, ...]
 
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. UsageError where there is none, naming the actual content; QuietError else."""
+    """The experiment in a store. Raises UsageError naming the actual content if there is none, else QuietError."""
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()

@@ -1,4 +1,4 @@
-"""The responses of a table, each in the order of time."""
+"""The responses of a table, each in chronological order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST = 1e302
 
 
 def numbers(name: str, column: Column) -> Values:
-    """Numbers with NaN where one is missing. Raises ColumnError for other texts, and for infinite numbers."""
+    """Numbers with NaN if one is missing. Raises ColumnError for other texts, and for infinite numbers."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
         value = column.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -100,7 +100,7 @@ def series(
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
-    """The unit of a response's rows; rows may lack one. Raises ColumnError where there are two."""
+    """The unit of a response's rows; rows may lack one. Raises ColumnError if there are two."""
     known = rows[np.array([bool(each.strip()) for each in units.names])[units.codes[rows]]]
     if not known.size:
         return ""
@@ -121,8 +121,9 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
 
 
 def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
-    """Raises ColumnError where a treatment comes twice in an iteration; `rows`: of the file. A design that repeats a
-    treatment does so in every iteration."""
+    """Raises ColumnError if a treatment occurs twice in an iteration. `rows`: row numbers in the file. A design that
+    repeats a treatment repeats it in every iteration.
+    """
     places = np.stack([batch, iteration, treatment], axis=1)
     cells, first, at, counts = np.unique(places, axis=0, return_index=True, return_inverse=True, return_counts=True)
     often = np.unique(np.stack([cells[:, 2], counts], axis=1), axis=0)

@@ -173,7 +173,7 @@ def _rows(columns: Columns) -> int:
 
 
 def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
-    """Raises UsageError where named columns or the values are not there."""
+    """Raises UsageError if named columns or the values are not there."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
@@ -221,7 +221,7 @@ def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block:
 
 
 def _varied_within(level: Codes, batch: Coded) -> str | None:
-    """The first batch in which a factor has several levels; None where it changes between batches only."""
+    """The first batch in which a factor has several levels; None if the factor changes only between batches."""
     pairs = np.unique(np.stack([batch.codes, level], axis=1), axis=0)[:, 0]
     twice = pairs[1:][pairs[1:] == pairs[:-1]]
     return batch.names[int(twice[0])] if twice.size else None

@@ -1,8 +1,8 @@
 """The role of each column of a table, and the words that announce it.
 
-A column with a name of its own meaning (`batch`, `seed`, `run` ...) is nevertheless a factor if its levels are
-crossed with the other factors'. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position`
-and `workload` keep their own meaning.
+A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the other
+factors'. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position` and `workload` keep
+their reserved meaning.
 """
 
 from __future__ import annotations

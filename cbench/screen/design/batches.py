@@ -6,8 +6,8 @@ several batches of each level: G. E. P. Box, J. S. Hunter, W. G. Hunter, Statist
 section 9.1.
 
 Boots of one hard factor alone come in a balanced sequence that is neither alternating nor blocked (NIST TN 1855,
-section 4.5.1: 20 boots, 10 of each level, 11 changes of level). In an alternating sequence whatever else happens at
-every second boot looks like the level, in one of blocks whatever drifts.
+section 4.5.1: 20 boots, 10 of each level, 11 changes of level). In an alternating sequence, any other change that
+occurs at every second boot looks like an effect of the level; in a blocked sequence, drift does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from cbench.stats.random_draws import Stream
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`levels`: of the hard factors, in their order; `treatments`: the numbers of all with these levels, ascending."""
+    """`levels`: one level per hard factor, in the order of these factors; `treatments`: the numbers of all treatments
+    with these levels, ascending.
+    """
 
     number: int
     levels: tuple[int, ...]
@@ -37,7 +39,7 @@ def batches(
     seed: int,
     sequence: Sequence[Treatment] | None = None,
 ) -> tuple[Batch, ...]:
-    """The batches in turn, `plots` for each combination of hard levels that has treatments, or `plots` in all where no
+    """The batches in turn, `plots` for each combination of hard levels that has treatments, or `plots` in total if no
     factor is hard.
 
     They come in rounds: each has every combination once, in a fresh order, so that no level drifts away from another.
@@ -61,8 +63,9 @@ def batches(
 
 
 def order(batch: Batch, iteration: int, seed: int) -> tuple[int, ...]:
-    """The treatments' numbers in the order of one iteration (from 0) of a batch: of that one alone, whatever was drawn
-    before."""
+    """The treatments' numbers in the order of one iteration (from 0) of a batch. The order does not depend on earlier
+    draws.
+    """
     return Stream(seed, f"batch {batch.number} iteration {iteration}").shuffled(batch.treatments)
 
 
@@ -83,10 +86,10 @@ def transitions(sequence: Sequence[int]) -> int:
 
 
 def bounds(sequence: Sequence[int]) -> tuple[int, int]:
-    """The fewest and most changes that boots with these levels may have, in whatever order they are.
+    """The minimum and maximum number of level changes in an acceptable sequence of boots with these levels.
 
-    At most half-way from what chance gives (N - sum n_i^2/N on average) to a sequence in blocks, and to one whose level
-    changes with every boot.
+    The bounds are at most half-way from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
+    sequence and to that of a sequence whose level changes with every boot.
     """
     sizes = Counter(sequence).values()
     n = len(sequence)
@@ -97,7 +100,9 @@ def bounds(sequence: Sequence[int]) -> tuple[int, int]:
 
 
 def sequence_words(sequence: Sequence[int], names: Sequence[str], what: str = "boots") -> str:
-    """One sentence: boots, of each level (by its name), changes, and what is wrong with it. `what`: what they are."""
+    """One sentence: the number of boots, boots per level (by name), changes, and any problem. `what`: the noun for the
+    batches.
+    """
     counts = Counter(sequence)
     each = ", ".join(f"{counts[level]} of {name}" for level, name in enumerate(names))
     changes, (low, high) = transitions(sequence), bounds(sequence)

@@ -22,9 +22,9 @@ MOST = 1_000_000
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
     """`sd`: the main effect that is detected with probability `power`, in standard deviations of one treatment's
-    values;
-    `effect`: the same in the response's unit, where an earlier run measured that spread; `iterations`: needed for
-    effects of some sizes, in standard deviations."""
+    values; `effect`: the same in the response's unit, if an earlier run measured that spread; `iterations`: needed for
+    effects of some sizes, in standard deviations.
+    """
 
     power: float
     sd: float | None
@@ -42,7 +42,7 @@ def detectable(
 
 
 def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> float | None:
-    """The detectable effect in standard deviations; None where no error is left to compare with."""
+    """The detectable effect in standard deviations; None if no degrees of freedom are left for the error."""
     ranks = iterations >= iterations_needed(tests, alpha)
     df = iterations - 1 if ranks else (iterations - 1) * (treatments - 1)
     if df < 1:

@@ -36,8 +36,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """A 2^(k-p) design. `generators`: with the factors' names; `defining`: all words of the defining relation, shortest
-    first; `resolution`: the length of the shortest one, None for a full factorial."""
+    """A 2^(k-p) design. `generators`: written with the factors' names; `defining`: all words of the defining relation,
+    shortest first; `resolution`: the length of the shortest word, None for a full factorial.
+    """
 
     names: tuple[str, ...]
     treatments: tuple[Treatment, ...]
@@ -175,7 +176,7 @@ MOST_WORDS = 3_000_000
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """The fraction of this many runs (a power of two) with the highest resolution and, of these, least aberration.
 
-    The first factors are those without a generator. Raises ValueError where no fraction has so many runs, or too many
+    The first factors are those without a generator. Raises ValueError if no fraction has so many runs, or too many
     would have to be tried.
     """
     k, m = len(names), runs.bit_length() - 1

@@ -74,7 +74,7 @@ def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBu
 
 
 def signs(runs: int) -> Signs:
-    """N rows of N - 1 signs, all columns balanced and orthogonal. KeyError where no construction is known here."""
+    """N rows of N - 1 signs, all columns balanced and orthogonal. Raises KeyError if no construction is known here."""
     if _prime(runs - 1):
         prime = runs - 1
         squares = _squares(prime)

@@ -1,7 +1,7 @@
-"""The effects that a set of treatments and batches can test, before anything runs, also after an abridgment.
+"""Determine the effects that a set of treatments and batches can test, before anything runs or after an abridgment.
 
-A main effect is judged among the main effects (interactions are assumed absent; the text says which ones would be seen
-as it), an interaction among all main effects and two-factor interactions.
+A main effect is judged among the main effects (interactions are assumed absent; the text names the interactions that
+are aliased with it), an interaction among all main effects and two-factor interactions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Cells = tuple[tuple[int, int], ...]
 class Assessment:
     """The treatments of a design, and the effects that they can test.
 
-    `counts`: for each factor the treatments with each level; `balanced`: of each factor the levels that are there have
-    equally many (`balanced_factors`: by factor); `orthogonal`: the main effects do not depend on each other
-    (proportional counts for each two factors); `empty`: for pairs of factors the cells (two levels) that no treatment
-    has; `words`: everything that is worth a sentence.
+    `counts`: number of treatments per level of each factor; `balanced`: the levels present of each factor have equal
+    counts (`balanced_factors`: the same per factor); `orthogonal`: the main effects do not depend on each other
+    (proportional counts for each two factors); `empty`: for pairs of factors, the cells (two levels) without
+    treatments; `words`: remarks, one sentence each.
     """
 
     treatments: int
@@ -190,11 +190,11 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 class Judged:
     """Whether an effect (numbers of its factors: one or two) can be tested.
 
-    `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: inseparable from `aliases` (names of
-    effects); EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: a
-    hard factor is in it, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees
-    of freedom; below `full` where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well.
-    An effect that is OK may have `aliases` too: interactions that would be seen as it.
+    `why`: OK; ONE_LEVEL: only one level of a factor is present; ALIASED: inseparable from `aliases` (names of effects);
+    EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: it involves
+    a hard factor, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of
+    freedom; below `full` if cells are empty or it is partly aliased. `words`: one sentence, "" without problems. An
+    effect that is OK may have `aliases` too: interactions that are indistinguishable from it.
     """
 
     factors: Effect
@@ -282,7 +282,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
             words.append(f"{listed(names)}{TOGETHER}")
-        else:  # with main effects, whose own sentence says so
+        else:  # aliased with main effects, whose own sentence reports it
             alone += len(names)
     if alone:
         words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
@@ -290,7 +290,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names with commas between them, the first ones where there are many."""
+    """Names separated by commas; only the first ones if there are many."""
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
@@ -305,8 +305,9 @@ def iterations_needed(tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence where signed ranks within iterations cannot reject anything, so that noise is assumed normal.
-    `blocks`: iterations of each response that is tested so, and its name."""
+    """A sentence if signed ranks within iterations cannot reject anything, so that noise is assumed normal. `blocks`:
+    iterations of each response that is tested so, and its name.
+    """
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
     if not few:

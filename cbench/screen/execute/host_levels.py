@@ -53,7 +53,7 @@ class HostLevels:
 
     def left_behind(self) -> list[str]:
         """Restore the levels left set by a killed process of this experiment; returns their names."""
-        self._set = pending_restores.read(self._file)  # with its own commands: the experiment may be another one by now
+        self._set = pending_restores.read(self._file)  # with the recorded commands: the file may have changed
         names = [each.name for each in self._set]
         if quiet_levels.ours(self._host, self._source):
             names.append(quiet_levels.WHAT)
@@ -63,7 +63,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set them, and read them back. Raises Refused where one cannot be set; then all levels are restored."""
+        """Set them, and read them back. Raises Refused if one cannot be set; then all levels are restored."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -92,7 +92,7 @@ class HostLevels:
         return Confirmed(texts, applied)
 
     def restore(self, kept: LevelMark = NOTHING) -> None:
-        """Restore the levels set since then, the last first. Raises Incomplete where that fails."""
+        """Restore the levels set since then, the last first. Raises Incomplete if that fails."""
         wrong: list[str] = []
         while len(self._set) > kept.commands:
             last = self._set[-1]

@@ -32,7 +32,7 @@ class Levels(TrialHooks):
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
-        """`runs`: as they are stored when this process begins."""
+        """`runs`: the stored runs when this process begins."""
         self._screen, self._host, self._builds = screen, host, builds
         self._treatments, self._tests, self._batches = plan
         self._environment, self._tell = environment, tell
@@ -88,7 +88,7 @@ class Levels(TrialHooks):
 
     @contextmanager
     def trial(self, test: int, run: int, position: int) -> Iterator[Held]:
-        """Set the levels that a trial needs. Raises Refused where setting fails, Incomplete where restoring fails."""
+        """Set the levels that a trial needs. Raises Refused if setting fails, Incomplete if restoring fails."""
         treatment = self._treatments[self._tests[test].treatment]
         levels = {factor: self._screen.level(factor, name) for factor, name in treatment.levels.items()}
         easy = {factor: name for factor, name in treatment.levels.items() if factor not in self._hard}
@@ -99,7 +99,7 @@ class Levels(TrialHooks):
             self._host.restore(kept)
 
     def end(self) -> None:
-        """Put everything back. Raises Incomplete where that cannot be."""
+        """Restore everything. Raises Incomplete if that is impossible."""
         self._leave()
 
     def _leave(self) -> None:
@@ -111,7 +111,7 @@ class Levels(TrialHooks):
         facts: dict[str, str] = {}
         applied = host.applied or self._confirmed.applied
         cpus = applied.isolated if applied else None
-        aslr = False if applied and applied.fixed else None  # as `quiet run` has it
+        aslr = False if applied and applied.fixed else None  # the same as in `quiet run`
         partition = cpus is not None
         for factor, level in levels.items():
             environment |= level.environment

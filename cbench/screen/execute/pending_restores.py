@@ -42,7 +42,7 @@ def read(file: Path) -> list[PendingRestore]:
 
 
 def write(file: Path, every: Sequence[PendingRestore]) -> None:
-    """On disk when this returns; nothing is there while nothing is set."""
+    """Write the record; it is on disk when this returns. No file exists while nothing is set."""
     if not every:
         file.unlink(missing_ok=True)
         return
@@ -55,5 +55,5 @@ def write(file: Path, every: Sequence[PendingRestore]) -> None:
 
 
 def way_out(file: Path) -> str:
-    """Advice where a level cannot be restored."""
+    """Advice if a level cannot be restored."""
     return f"{file} lists the remaining settings: restore them by hand and remove it, or fix the failure, then resume"

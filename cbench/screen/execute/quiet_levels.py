@@ -89,7 +89,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply them together, and read back. Raises Refused where one is unavailable; the caller then restores."""
+    """Apply them together, and read back. Raises Refused if one is unavailable; the caller then restores."""
     record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
@@ -141,7 +141,7 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
         return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
     for entry, now in overwritten(reader, record):
         raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: another program has changed it")
-    return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs change nothing of where it runs
+    return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs do not affect where it runs
 
 
 def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:

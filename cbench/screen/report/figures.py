@@ -38,7 +38,7 @@ LETTER = 5.3
 
 @dataclass(frozen=True, slots=True)
 class AxisNames:
-    """The names on the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
+    """The names on the axes of a response's figures. `levels`: per treatment, one level name per factor."""
 
     levels: Sequence[Sequence[str]]
     factors: Sequence[str]
@@ -214,7 +214,7 @@ def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], wi
 
 
 def plain(axes: Any, name: str) -> None:
-    """Whole numbers at the axis: nothing to be added to them in the reader's head."""
+    """Label the axis with complete numbers, without an offset that the reader must add."""
     axes.ticklabel_format(axis="y", useOffset=False)
     if name:
         axes.set_ylabel(shortened(name, 24))

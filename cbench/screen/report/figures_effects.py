@@ -1,5 +1,6 @@
-"""The figures of a screening experiment's report that show effects: main effects, interactions, block plots; and what
-samples of different sizes would show of them (D. Flater, NIST Technical Note 1855, 2014, sections 4.6 and 4.7)."""
+"""Draw the effects of a screening experiment: main effects, interactions, block plots, and the effects that samples of
+different sizes would show (D. Flater, NIST Technical Note 1855, 2014, sections 4.6 and 4.7).
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def half_normal(key: str, lenth: LenthResult, unit: str, alpha: float) -> str:
 
 
 def residuals(key: str, series: ResponseSeries, numbers: Sequence[int], unit: str) -> str:
-    """Each value less its treatment's mean, in the order of the trials."""
+    """Each value minus its treatment's mean, in the order of the trials."""
     at, left = [], []
     for number in numbers:
         sequence, values = series.timed(number)

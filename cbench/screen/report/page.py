@@ -21,7 +21,9 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ResponseSection:
-    """A response's part of the page. `material`: None where `material_said` is why there is none."""
+    """The section of the page for one response. `material`: None if there is none; `material_said` then gives the
+    reason.
+    """
 
     key: str
     name: str
@@ -38,7 +40,7 @@ class ResponseSection:
 
 
 def page(result: ScreenResult, data: Data) -> str:
-    """The whole page: the same bytes for the same data."""
+    """The whole page. Deterministic: equal data yield equal bytes."""
     rows = page_tables.every_effect(result)
     return render(
         "screen/screen.html",
@@ -259,7 +261,7 @@ def _sample_figures(
 
 
 def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, key: str) -> list[Figure]:
-    """None where no treatment has two values."""
+    """The section on residuals; None if no treatment has two values."""
     numbers = [each.treatment for each in rows if each.n > 1]
     if not numbers:
         return []

@@ -39,7 +39,7 @@ def every_effect(result: ScreenResult) -> list[EffectRow]:
 
 
 def effects(rows: Sequence[EffectRow]) -> list[Table]:
-    """The largest effects; and, where there are too many for one table, the others."""
+    """The largest effects; and, if there are too many for one table, the others."""
     head: Row = ["effect", "response", Cell("size", "interval"), "%", Cell("p", "adjusted"), "same order in boxes"]
     cells = [_effect(*each) for each in rows]
     marked = [each.significant for _, _, _, each in rows]

@@ -1,9 +1,9 @@
-"""The number of replicates: the adaptive procedure of JCGM 101:2008, clause 7.9.4, for the bootstrap.
+"""Choose the number of bootstrap replicates by the adaptive procedure of JCGM 101:2008, clause 7.9.4.
 
 Blocks of M replicates are drawn until the estimate, the standard uncertainty and both ends of the interval, one number
-per block each, have means whose doubled standard errors are all within a tolerance; then all replicates make the
-result. M is 10^4, or 100/(1 - level) if that is more. The tolerance is what a pixel of the plot stands for (D. Flater,
-NIST TN 1855 (2014), section 3.6).
+per block each, have means whose doubled standard errors are all within a tolerance; then the result is computed from
+all replicates. M is 10^4, or 100/(1 - level) if that is more. The tolerance is the size of a pixel of the plot (D.
+Flater, NIST TN 1855 (2014), section 3.6).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Analysis of variance of single values: where iterations are few, incomplete or unknown.
+"""Analysis of variance of single values, for experiments with few, incomplete or unknown iterations.
 
-Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This treats each
-value as one observation, and assumes noise to be normal and equal everywhere: R. A. Fisher, Statistical Methods for
-Research Workers (1925); that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S.
-L. Andersen, J. R. Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and
-block); where no treatment has two, what effects of more than two factors leave; without these interactions stand for
-it.
+Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This analysis treats
+each value as one observation and assumes normal noise of equal variance: R. A. Fisher, Statistical Methods for Research
+Workers (1925); With groups of equal size, F approximates the permutation test (G. E. P. Box, S. L. Andersen, J. R.
+Statist. Soc. B 17 (1955) 1-26). The error is the variation between values of one treatment (and block). If no treatment
+has two values, effects of more than two factors serve as the error; if there are none, two-factor interactions do.
 """
 
 from __future__ import annotations
@@ -50,9 +49,10 @@ class Anova:
 
 
 def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
-    """`levels`: shape (rows, factors); `values`: shape (rows,), NaN left out; `blocks`: of each row its block, whose
-    differences are not part of the error; None in a completely randomized experiment, whose rows may come in any
-    order."""
+    """`levels`: shape (rows, factors); `values`: shape (rows,), NaN omitted; `blocks`: the block of each row;
+    differences between blocks are not part of the error. None for a completely randomized experiment, whose rows may
+    come in any order.
+    """
     some = ~np.isnan(values)
     levels, values = levels[some], values[some]
     blocks = None if blocks is None else blocks[some]
@@ -109,7 +109,7 @@ def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[flo
 
 
 def tested(by: str, row: AnovaRow, estimate: EffectEstimate | None, df: int) -> EffectTest:
-    """The test of an effect by its row of a table."""
+    """The test of an effect, from its row of an analysis of variance."""
     size, se = None, None
     differences: tuple[LevelDifference, ...] = ()
     if estimate is not None and len(estimate.estimates) == 1:

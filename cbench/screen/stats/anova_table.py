@@ -1,8 +1,8 @@
 """The table of an analysis of variance: sums of squares, one source after the other, and sizes of effects.
 
 Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
-classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II");
-where all cells have equally many values that is the effect itself.
+classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"); if
+all cells have equally many values that is the effect itself.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ HIGHER = "higher orders"
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and where
-    there is no error to compare with, or one of 0: values are then coarse, and do not show how much others would
-    differ. An effect that is 0 too has the `p` 1."""
+    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and if there
+    is no error to compare with, or one of 0: values are then coarse, and do not show how much others would differ. An
+    effect that is 0 too has the `p` 1.
+    """
 
     source: str
     stratum: str | None
@@ -46,7 +47,8 @@ class AnovaRow:
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
     """The estimates of an effect: the size of one with two levels, else the differences of levels from the first one.
-    `errors`: the standard error of each, with `df` degrees of freedom; NaN where the error is 0 or has none."""
+    `errors`: the standard error of each, with `df` degrees of freedom; NaN if the error is 0 or has none.
+    """
 
     estimates: tuple[float, ...]
     errors: tuple[float, ...]
@@ -64,8 +66,9 @@ class AnovaTable:
         weights: Values | None = None,
         repeats: tuple[float, int] = (0.0, 0),
     ) -> None:
-        """`weights`: where a row is the mean of several values, the root of their number, which `y` has in it as well;
-        `repeats`: the sum of squares between values of one row and its degrees of freedom."""
+        """`weights`: if a row is the mean of several values, the square root of their number; `y` must already be
+        multiplied by it. `repeats`: the sum of squares between the values of one row, and its degrees of freedom.
+        """
         self._names, self._levels, self._y = names, levels, y
         self._weights = (np.ones(y.size) if weights is None else weights)[:, np.newaxis]
         self._repeats = repeats
@@ -74,7 +77,7 @@ class AnovaTable:
         self._sizes: dict[Effect, tuple[Values, Values]] = {}
 
     def take(self, effects: Sequence[Effect], stratum: str) -> None:
-        """Effects, each after all others of as many factors or fewer."""
+        """Add effects, each adjusted for all others of as many factors or fewer."""
         columns = {effect: self._weights * indicators(codes(self._levels[:, list(effect)])) for effect in effects}
         for size in sorted({len(effect) for effect in effects}):
             group = [effect for effect in effects if len(effect) == size]
@@ -89,14 +92,17 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """Add the sum of squares of rows with one label beyond everything before; the error also if that is nothing."""
+        """Add the sum of squares of rows with one label beyond everything before; the error is added even if it is
+        empty.
+        """
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
             self._keep(source, (), stratum, new.T @ self._y)
 
     def within(self) -> None:
-        """The error within plots: all that is left; where values repeat in a row, what is between these, and what is
-        left of the rows are effects of higher orders."""
+        """The error within plots: the entire remainder. If rows have repeated values, the error is the variation
+        between these, and the remainder of the rows counts as higher-order effects.
+        """
         left = self._y - self._basis @ (self._basis.T @ self._y)
         ss, df = self._repeats
         rest = self._y.size - self._basis.shape[1]

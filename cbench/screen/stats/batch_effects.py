@@ -22,12 +22,13 @@ from cbench.stats.multiple_testing import HOLM, adjusted
 
 @dataclass(frozen=True, slots=True)
 class BootCheck:
-    """Within one level.
+    """Differences between boots within one level.
 
-    `batches`: their names; `n`, `means`: of each; `h`, `p`: Kruskal and Wallis; `f`, `p_f`: one-way analysis of
-    variance (None where nothing varies within boots); `ms_between`, `ms_within` in the values' unit squared;
-    `var_boot`: variance between boots, at least 0; `icc`: its share in all variance, from 0 to 1, None where nothing
-    varies; `p_holm`: p over all levels of the call; `depends`: it is below alpha.
+    `batches`: names of the boots; `n`, `means`: count and mean of each; `h`, `p`: Kruskal-Wallis test; `f`, `p_f`:
+    one-way analysis of variance (None if nothing varies within boots); `ms_between`, `ms_within`: mean squares in the
+    values' unit squared; `var_boot`: variance between boots, at least 0; `icc`: its share of the total variance, from 0
+    to 1, None if nothing varies; `p_holm`: p corrected for all levels of the call; `depends`: whether `p_holm` is below
+    alpha.
     """
 
     level: str
@@ -47,10 +48,10 @@ class BootCheck:
 
 
 def boot_check(samples: Mapping[str, Mapping[str, Values]], alpha: float = 0.05) -> tuple[BootCheck, ...]:
-    """`samples`: by the hard level, and by the batch, the values of each boot (NaN left out).
+    """`samples`: values of each boot, by hard level and batch (NaN omitted).
 
-    One result for each level with two boots or more that have values, and more values than boots; the others are left
-    out.
+    Returns one result per level that has at least two boots with values and more values than boots; other levels are
+    omitted.
     """
     checks = []
     for level, boots in samples.items():

@@ -1,15 +1,15 @@
 """Tests of effects in randomized complete blocks, by signed ranks of the differences within blocks.
 
-A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. Two
-treatments that differ in the levels of one factor only: their difference has no block and no other factor in it, and
-where that factor is inert it is as often positive as negative, whatever the noise is. For an interaction four
-treatments: the difference of two such differences. Where no two treatments are alike in everything else (fractions),
-all treatments of a block make one difference.
+A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. If two
+treatments differ only in the level of one factor, their difference is free of block effects and of all other factors;
+if the factor is inert, the difference is as often positive as negative, for any noise distribution. For an interaction,
+the difference of two such differences of four treatments is used. If no two treatments differ in only one factor
+(fractions), all treatments of a block form one difference.
 
 Differences are ranked by magnitude over all blocks, somewhat as D. Quade does with blocks of any number of levels
 ("Using weighted rankings in the analysis of complete blocks with additive block effects", J. Amer. Statist. Assoc. 74
-(1979) 680-683); a long tail counts by its rank only. What is within a block may depend on each other, so each block is
-one observation: where the effect is nothing, its scores are as likely with all their signs turned (signed_rank.py).
+(1979) 680-683); a long tail counts by its rank only. Values within a block may depend on each other, so each block is
+one observation: without an effect, its scores are equally likely with all signs flipped (signed_rank.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Effect = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LevelDifference:
-    """A level of a factor less its first one, with its standard error."""
+    """A level of a factor minus its first one, with its standard error."""
 
     estimate: float
     se: float
@@ -42,14 +42,15 @@ class LevelDifference:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """How one effect was tested: `by` RANKS, or by another name against the batches.
+    """How one effect was tested. `by`: RANKS, or the name of the method that tests against batches.
 
-    `estimate`: of two levels each the mean of the differences of matched treatments (half of it for an interaction),
-    with `se`, its standard error over the blocks; else what MainEffect.effect or Interaction.effect has (None where a
-    cell is missing), without `se`. `p_plain`: by the differences themselves in place of their ranks: a test of the
-    means, which a long tail blunts. `p_within`: by ranks, None where they cannot. `error_df`: degrees of freedom
-    of `se`. `differences`: of a factor with more than two levels, those of all others from the first one. `p_family`:
-    of contrasts that are judged by each other, the chance of such a one among all of them.
+    `estimate`: for factors with two levels, the mean of the differences of matched treatments (half of it for an
+    interaction), with `se`, its standard error over the blocks; otherwise MainEffect.effect or Interaction.effect (None
+    if a cell is missing), without `se`. `p_plain`: p from the differences themselves instead of their ranks: a test of
+    the means, which loses power with long tails. `p_within`: p by ranks, None if ranks cannot test the effect.
+    `error_df`: degrees of freedom of `se`. `differences`: for a factor with more than two levels, the difference of
+    each further level from the first. `p_family`: for contrasts that are judged by each other, the probability of such
+    a contrast anywhere among them.
     """
 
     by: str
@@ -67,9 +68,10 @@ class EffectTest:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """`blocks` that were used, `partial` of them with a value missing, whose other differences count; and `dropped`:
-    those without any value, or with treatments of several batches. `untested`: effects that cannot be tested
-    here and why, in words (of hard factors always: they do not vary within blocks)."""
+    """`blocks`: the number of blocks used; `partial`: how many of them lack a value (their other differences count);
+    `dropped`: blocks without any value, or with treatments of several batches. `untested`: effects that cannot be
+    tested here, with the reason as text (always those of hard factors, which do not vary within blocks).
+    """
 
     blocks: int
     dropped: int
@@ -119,7 +121,7 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
 
 
 def _size(levels: Levels, means: Values, effect: Effect) -> float | None:
-    """The size of an effect from the treatments' means, whatever its number of levels."""
+    """The size of an effect from the treatments' means, for any number of levels."""
     size = main_effect(levels, means, *effect) if len(effect) == 1 else interaction(levels, means, *effect)
     return None if size is None else size.effect
 
@@ -132,14 +134,14 @@ def _tested(
     estimate: float | None,
     levels: Levels,
 ) -> EffectTest | None:
-    # NaN where a value is missing.
+    # NaN if a value is missing.
     apart = np.sum([weight * values[:, at] for weight, at in zip(matched.weights, matched.at.T, strict=True)], axis=0)
     used = ~np.isnan(apart).all(axis=1)
     apart, groups = apart[used], groups[used]
     if not apart.size:
         return None
     least = _rounding(matched, values[used])
-    # Each batch counts the same, however many blocks it has.
+    # All batches have equal weight, however many blocks they have.
     share = 1 / np.bincount(groups)[groups]
     ranked = flip_test((signed_ranks(apart, least) * share[:, np.newaxis]) @ matched.shows)
     plain = np.where(np.isnan(apart) | (np.abs(apart) < least), 0.0, apart)
@@ -194,7 +196,7 @@ def _rounding(matched: Differences, values: Values) -> Values:
 
 
 def _mean(each: Values, groups: NDArray[np.intp]) -> tuple[float, float | None]:
-    """The mean of the batches' means and its standard error; None where a batch has but one block."""
+    """The mean of the batches' means and its standard error; None if a batch has only one block."""
     parts = [each[groups == group] for group in np.unique(groups)]
     estimate = float(np.mean([part.mean() for part in parts]))
     if min(part.size for part in parts) < 2:
@@ -204,8 +206,10 @@ def _mean(each: Values, groups: NDArray[np.intp]) -> tuple[float, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`at`: shape (differences, corners), numbers of treatments; `weights`: shape (corners,), theirs, with sum 0;
-    `shows`: shape (differences, df), what each difference says of the effect's degrees of freedom."""
+    """`at`: shape (differences, corners), numbers of treatments; `weights`: shape (corners,), weights of the corners,
+    with sum 0; `shows`: shape (differences, df), the coefficients of each difference for the effect's degrees of
+    freedom.
+    """
 
     at: NDArray[np.intp]
     weights: Values
@@ -213,13 +217,14 @@ class Differences:
 
     @property
     def signed(self) -> bool:
-        """Whether all differences estimate the same, so that their mean is the effect."""
+        """Whether all differences estimate the same quantity, so that their mean is the effect."""
         return bool((self.shows == self.shows[0]).all())
 
 
 def differences(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
-    """`levels`: shape (treatments, factors); `effect`: one factor or two; `batch`: treatments with another number here
-    are never in one block. None where nothing shows the effect."""
+    """`levels`: shape (treatments, factors); `effect`: one factor or two; `batch`: batch number of each treatment;
+    treatments with different numbers are never in one block. Returns None if no difference shows the effect.
+    """
     matched = _matched(levels, effect, batch)
     return _contrast(levels, effect) if matched is None and np.unique(batch).size == 1 else matched
 
@@ -244,7 +249,7 @@ def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> 
     every = np.concatenate(cells)
     if not every.size:
         return None
-    # An orthonormal basis of what the cells' signs span: as many columns as there are degrees of freedom.
+    # An orthonormal basis of the space that the cells' signs span, with one column per degree of freedom.
     _, sizes, right = np.linalg.svd(np.unique(every, axis=0), full_matrices=False)
     signs = np.array([sign for _, sign in _corners(shape)[0]], dtype=np.float64)
     return Differences(np.concatenate(parts), signs, every @ right[sizes > 1e-8 * sizes[0]].T)
@@ -262,8 +267,9 @@ def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
 
 
 def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
-    """All treatments at once, where all factors have two levels, the effect is balanced and it is orthogonal to all
-    other effects of as many factors or fewer."""
+    """All treatments at once, if all factors have two levels, the effect is balanced and it is orthogonal to all other
+    effects of as many factors or fewer.
+    """
     mains: dict[int, Values] = {}
     for factor in range(levels.shape[1]):
         present = np.unique(levels[:, factor])

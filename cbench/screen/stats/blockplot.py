@@ -1,4 +1,4 @@
-"""Block plots: is the order of a factor's levels the same for all levels of the other factors?
+"""Compute block plots: whether the order of a factor's levels is the same for all levels of the other factors.
 
 NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.3.3 and 5.5.9.5; D. Flater, NIST Technical Note 1855 (2014),
 section 4.6.3. With no effect each of the L! orders is equally likely in each box, so all N boxes agree with probability
@@ -20,10 +20,11 @@ from cbench.screen.stats.effects import Levels, Values
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One combination of the other factors: `others`, without factors that go with the primary one.
+    """One combination of levels of the other factors.
 
-    By the primary factor's levels: `means` (NaN: missing), `questionable`. `order`: levels from the lowest mean to the
-    highest; None where means are tied or missing. `missing`: a level has no mean, so that the box does not count.
+    `others`: these levels, without factors that are fully aliased with the primary factor. `means` (NaN: missing) and
+    `questionable` have one entry per level of the primary factor. `order`: levels from the lowest mean to the highest;
+    None if means are tied or missing. `missing`: a level has no mean, so the box does not count.
     """
 
     others: str
@@ -36,15 +37,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlot:
-    """`boxes`: all; `n` of them count (no level missing), `left_out` do not, `tied` of the former have equal means.
-    `together`: other factors that change only with the primary one (fully aliased), which no box can hold fixed.
-
-    `consistent`: all `n` have the same order, without ties; `chance`: of that when nothing has an effect; `agreeing`:
-    how many have the most frequent `order`. Two levels: `p_one`, `p_two` are the sign test of that (ties left out).
-    A factor that is hard to change has one throw of the dice for each combination of the other hard factors, however
-    many boxes share its batches: so many count for `chance`, and there is no sign test.
-    `p`: `chance` where consistent; else `p_two`, or None for more levels (no test). `needed`: boxes for a chance of at
-    most alpha; `able`: there are so many, so that the plot can be significant.
+    """`boxes`: all boxes; `n` of them count (no level is missing), `left_out` do not, and `tied` of the counted boxes
+    have equal means. `together`: other factors that change only with the primary factor (fully aliased), so that no box
+    can hold them fixed. `consistent`: all `n` boxes have the same order, without ties; `chance`: the probability of
+    that if no factor has an effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels,
+    `p_one` and `p_two` are the p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor,
+    `chance` counts one independent outcome per combination of the other hard factors, however many boxes share its
+    batches, and there is no sign test. `p`: `chance` if consistent; otherwise `p_two`, or None with more than two
+    levels (no test). `needed`: number of boxes for a chance of at most alpha; `able`: there are that many, so the plot
+    can be significant.
     """
 
     levels: tuple[str, ...]
@@ -73,8 +74,9 @@ def block_plot(
     exclude: bool = False,
     alpha: float = 0.05,
 ) -> BlockPlot | None:
-    """`levels`: shape (treatments, factors); `means`: shape (treatments,), NaN: none. `questionable`: numbers of
-    treatments, which `exclude` leaves out. None where fewer than two levels have means."""
+    """`levels`: shape (treatments, factors); `means`: shape (treatments,), NaN: no mean. `questionable`: treatment
+    numbers, which `exclude` omits. Returns None if fewer than two levels have means.
+    """
     means = np.array(means, dtype=np.float64)
     if exclude:
         means[list(questionable)] = np.nan
@@ -159,7 +161,7 @@ def sign_test(agreeing: int, n: int) -> tuple[float, float]:
 
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
-    """Other factors of two levels or more whose level is given by the primary one's and gives it."""
+    """Other factors with at least two levels whose level determines the primary factor's level and vice versa."""
     numbers = []
     for other in range(levels.shape[1]):
         pairs = np.unique(levels[:, [factor, other]], axis=0)

@@ -1,4 +1,4 @@
-"""Main effects and two-factor interactions, from the treatments' means. Each treatment counts the same.
+"""Main effects and two-factor interactions, from the treatments' means. All treatments have equal weight.
 
 G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels); R. A.
 Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
@@ -18,11 +18,11 @@ Levels = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class MainEffect:
-    """`levels`: those that are there, ascending; `means` and `counts` (of treatments) of each.
+    """`levels`: the levels present, ascending; `means` and `counts`: mean and number of treatments per level.
 
-    `effect`: the second level's mean less the first's where there are two, the range of the means where there are more
-    (see `signed`); `adjusted`: the same by least squares in the model of all main effects, which an unbalanced choice
-    of treatments does not bias; None where it is aliased with another factor's.
+    `effect`: with two levels, the second level's mean minus the first's; with more, the range of the means (see
+    `signed`). `adjusted`: the same estimated by least squares in the model of all main effects, which is not biased by
+    an unbalanced choice of treatments; None if the effect is aliased with another factor's.
     """
 
     levels: tuple[int, ...]
@@ -35,11 +35,10 @@ class MainEffect:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """`cells`: means by the levels of both factors, shape (levels of the first, of the second), NaN where no treatment
-    is; `residuals`: m_ij less both effects, by the means of the cells that are there, NaN likewise.
-
-    `effect`: half the difference of both differences where there are two levels each, else the largest magnitude of a
-    residual (see `signed`). None where a cell is missing: residuals then have the main effects in them.
+    """`cells`: means per combination of levels, shape (levels of the first factor, levels of the second), NaN without
+    treatments; `residuals`: m_ij minus both main effects, which are estimated from the means of the cells present; NaN
+    likewise. `effect`: with two levels each, half the difference of the two differences; otherwise the largest
+    magnitude of a residual (see `signed`). None if a cell is missing, because the residuals then contain main effects.
     """
 
     first_levels: tuple[int, ...]
@@ -70,7 +69,7 @@ def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None
 
 
 def interaction(levels: Levels, means: Values, first: int, second: int) -> Interaction | None:
-    """None where one of the factors has fewer than two levels."""
+    """The interaction; None if either factor has fewer than two levels."""
     levels, means = _known(levels, means)
     ones, rows = np.unique(levels[:, first], return_inverse=True)
     twos, columns = np.unique(levels[:, second], return_inverse=True)
@@ -110,7 +109,7 @@ def _size(means: Values) -> float:
 
 
 def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
-    """Least squares with each factor's levels as columns less the first one's."""
+    """Estimate effects by least squares, with each factor's levels as columns, minus the first level's column."""
     columns = [
         (levels[:, [each]] == np.unique(levels[:, each])[1:]).astype(np.float64) for each in range(levels.shape[1])
     ]

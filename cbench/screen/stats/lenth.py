@@ -5,7 +5,7 @@ median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s
 Student's distribution; here the chances of t = contrast/PSE are counted in simulated contrasts of no effect, as in K.
 Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J. Quality Technology 32
 (2000) 57-66. One error rate for all contrasts: the largest is compared with the largest of as many inert ones, and is
-left out for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
+omitted for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class LenthTest:
-    """`pse`: in the values' unit; `margin`: of error, of one contrast at the requested level. For each contrast its
-    `estimate`, its own `p`, and `p_family`: for one as large anywhere in the design, step by step."""
+    """`pse`: pseudo standard error in the values' unit; `margin`: margin of error of one contrast at the requested
+    level. Per contrast: `estimate`, its individual `p`, and `p_family`, the stepwise p of a contrast this large
+    anywhere in the design.
+    """
 
     pse: float
     margin: float
@@ -84,7 +86,7 @@ def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...
 
 
 def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
-    """`means`: one value of each treatment. None with too few contrasts, or where more than half of them are 0."""
+    """`means`: one value of each treatment. None with too few contrasts, or if more than half of them are 0."""
     m = len(values)
     if m < FEWEST:
         return None
@@ -123,7 +125,7 @@ def pseudo_error(sizes: Values) -> Values:
 
 @lru_cache(maxsize=64)
 def _null(m: int) -> tuple[Values, Values]:
-    """The null distribution for so many inert contrasts: |t| of single ones, descending, and each set's largest."""
+    """The null distribution for this many inert contrasts: |t| of single ones, descending, and each set's largest."""
     draw = np.random.default_rng([1989, m])
     sizes = np.abs(draw.standard_normal((min(MOST_SETS, max(1000, DRAWN // m)), m)))
     t = sizes / pseudo_error(sizes)[:, np.newaxis]

@@ -30,11 +30,11 @@ DRAWN = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class StudiedSize:
-    """Intervals by one method of `subsamples` samples of `n` values each.
+    """Intervals of one method for `subsamples` samples of `n` values each.
 
-    `width_quartiles`: in the values' unit; None where no sample has an interval. `coverage`: the share of samples whose
-    interval holds the population's mean, and the standard error that comes from the number of subsamples. `without`:
-    samples that have no interval; they count as not covering.
+    `width_quartiles`: quartiles of the widths in the values' unit; None if no sample has an interval. `coverage`: the
+    share of samples whose interval contains the population's mean, and the standard error due to the number of
+    subsamples. `without`: the number of samples without an interval; they count as not covering.
     """
 
     n: int
@@ -54,9 +54,9 @@ def subsampling(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[StudiedSize, ...]:
-    """Draw `subsamples` samples of each size, from 2 to that of the population, and look at their intervals.
+    """Draw `subsamples` samples of each size, from 2 to that of the population, and study their intervals.
 
-    One entry a method, by n. Each size has draws of its own: what other sizes there are changes nothing.
+    Returns one entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
     """
     entries: list[StudiedSize] = []
     mean = float((population / population.size).sum())
@@ -86,11 +86,11 @@ def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> Studi
 
 @dataclass(frozen=True, slots=True)
 class EffectMagnitude:
-    """One effect: its `magnitude` in the values' unit; `of_range`: that as a share of the distributions' range (None
-    where that is 0 or unknown).
+    """One effect.
 
-    detected_from: of each method the smallest n studied from which on the median interval is narrower than the
-    magnitude; None where no n studied is enough.
+    `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions' range (None if the
+    range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the median interval is
+    narrower than the magnitude; None if no studied n is enough.
     """
 
     magnitude: float
@@ -118,10 +118,11 @@ class OwnWidths:
 
 @dataclass(frozen=True, slots=True)
 class Materiality:
-    """Effects beside intervals. `median_effect`, `largest_effect`: of the magnitudes; `range` of the distributions.
+    """Effects compared with interval widths.
 
-    `enough`: of each method the smallest n studied from which on the median width is below the median magnitude.
-    `own`: widths without a study. `why`: effects that are left out.
+    `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
+    `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
+    widths without a study. `why`: omitted effects with the reason.
     """
 
     median_effect: float | None
@@ -139,8 +140,8 @@ def materiality(
 ) -> Materiality:
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
-    Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
-    that are not finite numbers are left out, and this is reported.
+    Of several studies the median over treatments of the median width counts, of several ranges the median. Effects that
+    are not finite numbers are omitted, and this is reported.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

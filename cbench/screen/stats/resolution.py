@@ -19,7 +19,9 @@ ENOUGH = 3
 
 @dataclass(frozen=True, slots=True)
 class CoarseClock:
-    """`step`: in the values' unit; `range`: of a treatment's values, in steps, the median over treatments."""
+    """`step`: step of the clock in the values' unit; `range`: range of one treatment's values in steps, the median over
+    treatments.
+    """
 
     step: float
     range: float

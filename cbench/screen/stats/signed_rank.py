@@ -33,8 +33,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Flipped:
-    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: how many
-    directions the scores have; `p`: chance of one so large, at least 2^(1 - blocks whose scores are not all 0)."""
+    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: dimension
+    of the space that the scores span; `p`: probability of a statistic at least this large, at least 2^(1 - blocks whose
+    scores are not all 0).
+    """
 
     statistic: float
     df: int
@@ -53,8 +55,9 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 
 def flip_test(scores: Values) -> Flipped | None:
-    """`scores`: shape (blocks, df). None with fewer blocks than it takes: two, or df + 2 beyond COUNTED. A block whose
-    scores are all 0 carries no information: it changes no sum, whatever its sign."""
+    """`scores`: shape (blocks, df). Returns None with too few blocks: fewer than two, or fewer than df + 2 beyond
+    COUNTED. A block whose scores are all 0 carries no information: its sign changes no sum.
+    """
     if scores.shape[0] < 2:
         return None
     size = np.abs(scores).max(axis=1)
@@ -113,7 +116,7 @@ def _saddlepoint(size: Values, total: float) -> float:
         low, high = (middle, high) if float(size @ np.tanh(middle * size)) < total else (low, middle)
     point = (low + high) / 2
     steep = np.exp(-2 * point * size)
-    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # of ln cosh, without overflow
+    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # the sum of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
     if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point
@@ -143,15 +146,16 @@ def common_step(size: Values) -> float:
 
 
 def chance_of_sum(size: Values, total: float, step: float) -> float | None:
-    """The chance that the sum of `size`, each with a random sign, is as far from 0 as `total`. None where it is too
-    much work."""
+    """The probability that the sum of `size`, each with a random sign, is at least as far from 0 as `total`. None if
+    the computation is too expensive.
+    """
     parts = np.sort(np.rint(size / step).astype(np.int64))
     whole, wanted = int(parts.sum()), round(total / step)
     if whole * parts.size > MOST_WORK:
         return None
     if not wanted:
         return 1.0
-    chances = np.zeros(whole + 1)  # of each sum of those that have the sign +
+    chances = np.zeros(whole + 1)  # for each sum of the scores with sign +
     chances[0] = 1.0
     upto = 0
     for part in parts.tolist():

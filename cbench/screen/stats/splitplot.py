@@ -2,7 +2,7 @@
 
 y = mu + A + w + B + AB + e with a batch's error w and, within batches, e. G. E. P. Box, J. S. Hunter, W. G. Hunter,
 Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis of Experiments, "The
-split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; where all cells have
+split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; if all cells have
 equally many values that is the effect itself.
 """
 
@@ -36,9 +36,10 @@ from cbench.stats.interval import exponent
 
 @dataclass(frozen=True, slots=True)
 class SplitPlot:
-    """`rows`: hard effects, whole-plot error, easy effects and those of both, within-plot error, total. `refused`: in
-    words what cannot be tested and why; `batches`: how many were used; `dropped`: batches (their labels) that lack a
-    treatment which another batch of the same hard levels has."""
+    """`rows`: hard effects, whole-plot error, easy effects and their interactions with hard ones, within-plot error,
+    total. `refused`: untestable effects with the reason, as text; `batches`: the number of batches used; `dropped`:
+    labels of batches that lack a treatment which another batch with the same hard levels has.
+    """
 
     rows: tuple[AnovaRow, ...]
     refused: tuple[str, ...]
@@ -60,13 +61,13 @@ def split_plot(
     hard: Sequence[int],
     replicates: NDArray[np.intp] | None = None,
 ) -> tuple[SplitPlot, dict[Effect, AnovaRow], dict[Effect, EffectEstimate]]:
-    """The analysis, the row of each effect, and its size with a standard error. One row for each value, or several for
-    each treatment of a batch (their means are taken).
+    """The analysis, the row of each effect, and its size with a standard error. A treatment of a batch may have one row
+    or several (their means are used).
 
-    `levels`: shape (rows, factors); `plots`: the batch of each row, any whole numbers; `values`: shape (rows,), NaN
-    left out; `hard`: numbers of the factors that are constant in a batch; `replicates`: by a batch's number the block
-    of whole plots that it belongs to, whose differences are not part of the error. Effects of up to two factors have
-    rows of their own, the others one together.
+    `levels`: shape (rows, factors); `plots`: the batch of each row, arbitrary integers; `values`: shape (rows,), NaN
+    omitted; `hard`: numbers of the factors that are constant in a batch; `replicates`: maps a batch's number to its
+    block of whole plots; differences between these blocks are not part of the error. Effects of one or two factors have
+    separate rows; all others share one row.
     """
     levels, plots, y = _means(levels, plots, values)
     dropped = _incomplete(levels, plots, hard)

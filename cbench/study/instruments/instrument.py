@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from cbench.study.process.run_command import Execution, Probe
 
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
-PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
-CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
-TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
-SAMPLES = "samples"  # of the command, run under `perf record`
+PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as in `perf stat`
+CYCLES, CYCLES_USER = "cycles", "cycles:u"  # a command and all of its descendants, by the PMU
+TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # the same processes, by the kernel's software events, in seconds
+SAMPLES = "samples"  # samples of the command, which runs under `perf record`
 """Values of `read` in a file; each is the `source` of one instrument."""
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
@@ -24,8 +24,10 @@ class NoNumber(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostInstrument:
-    """An instrument on this host. `read`: its name in a file. `resolution_s`: its least step, None where that is no
-    time; `why`: basis. `missing`: why this host does not have it, "" where it has."""
+    """An instrument on this host. `read`: its name in a file. `resolution_s`: its smallest step in seconds, None if it
+    does not measure time; `why`: the basis of this value. `missing`: the reason why this host lacks the instrument, ""
+    if it is available.
+    """
 
     read: str
     unit: str
@@ -40,7 +42,7 @@ class Sampling:
     """How `perf record` samples: each `period` events, or about `hz` times per second of CPU time; exactly one of the
     two is set.
 
-    `call_graph`: its --call-graph; "" where a factor's level sets it, NO_CALL_GRAPH for none.
+    `call_graph`: its --call-graph; "" if a factor's level sets it, NO_CALL_GRAPH for none.
     """
 
     call_graph: str = NO_CALL_GRAPH
@@ -57,11 +59,12 @@ class Sampling:
 
 
 class Instrument:
-    """One value of `read`. New ones: a class in a file of its own, and an entry in registry.INSTRUMENTS.
+    """One value of `read`.
 
-    `source`: its word; `argument`: what has to follow it, as in regex:EXPRESSION, "" for nothing; `optional`: the
-    argument may be left out. `unit`: of its numbers where the file gives none. `judged`: the values of `read` that
-    `cbench screen validate` judges. `example`: a line for the example file, "" where its own text has the word.
+    To add one, write a class in a separate file and add it to registry.INSTRUMENTS. `source`: its keyword; `argument`:
+    the name of its required argument, as in regex:EXPRESSION, "" for none; `optional`: the argument may be omitted.
+    `unit`: the default unit of its numbers. `judged`: the values of `read` that `cbench screen validate` judges.
+    `example`: a line for the example file, "" if its text already contains the keyword.
     """
 
     source: str
@@ -84,7 +87,7 @@ class Instrument:
     def probe(self, sampling: Sampling | None) -> Probe | None:
         """The probe that measures the command, None for an instrument that reads its times, output or files.
 
-        `sampling`: how the test's command is sampled, if it is.
+        `sampling`: how the test's command is sampled, None if it is not.
         """
         return None
 
@@ -98,7 +101,7 @@ class Instrument:
 
 
 def probed(source: str, done: Execution, missing: str) -> int:
-    """The value of a probe. Raises NoNumber; `missing`: why, where there was no such probe."""
+    """The value of a probe. Raises NoNumber. `missing`: the reason to report if the probe did not run."""
     reading = done.readings.get(source)
     if reading is None or reading.value is None:
         raise NoNumber(f"{source}: {missing if reading is None else reading.why}")

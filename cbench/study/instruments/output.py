@@ -1,5 +1,6 @@
-"""Instruments that read what a command has printed (its last number, an expression's group, a place in its JSON), or
-the last number in a file that it leaves."""
+"""Instruments that read a command's output (its last number, a regular expression's group, a path in its JSON), or the
+last number in a file that the command writes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class LastFloat(Instrument):
 
 
 class Regex(Instrument):
-    """The group of an expression, where it matches last."""
+    """The group of a regular expression's last match."""
 
     source = REGEX
     argument = "EXPRESSION"
@@ -163,9 +164,10 @@ class _Lines(str):
 
 
 def _json(text: str) -> Any:
-    """The output's JSON, numbers as their texts; it may begin at any line that begins with a bracket.
+    """The output's JSON, with numbers as text; it may begin at any line that begins with a bracket.
 
-    In linear time: what was read in vain is not read again, for nothing in it reaches the end of the text.
+    Runs in linear time: text of a failed attempt is not parsed again, because nothing in it reaches the end of the
+    text.
     """
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     text = _Lines(text.rstrip())

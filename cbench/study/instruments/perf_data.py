@@ -26,9 +26,10 @@ class NoSamples(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """`samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`: records that the kernel could not hand
-    over, as it says itself. `throttled`: how often it paused sampling because it took too much time. `event`: type and
-    config of the first event, as perf_event_open(2) has them. `user_only`: it was not sampled in the kernel."""
+    """`samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`: records that the kernel reports as
+    lost. `throttled`: how often the kernel paused sampling because it took too much time. `event`: type and config of
+    the first event, as in perf_event_open(2). `user_only`: the kernel was not sampled.
+    """
 
     samples: int
     lost: int
@@ -38,7 +39,7 @@ class Samples:
 
 
 def count(path: Path) -> Samples:
-    """Count the samples in the file. Raises NoSamples if it cannot be read, is no such file, or was not finished."""
+    """Count the samples in the file. Raises NoSamples if it is unreadable, not a perf.data file, or incomplete."""
     try:
         with path.open("rb") as file:
             head = file.read(HEADER)

@@ -43,7 +43,9 @@ LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def parse(detail: str) -> Sampling:
-    """Parse the text after `samples:` in a `read`; `call_graph` is "" if it is left out. ValueError: what is wrong."""
+    """Parse the text after `samples:` in a `read`; `call_graph` is "" if omitted. Raises ValueError, whose text
+    describes the error.
+    """
     graph, event, rates = "", EVENT, dict[str, int]()
     for place, part in enumerate(detail.split(",") if detail else ()):
         name, equals, value = part.partition("=")
@@ -69,7 +71,7 @@ def named(detail: str) -> frozenset[str]:
 
 @functools.cache
 def obstacle(sampling: Sampling, path: str | None = None) -> str:
-    """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` on nothing, once.
+    """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` once on an empty workload.
 
     `path`: the PATH in which perf is looked for, None for this process's.
     """
@@ -109,8 +111,8 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
 def counted(sampling: Sampling, file: Path) -> Samples | str:
     """The samples in a file of `perf record`, or the reason why they are unknown.
 
-    Where there is no PMU perf samples a clock in place of an event of the hardware, and where the kernel may not be
-    looked into user mode alone, both silently: that is not the requested measurement.
+    Without a PMU, perf silently samples a clock instead of a hardware event, and without permission for the kernel, it
+    silently samples only user mode: neither is the requested measurement.
     """
     try:
         found = count(file)

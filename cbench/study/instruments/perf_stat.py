@@ -71,7 +71,7 @@ class Counting:
         return shell
 
     def reading(self) -> Reading:
-        """The count, of the clocks nanoseconds; none where another user of the PMU had the counter at times."""
+        """The count, or nanoseconds for clocks; no value if the counter was shared with another user of the PMU."""
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
         if running and running >= enabled:
             return Reading(value, facts={"counts": {self.name: value}})
@@ -114,7 +114,7 @@ EVENT_COUNTS = (
 
 
 def check(name: str) -> None:
-    """Raises UsageError where this host cannot count it."""
+    """Raises UsageError if this host cannot count it."""
     os.close(_opened(name))
 
 

@@ -25,7 +25,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
     """
     reader = reader or Reader()
     config = kernel_config(reader)
-    full = (reader.text(NO_HZ_FULL) or "").strip("()")  # "(null)" where there is none
+    full = (reader.text(NO_HZ_FULL) or "").strip("()")  # "(null)" if there is none
     if config.values.get("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") == "y":
         return KERNEL_S, f"VIRT_CPU_ACCOUNTING_NATIVE in {config.source}"
     generic = config.values.get("CONFIG_VIRT_CPU_ACCOUNTING_GEN") == "y"
@@ -41,7 +41,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
 
 
 class CommandTime(Instrument):
-    """A time of the command. `attribute`: of Execution."""
+    """A time of the command. `attribute`: the attribute of Execution that contains it."""
 
     unit = "s"
 

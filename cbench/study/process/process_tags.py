@@ -1,8 +1,8 @@
-"""Tags in the environment of a study's commands, by which a trial's processes are recognized.
+"""Tag the environment of a study's commands, to recognize the processes of a trial.
 
-A trial outlives a runner that is killed, in whatever session it may be; a resume of the study finds it by its tag and
-ends it first. Tags also keep the environment of equal size: it moves the stack, and so what is measured (T. Mytkowicz
-et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+A trial outlives a killed runner, possibly in another session; when the study resumes, it first finds the trial by its
+tag and ends it. Tags also keep the size of the environment constant: it shifts the stack, and so affects measurements
+(T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ProcessTag:
 
 
 class ProcessTags:
-    """Those of one study. `identity`: no other study has it; `runs`, `tests`: how many, and the tests' names."""
+    """The tags of one study. `identity`: unique to the study; `runs`: the number of runs; `tests`: the tests' names."""
 
     def __init__(self, identity: str, runs: int, tests: tuple[str, ...]) -> None:
         self._identity = identity

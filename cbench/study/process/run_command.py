@@ -36,7 +36,7 @@ class CommandError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a probe: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
+    """The result of a probe: `value`, or `why` there is none. `facts`: facts to store, by group and name."""
 
     value: int | None
     why: str = ""
@@ -44,7 +44,9 @@ class Reading:
 
 
 class Probe(Protocol):
-    """Measures one command, beside its times: entered before it starts, left after it has been read."""
+    """Measures one command in addition to its times: entered before the command starts, left after the probe has been
+    read.
+    """
 
     @property
     def name(self) -> str:
@@ -54,7 +56,7 @@ class Probe(Protocol):
         """The reason why this host cannot do it, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
-        """Begin. Raises UsageError where that is not possible here."""
+        """Begin. Raises UsageError if that is not possible here."""
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -67,7 +69,7 @@ class Probe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """`code`: as a shell has it, 128 + N for signal N; None where it did not end in time and was killed."""
+    """`code`: the exit code as in a shell, 128 + N for signal N; None if the command timed out and was killed."""
 
     code: int | None
     output: bytes
@@ -78,7 +80,7 @@ class Execution:
     wall_s: float
     user_s: float
     sys_s: float
-    running_s: float = 0.0  # from the command's execution on, without what it takes to start one
+    running_s: float = 0.0  # from the command's execution on, excluding its start
     readings: Mapping[str, Reading] = field(default_factory=dict)  # by the probe's name
 
 
@@ -91,11 +93,12 @@ def execute(
     starting: AbstractContextManager[None] | None = None,
     bound: bool = False,
 ) -> Execution:
-    """Run a command in a session of its own: a string by /bin/sh, words directly. OSError where it cannot be started.
+    """Run a command in a new session: a string by /bin/sh, a list of words directly.
 
-    `probes`: raise UsageError where they are unavailable; times and counts are those of a probe's own command too.
-    `starting`: is around the start alone, for what the command is to inherit. `bound`: the command and its process
-    group are killed when this process is killed; its start takes longer, for it needs a fork(2) and a guard.
+    Raises OSError if it cannot be started. `probes`: raise UsageError if unavailable; times and counts include a
+    probe's own command. `starting`: a context around the start only, for settings that the command inherits. `bound`:
+    the command and its process group are killed when this process is killed; the start then takes longer, because it
+    needs a fork(2) and a guard.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]
@@ -114,7 +117,7 @@ def execute(
                 start_new_session=True,
                 preexec_fn=partial(_bind, os.getpid()) if bound else None,  # noqa: PLW1509 - one thread starts commands
             )
-            executed = time.monotonic()  # it has been, or Popen would not have returned
+            executed = time.monotonic()  # Popen returns only after the execution
         try:
             if guard:
                 guard.hold(process.pid)

@@ -1,4 +1,4 @@
-"""Temporary folders that a kill does not leave for good: the next measurement removes those of dead processes."""
+"""Create temporary folders; the next measurement removes those of killed processes."""
 
 from __future__ import annotations
 

@@ -26,9 +26,10 @@ class RebootReset(Reset):
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
-        """Does not return where it succeeds."""
+        """Reboot the host. Does not return if it succeeds."""
         os.sync()
-        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study resumes afterwards.
+        # From here on, a signal that ends this process belongs to the reboot: no cleanup, because the study resumes
+        # afterwards.
         handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             self.execute(self.command or "systemctl reboot", context)
@@ -39,7 +40,9 @@ class RebootReset(Reset):
         raise ResetError(f"the host did not reboot within {self.timeout_s:g} s")
 
     def came_up(self, context: ResetContext) -> str:
-        """Wait until the boot is over. As systemd says it: running, degraded (a unit has failed), ...; else nothing."""
+        """Wait until the boot is complete. Returns systemd's state: running, degraded (a unit has failed), ...;
+        otherwise "".
+        """
         if not SYSTEMD_RUNNING.is_dir():
             return ""
         limit = time.monotonic() + self.timeout_s

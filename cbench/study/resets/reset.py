@@ -35,9 +35,9 @@ class ResetContext:
 class Reset:
     """A reset of the host before each run, and how long to wait after it.
 
-    New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
-    keys there; `example`: lines for the example file that explain those. `command`: of the user's; `check`: a command
-    that has to succeed afterwards; `unit`: of systemd.
+    To add one, write a class in a separate file and add it to registry.RESETS. `kind`: its name in a file; `keys`: its
+    own keys there; `example`: lines for the example file that explain these keys. `command`: the user's command;
+    `check`: a command that must succeed afterwards; `unit`: a systemd unit.
     """
 
     kind: ClassVar[str]
@@ -72,7 +72,7 @@ class Reset:
         return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
 
     def needs(self, key: str, table: TomlTable) -> Self:
-        """Itself. Raises UsageError where a key has no text."""
+        """Returns itself. Raises UsageError if a key has no text."""
         if not getattr(self, key).strip():
             raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
         return self

@@ -33,9 +33,10 @@ def measure(
     study_folder: str,
     environment: Mapping[str, str],
 ) -> list[Ended]:
-    """Run the tests with these numbers in one process: a trial each, in the order in which they ran.
+    """Run the tests with these numbers in one process.
 
-    `names`: of all tests; `position`: of the first one in its run. Any failure is in the trials' `failure`.
+    Returns one trial per test, in the order in which they ran. `names`: the names of all tests; `position`: the
+    position of the first test in its run. Any failure is recorded in the trials' `failure`.
     """
     with scratch() as place:
         results, listed = place / "results", place / "order"
@@ -97,7 +98,7 @@ def _trials(
                 ended_ns=done.ended_ns,
                 failure=None if found else why,
                 code=done.code,
-                output=b"" if place else done.output,  # of the whole process: kept once
+                output=b"" if place else done.output,  # the output of the whole process is stored once
                 errors=b"" if place else done.errors,
                 values=values,
                 facts={"process": times, "results": facts(found)} | kept,
@@ -107,7 +108,7 @@ def _trials(
 
 
 def _in_fact(planned: Sequence[int], ran: Sequence[int]) -> list[int]:
-    """The order in which the tests ran: that of the results. Tests without one stay after the same test as planned."""
+    """The order in which the tests ran, from the results. A test without one stays after its planned predecessor."""
     if not ran:
         return list(planned)
     order, with_results = list(ran), set(ran)

@@ -1,6 +1,6 @@
-"""How known harnesses list their tests, run some of them, and where their results are.
+"""Define how known harnesses list their tests and run a selection of them, and where they write results.
 
-What each harness does with an order was tried; docs/suites.md says how, and with which version.
+The handling of order was tested for each harness; docs/suites.md describes the tests and the versions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cbench.study.suite.suite import FILTER, ORDER, PROGRAM, RESULTS, SEED, TEST
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One harness: the defaults of the keys of `[suite]`. `program`: empty where the user must name it.
+    """One harness: the defaults of the keys of `[suite]`. `program`: empty if the user must name it.
 
     `shuffles`: its `run` draws an order without a seed from us. `ordered`: its results are in the order in which the
     tests ran. `escape`: characters of names that take a backslash in a file of names. `counts`: the exit status of

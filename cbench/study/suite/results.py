@@ -81,7 +81,7 @@ def value(sample: TestSample) -> float:
 
 
 def facts(results: dict[str, TestSample]) -> StoredFacts:
-    """The facts stored beside the medians: the unit and all samples of each metric."""
+    """The facts stored with the medians: the unit and all samples of each metric."""
     return {
         metric: {"unit": sample.unit, "values": [*chain.from_iterable(sample.processes)]}
         for metric, sample in results.items()

@@ -17,9 +17,11 @@ SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The table `[suite]`. `harness`: for messages; `names`: an expression that finds a name in a line of `discover`.
+    """The table `[suite]`.
 
-    `shuffles`, `ordered`, `escape`, `counts`: as of a preset. `timeout_s`: of one process.
+    `harness`: its name, for messages; `names`: a regular expression that finds a test's name in a line of the output of
+    `discover`. `shuffles`, `ordered`, `escape`, `counts`: see the presets. `timeout_s`: time limit of one process in
+    seconds.
     """
 
     harness: str

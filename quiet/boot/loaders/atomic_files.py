@@ -12,7 +12,7 @@ from quiet.host.reader import Reader
 
 _NEW = ".quiet-new"  # no boot loader reads such a name
 _LABEL = "security.selinux"
-_LINKS = 40  # as many as the kernel follows
+_LINKS = 40  # the kernel's limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Disk:
             )
 
     def data(self, path: str) -> bytes | None:
-        """A file's bytes; None when it is not there. Raises Refused when it cannot be read."""
+        """A file's bytes; None if it is not there. Raises Refused if it cannot be read."""
         saved = self.load(path)
         return saved.data if saved else None
 
@@ -59,13 +59,13 @@ class Disk:
         with self.reader.place(real, follow=False) as place:
             new = place + _NEW
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # of one that was killed
+                os.unlink(new)  # left by a killed process
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with open(fd, "wb") as file:
                 file.write(data)
                 file.flush()
                 with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
-                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
+                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, if there is no `like`
                 with contextlib.suppress(PermissionError):
                     os.fchmod(fd, like.mode if like else 0o644)
                 with contextlib.suppress(OSError):  # without SELinux there is none
@@ -87,7 +87,7 @@ class Disk:
         """Remove a file if it exists."""
         real = self._real(path)
         if not self.reader.is_entry(real):
-            return  # a disk that cannot be written says so even then
+            return  # an unwritable disk raises an error even then
         with contextlib.suppress(FileNotFoundError), self.reader.place(real, follow=False) as place:
             os.unlink(place)
             self._sync(os.path.dirname(place))
@@ -97,12 +97,12 @@ class Disk:
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:
-        """The paths of all that lies in a file's folder."""
+        """The paths of all entries in a file's folder."""
         folder = os.path.dirname(path)
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
+        """The names in a folder, sorted; empty when there is none. Raises Refused if it cannot be read."""
         self.reader.names(folder)  # for a recording
         try:
             with self.reader.place(folder) as place:
@@ -113,7 +113,7 @@ class Disk:
             return []
 
     def torn(self, path: str) -> bool:
-        """Whether a killed `save` left something beside a file."""
+        """Whether a killed `save` left a partial file in the folder of a file."""
         return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:

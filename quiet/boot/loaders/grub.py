@@ -42,13 +42,13 @@ def found(files: BootFiles) -> str:
 
 
 def line(context: LoaderContext) -> CommandLine:
-    """The line that an ordinary entry gets, without what grub.cfg adds itself (root=)."""
+    """The line that an ordinary entry gets, without the words that grub.cfg itself adds (root=)."""
     values = _values(context.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 
 
 def steps(context: LoaderContext) -> Steps:
-    """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
+    """A separate file if grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
         raise by_hand(

@@ -19,13 +19,13 @@ from quiet.machine.facts import Facts
 
 OWN, BLOCK, WORDS = "own file", "marked block", "words"
 BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
-LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
+LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, minus the closing zero byte
 Command = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's wanted content. `how`: which part is ours: the file, the block between the marks, or words."""
+    """A file's wanted content. `how`: the part that belongs to quiet: the file, the block between marks, or words."""
 
     path: str
     data: bytes
@@ -62,7 +62,7 @@ class BootFiles(Disk):
         self._known = known
 
     def text(self, path: str) -> str | None:
-        """A file's content; None when it is not there, or was not before an apply."""
+        """A file's content; None if it is not there, or was not before an apply."""
         self.reader.text(path)  # for a recording; the bytes themselves are needed here
         saved = self.load(path)
         data = saved.data if saved else None
@@ -71,8 +71,7 @@ class BootFiles(Disk):
         return None if data is None else data.decode("utf-8", "surrogateescape")
 
     def running(self) -> CommandLine:
-        """The running kernel's line, without what an earlier apply added and the words that the boot loader adds about
-        itself."""
+        """The running kernel's line, without the words that an earlier apply or the boot loader added."""
         line = parse(self.reader.text("/proc/cmdline") or "")
         if self._known and set(self._known.add) <= set(line.words):
             line = line.changed(self._known.add, self._known.drop)
@@ -101,10 +100,10 @@ class Loader:
     found: Callable[[BootFiles], str]
     line: Callable[[LoaderContext], CommandLine]
     steps: Callable[[LoaderContext], Steps]
-    marked: tuple[str, ...] = ()  # where a block between our marks can stand
+    marked: tuple[str, ...] = ()  # files that may contain a block between our marks
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
-    # what `remove` runs, where that changes with kernels
+    # the command that `remove` runs, if it depends on the kernel
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
@@ -153,7 +152,7 @@ def rewritten(text: str, merged: Merged) -> str:
 
 
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
-    """Raises Refused where a tool that can only append would give init the words."""
+    """Raises Refused if a tool that can only append would give init the words."""
     if line.init and merged.add:
         raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 
@@ -167,8 +166,9 @@ def edit(
 ) -> tuple[Edit | None, Merged | None]:
     """An edit of every line of a file that the pattern finds: its group "line" is the command line.
 
-    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
-    last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
+    Lines that need no change stay; returns (None, ...) if no line needs a change. With `together`, they are parts of
+    one line: the words go to the last part, or to the first part that contains init's own words. `skip` decides from
+    the text around a line whether to skip it.
     """
     text = context.files.text(path) or ""
     matches = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]

@@ -1,4 +1,4 @@
-"""Plain assignments of shell files such as /etc/default/grub. Nothing is executed: what a command prints is unknown."""
+"""Parse plain assignments in shell files such as /etc/default/grub. Nothing is executed: command output is unknown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A kernel command line as words, as the kernel reads it.
+"""Split a kernel command line into words in the same way as the kernel.
 
-Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-"
-and "_" are equal in names; what follows "--" is for init); lib/cmdline.c, next_arg().
+Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-" and
+"_" are equal in names; words after "--" are for init); lib/cmdline.c, next_arg().
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quiet.machine.facts import Facts
 # characters that are literal in a shell and in a boot loader's own language
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
-_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)
+_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # the kernel's false values (lib/kstrtox.c)
 
 
 def split(line: str) -> list[str]:
@@ -79,7 +79,7 @@ def parse(line: str) -> CommandLine:
 
 
 def check(word: str, source: str) -> str:
-    """Check a word that is to be added. Raises UsageError when a boot loader could not take it verbatim."""
+    """Check a word that is to be added. Raises UsageError if a boot loader could not take it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(
             f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"

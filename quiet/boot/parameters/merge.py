@@ -62,7 +62,7 @@ def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
 
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
-    """Merge. Raises Refused when the line and the wanted words together leave no housekeeping CPU."""
+    """Merge. Raises Refused if the line and the wanted words together leave no housekeeping CPU."""
     words = _without_repeats(wanted)
     merger = _Merger(line, facts, words)
     for word in words:
@@ -120,7 +120,7 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """The reason why a word is left out: the line has a safeguard, which an administrator had a reason for."""
+        """The reason why a word is omitted: the line has a safeguard, which an administrator had a reason for."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
         return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 
@@ -204,9 +204,7 @@ class _Merger:
         if "nohz_full" not in self.isolated:
             if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
                 return
-            self.isolated["nohz_full"] = self._present(
-                "nohz_full"
-            )  # it already exists, and would now be a different list
+            self.isolated["nohz_full"] = self._present("nohz_full")  # it already exists with a different list
         flags, tickless = self.isolated["nohz_full"]
         tickless -= {min(self.facts.online)}
         if not tickless:
@@ -228,7 +226,7 @@ class _Merger:
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
         same = old == wanted and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
-        if old - wanted:  # only the boot CPU can go
+        if old - wanted:  # only the boot CPU can be removed
             why += f"; CPU {cpulist.format(old - wanted)} is the boot CPU, which keeps its tick"
         word = f"{parameter}={','.join((*flags, cpulist.format(wanted)))}"
         self._replace(there, word, why, len(there) == 1 and same)

@@ -43,9 +43,10 @@ def tickless(facts: Facts) -> str:
 class BootParameter(NamedTuple):
     """One parameter.
 
-    `takes` says what its value is. `against`: words that contradict it and have to go; `yields`: words beside which it
-    is left out, because they are a safeguard; `covered`: words that already do what it does. `adds`: several of its
-    words add up, none takes another's place. `runtime`: the setting that does the same without a reboot.
+    `takes` describes its value. `against`: words that contradict it and must be removed; `yields`: words that are a
+    safeguard, so the parameter is omitted if one is present; `covered`: words that already have the same effect.
+    `adds`: several of its words accumulate instead of replacing each other. `runtime`: the setting with the same effect
+    that needs no reboot.
     """
 
     name: str

@@ -9,7 +9,10 @@
 #define CARRY "adc %[one], %[a]\n\t"
 #define AGAIN "sub $1, %[rounds]\n\tjnz 1b\n\t"
 
-/* Fenced: the chain may not begin before the clock is read, nor end after it. */
+/*
+ * Fenced: the chain must not begin before the first clock read or end after the
+ * second.
+ */
 static inline uint64_t now(void)
 {
 	uint32_t low, high;

@@ -16,9 +16,9 @@
 #endif
 
 /*
- * Not fenced on x86: the reading may move by a few instructions, which is less
- * than its own step, and the loop is a third shorter. On arm64 an unfenced read
- * could be taken long before its turn.
+ * Not fenced on x86: the read may move by a few instructions, which is less
+ * than the clock's step, and the loop is a third shorter. On arm64 an unfenced
+ * read could execute much too early.
  */
 static inline uint64_t now(void)
 {
@@ -40,8 +40,8 @@ static inline uint64_t now(void)
 enum { QN_SPIN = 1024 };
 
 /*
- * Wait for a flag, and leave room for others: on x86 for a sibling thread,
- * on arm64 for an emulator's other CPUs. There each yield is dear.
+ * Wait for a flag and yield to others: on x86 to a sibling thread, on arm64 to
+ * an emulator's other CPUs, where each yield is expensive.
  */
 static void wait_for(const volatile uint32_t *one, const volatile uint32_t *other)
 {
@@ -170,8 +170,9 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	if (took < watch->keeping)
 		watch->keeping = took;
 	/*
-	 * The time that this takes itself is blind: where that is longer than the threshold, each gap would otherwise cause
-	 * the * next one, forever. Much longer than ever, and it was interrupted: then it begins the next gap.
+	 * The loop is blind while this code runs: if that takes longer than the threshold, each gap would otherwise
+	 * cause the next one, forever. If it took much longer than ever before, it was interrupted, and a new gap
+	 * begins.
 	 */
 	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
 		return begin + length;
@@ -194,11 +195,12 @@ static inline uint64_t returned(qn_watch *watch, uint64_t since)
 }
 
 /*
- * The loop: read, compare, keep. Even counting the short differences by length
- * would take it over the next step of the clock on the machines where that is
- * 10 ns, so they are only counted, and what they look like is found beforehand
+ * The loop: read, compare, record. On machines with a clock step of 10 ns, even
+ * a histogram of the short differences would make the loop miss the next step,
+ * so they are only counted, and their distribution is measured beforehand
  * (qn_periods). A difference is signed: a clock that went back by a tick is no
- * gap. The end is looked for once in a while: everything more would be blind.
+ * gap. The loop checks for the end only occasionally, because it is blind while
+ * it checks.
  */
 static void watch_loop(qn_watch *watch, struct rusage *usage)
 {
@@ -222,7 +224,7 @@ static void watch_loop(qn_watch *watch, struct rusage *usage)
 	watch->readings = readings;
 }
 
-/* The same loop, keeping the differences themselves. */
+/* The same loop, but it records the differences themselves. */
 void qn_periods(uint64_t *periods, size_t n)
 {
 	uint64_t last = now();
@@ -237,7 +239,10 @@ void qn_periods(uint64_t *periods, size_t n)
 
 enum { QN_TIMER_NS = 50000, QN_LOOKS = 100000 };
 
-/* The longest time that the loop is away until the timer's signal is there. Checking for it counts as being away. */
+/*
+ * The longest absence of the loop until the timer's signal arrives. Checking
+ * for the signal counts as absence.
+ */
 static uint64_t interruption(timer_t timer)
 {
 	const struct itimerspec soon = {.it_value = {.tv_nsec = QN_TIMER_NS}};
@@ -336,8 +341,8 @@ int qn_watch_run(qn_watch *watch)
 	watch->moved = cpu != watch->cpu;
 	watch->done = 1;
 	/*
-	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is * not
-	 * the finding here.
+	 * The end of a process wakes a kernel thread on its CPU, and with two tasks the tick returns: wait, so that the
+	 * measurement does not include this.
 	 */
 	wait_for(&watch->leave, &watch->leave);
 	return 0;
@@ -378,7 +383,10 @@ static uint64_t nanoseconds(clockid_t clock)
 void qn_moment_now(qn_moment *ret)
 {
 	ret->spread = UINT64_MAX;
-	/* The tightest of several: an interruption between the readings only makes one of them wide. */
+	/*
+	 * The tightest of several readings, because an interruption widens only
+	 * one of them.
+	 */
 	for (int i = 0; i < 100; i++) {
 		uint64_t before = now(), raw = nanoseconds(CLOCK_MONOTONIC_RAW);
 		uint64_t monotonic = nanoseconds(CLOCK_MONOTONIC), after = now();

@@ -1,12 +1,12 @@
 /*
- * The detector: a loop that does nothing but read the time, and keeps every
- * gap, that is, every time that it was away for longer than a threshold.
+ * The detector: a loop that only reads the clock and records every gap, that
+ * is, every absence longer than a threshold.
  *
  * The clock is the processor's own counter: the time stamp counter on x86,
  * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times here
- * are in its ticks. What the loop cannot see: anything shorter than a few of
- * its own periods, and what does not stop the core (a shared cache or memory
- * bus that is merely busy).
+ * are in its ticks. The loop cannot see interruptions shorter than a few of its
+ * own periods, or contention that does not stop the core (a busy shared cache
+ * or memory bus).
  */
 #ifndef QN_DETECTOR_H
 #define QN_DETECTOR_H
@@ -28,7 +28,7 @@ enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
 typedef struct qn_gap {
 	uint64_t begin; /* the last reading before the loop was away */
 	uint64_t length;
-	uint32_t flags; /* QN_LOOKED: the thread's own counters were read after it; else the others mean nothing */
+	uint32_t flags; /* QN_LOOKED: the thread's counters were read after it; else ignore the other flags */
 	uint32_t pad;
 } qn_gap;
 
@@ -54,9 +54,9 @@ typedef struct qn_watch {
 	uint64_t shortest; /* of the gaps */
 	uint64_t looking;  /* ticks spent on keeping gaps and reading the thread's own counters: blind, not counted as gaps */
 	uint64_t voluntary, involuntary, faults; /* of the watching thread, over the whole time */
-	int32_t cpu;		     /* where it ended; as it began unless it was moved */
+	int32_t cpu;		     /* CPU at the end; equals the first unless moved */
 	int32_t moved;
-	uint64_t histogram[QN_BUCKETS]; /* of the gaps' lengths, those that are not kept included */
+	uint64_t histogram[QN_BUCKETS]; /* of all gaps' lengths, kept or not */
 	uint64_t keeping; /* the shortest time that keeping a gap took */
 } qn_watch;
 
@@ -69,8 +69,9 @@ void qn_watch_destroy(qn_watch *watch);
 qn_gap *qn_watch_gaps(qn_watch *watch);
 
 /*
- * Watch on the calling thread, which is where it shall be. Touches all memory first, sets `ready`, waits for `go`;
- * sets `done` at its end and waits for `leave`.
+ * Run the detector on the calling thread, which must already be on the CPU to
+ * watch. Touches all memory first, sets `ready`, waits for `go`; sets `done` at
+ * its end and waits for `leave`.
  */
 int qn_watch_run(qn_watch *watch);
 
@@ -78,12 +79,16 @@ int qn_watch_run(qn_watch *watch);
 void qn_periods(uint64_t *periods, size_t n);
 
 /*
- * How long the loop is away for one timer interrupt: `n` of them, each from a
- * timer of our own, its signal blocked. 0 for one that did not come.
+ * Measure how long one timer interrupt keeps the loop away, `n` times, each
+ * with a separate timer whose signal is blocked. 0 if an interrupt did not
+ * arrive.
  */
 int qn_interruptions(uint64_t *lengths, size_t n);
 
-/* How long it takes to touch a page that is not there: `n` times. Where page faults are traced, each is one event. */
+/*
+ * Measure `n` times how long it takes to touch an unmapped page. If page faults
+ * are traced, each is one event.
+ */
 int qn_faults(uint64_t *lengths, size_t n);
 
 /* In place of exit() for a child that shares its parent's memory image. */

@@ -82,7 +82,10 @@ static void wake_loop(qn_wake *wake)
 		const struct timespec until = timespec_of(due);
 		uint64_t woke, ticks, latency, passed, left;
 
-		/* EINTR: a signal came, and the time is absolute. */
+		/*
+		 * EINTR: a signal arrived; sleep again, because the time is
+		 * absolute.
+		 */
 		do {
 			wake->error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		} while (wake->error == EINTR);
@@ -118,7 +121,10 @@ int qn_wake_run(qn_wake *wake)
 	slack = prctl(PR_GET_TIMERSLACK);
 	wake->slack = slack > 0 ? (uint64_t)slack : 0;
 	wake->ready = 1;
-	/* It does not spin: a CPU that idles before the first wake-up is what the other wake-ups have, too. */
+	/*
+	 * It does not spin, so that the CPU is idle before the first wake-up as
+	 * before all others.
+	 */
 	while (!wake->go && !wake->stop)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
 	cpu = sched_getcpu();

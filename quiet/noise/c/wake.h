@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The histogram: bins of 100 ns up to 10 ms. What is later is counted in `beyond`. */
+/*
+ * The histogram: bins of 100 ns up to 10 ms. Later wake-ups are counted in
+ * `beyond`.
+ */
 enum { QN_WAKE_BIN_NS = 100, QN_WAKE_BINS = 100000, QN_WAKE_WORST = 16 };
 
 typedef struct qn_wake_up {
@@ -32,12 +35,12 @@ typedef struct qn_wake {
 	volatile uint32_t done;
 	uint64_t begin, end; /* ticks: when it went, and after the last wake-up */
 	uint64_t wakes;
-	uint64_t missed; /* periods that had passed when the thread ran again: nothing slept for them */
+	uint64_t missed; /* periods skipped because they had passed when the thread ran again */
 	uint64_t sum, least, most; /* of the latencies, ns */
 	uint64_t beyond;
 	uint64_t slack;	 /* of the thread's timers, ns; no real-time thread has any */
 	uint64_t faults; /* of the sleeping thread */
-	int32_t cpu;	 /* where it ended; as it began unless it was moved */
+	int32_t cpu;	 /* CPU at the end; equals the first unless moved */
 	int32_t moved;
 	int32_t error; /* of clock_nanosleep; 0: none */
 	int32_t pad;

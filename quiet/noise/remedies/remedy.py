@@ -17,7 +17,7 @@ class Remedy(NamedTuple):
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
     still: str = ""  # its meaning if it occurs although that is already in place
-    by: str = ".*"  # the originator, where that makes a difference
+    by: str = ".*"  # the originator, if it makes a difference
 
     @property
     def sentence(self) -> str:

@@ -1,7 +1,7 @@
-"""The remedy for each cause, or why there is none. Each is one line of knowledge; the first match wins.
+"""The table of remedies for each cause, or the reason why there is none. The first match wins.
 
-A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
-line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
+A remedy names a knob of `quiet` if one helps (`quiet explain KNOB`), a kernel parameter if only the command line helps,
+or neither; its `text` then explains the origin of the cause and the user's options. Sources: the kernel's
 Documentation/timers/no_hz.rst, Documentation/admin-guide/kernel-per-CPU-kthreads.rst,
 Documentation/admin-guide/kernel-parameters.txt, and the functions named.
 """
@@ -27,11 +27,12 @@ def remedy(
     absent: Mapping[str, str] | None = None,
     naming: str = "",
 ) -> Remedy:
-    """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
+    """The remedy for a cause on a CPU.
 
-    A setting already in place is not a remedy (NONE): the text then explains why the cause occurs anyway. Neither is a
-    setting that this host lacks (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
-    CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
+    `in_place`: applied knobs and kernel parameters of the running kernel. A setting already in place is not a remedy
+    (NONE): the text then explains why the cause occurs anyway. A setting that this host lacks is not a remedy either
+    (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this CPU. `naming`: a clause on how
+    to make the kernel name a cause that is only counted.
     """
     lacking = absent or {}
     for item in REMEDIES:

@@ -1,4 +1,4 @@
-"""Remedies for timers: high-resolution ones, the timer wheel, and those that a CPU runs for others."""
+"""Define remedies for timers: high-resolution timers, the timer wheel, and timers that a CPU runs for others."""
 
 from __future__ import annotations
 

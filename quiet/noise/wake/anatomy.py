@@ -80,9 +80,8 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: the greatest difference between two clocks, and the least length from which time that the kernel does
-    not account for
-    was spent outside it. `virtual`: by the hypervisor.
+    """In ticks: the maximum difference between two clocks, and the minimum length of time unaccounted for by the kernel
+    that counts as spent outside it. `virtual`: that time counts as the hypervisor's.
     """
 
     slop: int
@@ -99,9 +98,10 @@ def dissect(
     name: Namer,
     limits: Limits,
 ) -> Anatomy | None:
-    """Take the wake-up apart that was due at `due` and ran at `at`. None where the trace does not have the thread.
+    """Split the wake-up that was due at `due` and ran at `at` into its parts.
 
-    `events`: of the thread's CPU in order; `wakings`: of any CPU.
+    None if the trace lacks the thread. `events`: events of the thread's CPU, in order; `wakings`: wakeup events of all
+    CPUs.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):
         return None
@@ -134,9 +134,8 @@ def dissect(
 
 
 def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> Iterator[TraceEvent]:
-    """The events, with a switch where one is missing: each event has the task that it happened in.
-
-    So it is before the first one, and on kernels that do not trace the idle task.
+    """The events, with missing switches added: each event names the task that it happened in. A switch is missing
+    before the first event, and on kernels that do not trace the idle task.
     """
     running = -1
     for event in events:
@@ -153,7 +152,7 @@ def _idled(events: Sequence[TraceEvent], time: int) -> bool:
 
 
 def _interrupt(frames: Sequence[Frame], time: int) -> int:
-    """The begin of the innermost interrupt (or softirq, where none is there) around a time; the time itself if none."""
+    """The begin of the innermost interrupt (or softirq, if none is there) around a time; the time itself if none."""
     begins: dict[bool, int] = {}
     level: Sequence[Frame] = frames
     while frame := next((each for each in level if each.begin <= time <= each.end), None):
@@ -227,7 +226,7 @@ class _Spent:
 
 
 def clipped(frame: Frame, begin: int, end: int) -> Frame | None:
-    """The part of a frame, and of those in it, from `begin` to `end`; None where there is none."""
+    """The part of a frame and of its nested frames from `begin` to `end`; None if there is none."""
     if frame.begin >= end or frame.end <= begin:
         return None
     inner = [cut for each in frame.inner if (cut := clipped(each, begin, end))]

@@ -1,4 +1,4 @@
-"""`quiet noise --wake`: from the given options to the report."""
+"""Run `quiet noise --wake`: parse the options, measure, and make the report."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _noting_signals() -> Iterator[_Signals]:
 def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], None]) -> WakeReport:
     """Measure this host's CPUs. `progress` is called with the seconds passed and wanted.
 
-    Raises UsageError, DetectorError, and NoiseInterrupted when a signal came before the first wake-up.
+    Raises UsageError, DetectorError, and NoiseInterrupted if a signal arrives before the first wake-up.
     """
     request = WakeRequest(
         cpus,
@@ -104,7 +104,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, tick)
         throttled = slowed(before, virtualization.throttled(host, cpus))
-        progress(wanted.seconds, wanted.seconds)  # also where it ended early
+        progress(wanted.seconds, wanted.seconds)  # show 100 % even if it ended early
         if signals.came:
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])

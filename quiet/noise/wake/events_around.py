@@ -17,7 +17,7 @@ BEFORE_NS = 2_000_000
 
 
 class TimelineEvent(NamedTuple):
-    """An event: when it happened, in ns from the time that the wake-up was due, and what it was."""
+    """An event: its time in ns relative to the time that the wake-up was due, and its description."""
 
     ns: float
     event: str

@@ -25,7 +25,7 @@ class IdleState:
 
 
 def read(reader: Reader, cpus: Iterable[int]) -> dict[int, tuple[IdleState, ...]]:
-    """The idle states of each CPU as they are now; no states where the kernel has no cpuidle driver."""
+    """The current idle states of each CPU; empty if the kernel has no cpuidle driver."""
     return {cpu: tuple(_states(reader, cpu)) for cpu in cpus}
 
 

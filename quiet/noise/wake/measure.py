@@ -29,7 +29,9 @@ FAR_NS = 100_000  # the kernel's own path from a wake-up to the thread is shorte
 
 @dataclass(frozen=True, slots=True)
 class WakeRequest:
-    """The options; times in ns. `source`: where the CPUs were named, for errors; `applied`: knobs applied to them."""
+    """The options; times in ns. `source`: the option or file that named the CPUs, for errors; `applied`: knobs applied
+    to them.
+    """
 
     cpus: CpuSet
     period: int
@@ -138,7 +140,7 @@ def _tracer(
 
 
 def _going_on(started: Sequence[Sleeper], tracer: WakeTracer | None, tick: Tick) -> Tick:
-    """The same; the trace is emptied now and then, and a thread that has ended ends the others."""
+    """Run the measurement; the trace is emptied periodically, and a thread that has ended ends the others."""
     last = 0.0
 
     def go_on(passed: float) -> bool:

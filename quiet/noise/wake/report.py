@@ -73,7 +73,7 @@ class WorstCause:
 class CpuWakes:
     """One CPU. `histogram_us`: bins of 1 us that are not empty; `beyond`: wake-ups later than the last bin's end.
 
-    `idle_remedy`: what keeps the CPU out of its idle states, where it was in one that takes time to leave.
+    `idle_remedy`: how to keep the CPU out of idle states, if it was in one that takes time to leave.
     """
 
     wakes: int
@@ -221,7 +221,7 @@ def of_cpu(measured: WakeMeasurement, cpu: int) -> CpuWakes:
 
 
 def make(measured: WakeMeasurement, budgets: WakeBudgets, throttled: Mapping[int, int]) -> WakeReport:
-    """The report, judged. `throttled`: how often each CPU was, for heat."""
+    """The judged report. `throttled`: how often each CPU was throttled because of heat."""
     ns = measured.clock.ns
     stopped = None
     if measured.stopped is not None:

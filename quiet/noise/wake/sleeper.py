@@ -40,7 +40,9 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True)
 class Slept:
-    """The result of one thread. `bins`: BIN_NS each, index -> wake-ups, and `beyond` those later than the last bin."""
+    """The result of one thread. `bins`: number of wake-ups by bin index, in bins of BIN_NS; `beyond`: wake-ups later
+    than the last bin.
+    """
 
     cpu: int
     pid: int
@@ -137,7 +139,7 @@ class Sleeper:
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
     def result(self) -> Slept:
-        """Its result, once it has ended. Raises DetectorError when it was killed, moved or could not sleep."""
+        """Its result, once it has ended. Raises DetectorError if it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
             raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished")

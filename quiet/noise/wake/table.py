@@ -83,7 +83,7 @@ def _wake_up(worst: WakeUpReport) -> Iterator[str]:
     phases = (_WORDS[name].format(show(took)) for name, took in worst.phases_ns.items())
     yield f"    {', '.join(phases)}"
     causes: dict[str, float] = {}
-    for part in worst.parts:  # of all phases together
+    for part in worst.parts:  # the parts of all phases together
         causes[part.cause] = causes.get(part.cause, 0.0) + part.ns
     for cause, took in sorted(causes.items(), key=lambda item: -item[1])[:FEW]:
         yield f"    {show(took):>8}  {cause}"

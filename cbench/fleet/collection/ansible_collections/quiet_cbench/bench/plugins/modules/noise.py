@@ -1,4 +1,4 @@
-"""Measure what interrupts CPUs, as the fact quiet_noise."""
+"""Measure the interruptions of CPUs and return them as the fact quiet_noise."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ sys.exit({function}())
 
 
 def misfit(name):
-    """Why a wheel does not fit this Python, "" where it does (packaging.python.org, Binary distribution format)."""
+    """The reason why a wheel does not fit this Python, "" if it fits (packaging.python.org, Binary distribution
+    format).
+    """
     python, abi, where = name.removesuffix(".whl").split("-")[-3:]
     version = sys.version_info[:2]
     if where != "any" and not any(each.endswith(platform.machine()) for each in where.split(".")):
