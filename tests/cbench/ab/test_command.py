@@ -309,7 +309,7 @@ def test_a_damaged_comparison_is_reported_in_one_line(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE trial SET counts = replace(counts, '\"block\":3', '\"block\":9')")
         connection.commit()
-    assert f"{path}: damaged: block 3 is not whole" in error_line(cbench("ab", "--resume", str(path)))
+    assert f"{path}: damaged: block 3 is incomplete" in error_line(cbench("ab", "--resume", str(path)))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE series SET facts = replace(facts, '\"arms\":', '\"legs\":')")
         connection.commit()
