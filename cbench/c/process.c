@@ -32,7 +32,8 @@ static uint64_t now_ns(void)
 }
 
 /* The child's work before it becomes the program; only async-signal-safe calls, because it borrows the caller's memory.
-*/ static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+*/
+static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		  size_t cpus_size, const sigset_t *mask)
 {
 	static const int ignored_by_python[] = { SIGPIPE, SIGXFSZ };
@@ -46,7 +47,8 @@ static uint64_t now_ns(void)
 	/*
 	 * Descriptors that others have left open must not reach the program.
 	 * Old kernels reject the call; the program then inherits them.
-	 */ syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
+	 */
+	syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
 	if (cpus && syscall(SYS_sched_setaffinity, 0, cpus_size, cpus) < 0)
 		return errno;
 	for (size_t i = 0; i < sizeof(ignored_by_python) / sizeof(*ignored_by_python); i++)

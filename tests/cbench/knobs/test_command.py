@@ -91,7 +91,7 @@ def test_a_screening_that_has_ended_is_shown_with_profile_and_page(ended: Path, 
     assert done.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
     assert first.startswith("2 of 8 knobs of profile bench matter for the lost share")
-    assert "conflict: swap.cgroup may not be applied without cpuset" in done.stdout
+    assert "conflict: swap.cgroup must not be applied without cpuset" in done.stdout
     assert dict(load_profile(str(mine)).knobs) == {"cpuset": "quiet", "vm.stat_interval": "120", "swap.cgroup": "quiet"}
     text = page.read_text()
     assert text.lower().startswith("<!doctype html")
