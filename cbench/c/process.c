@@ -31,8 +31,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The child's work before it becomes the program; only async-signal-safe calls, because it borrows the caller's memory.
-*/
+/*
+ * The child's work before it becomes the program; only async-signal-safe
+ * calls, because it borrows the caller's memory.
+ */
 static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		  size_t cpus_size, const sigset_t *mask)
 {
