@@ -41,7 +41,7 @@ def test_a_validation_is_measured_stored_and_judged_and_reported_again_without_m
     assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
     made = json.loads(done.stdout)
     assert done.stderr.startswith(
-        "cbench: 6 trials: at least 0:00:02, for the etalon alone; the time left is shown from"
+        "cbench: 6 trials: at least 0:00:02, for the etalon only; the remaining time is shown"
     )
     assert made["trials_done"] == made["trials"] == 6
     assert [each["workload"] for each in made["workloads"]] == ["copy", "etalon"]
