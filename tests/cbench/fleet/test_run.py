@@ -78,6 +78,7 @@ def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_rele
     assert list((tmp_path / "nodes").iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_others_finish(tmp_path: Path) -> None:
     study(tmp_path)
@@ -95,6 +96,7 @@ def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_othe
     once(tmp_path / "out" / "results" / "n0.db", 12)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_store_that_cannot_be_fetched_is_reported_kept_and_fetched_later(tmp_path: Path) -> None:
     study(tmp_path)

@@ -151,6 +151,7 @@ def test_options_that_differ_from_the_stored_ones_are_refused(tmp_path: Path) ->
 
 @pytest.mark.slow
 @NEEDS_PERF
+@pytest.mark.long
 def test_all_instruments_and_workloads_work_together(tmp_path: Path) -> None:
     done = validate("--quick", "--samples", "3", "--json", folder=tmp_path)
     made = json.loads(done.stdout)

@@ -84,16 +84,18 @@ def test_the_report_of_a_run_has_its_interruptions_with_causes_and_its_limits_co
     assert f"quiet: interrupted {seen['interrupted']['count']:,} times, " in done["err"]
 
 
+@pytest.mark.long
 def test_a_task_of_another_user_that_changes_its_own_cpus_blocks_no_run(machine: Machine) -> None:
-    assert basics(machine)["beside_a_mover"] == [0, 0]
-    assert basics(machine)["left_beside_a_mover"] == []
+    assert report(machine)["beside_a_mover"] == [0, 0]
+    assert report(machine)["left_beside_a_mover"] == []
 
 
+@pytest.mark.long
 def test_processes_that_fork_faster_than_they_are_moved_do_not_keep_the_host_from_being_restored(
     machine: Machine,
 ) -> None:
-    assert basics(machine)["stray"]["code"] == 0, basics(machine)["stray"]["err"]
-    assert basics(machine)["left_by_stray"] == []
+    assert report(machine)["stray"]["code"] == 0, report(machine)["stray"]["err"]
+    assert report(machine)["left_by_stray"] == []
 
 
 def test_a_run_with_another_profile_ends_one_that_lingers_and_restores(machine: Machine) -> None:
