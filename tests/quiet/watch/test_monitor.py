@@ -280,7 +280,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
     none = quiet("watch", "--history", "--store", tmp_path / "store", "--cpu", "2")
     assert none.out == "no interruption of CPU 2, watched for 5 min\n"
     other = quiet("watch", "--history", "--store", tmp_path / "store", "--cpu", "1")
-    assert other.out == "nothing is recorded of CPU 1: `quiet watch` did not watch it then\n"
+    assert other.out == "nothing is recorded for CPU 1: `quiet watch` was not running then\n"
 
 
 @pytest.mark.parametrize(
