@@ -31,7 +31,7 @@
 #define CBENCH_CYCLES 1u
 #define CBENCH_TICKS 2u
 
-/* values of reason, with the ioctl's result */
+/* reason, with the result of the ioctl */
 #define CBENCH_DONE 0u
 #define CBENCH_BAD_VERSION 1u /* EINVAL */
 #define CBENCH_BAD_REQUEST 2u /* EINVAL: flags, counter, warmup or region */
