@@ -20,7 +20,7 @@ typedef struct cb_reading {
 	uint64_t result;
 	uint32_t flags;
 	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
-	uint64_t beside; /* the first further event's count of its own reads, 0 unless read in user space */
+	uint64_t beside; /* counted during the reads of the first further event; 0 unless in user space */
 } cb_reading;
 
 typedef struct cb_trial {
