@@ -180,10 +180,7 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	return after;
 }
 
-/*
- * Back in the loop: to return from keep is blind too. An emulator takes longer
- * for it than the threshold, and each gap would make the next one.
- */
+/* The return from keep is blind too: in an emulator it takes longer than the threshold. */
 static inline uint64_t returned(qn_watch *watch, uint64_t since)
 {
 	uint64_t t = now(), took = t - since;
