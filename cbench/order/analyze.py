@@ -26,9 +26,9 @@ NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """The options as typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are
-    counted;
-    `more`: stores of the same study on other hosts."""
+    """The command-line options; None: not given. `values`: columns of a table; `delta`: the shift in % for which the
+    required runs are computed; `more`: stores of the same study on other hosts.
+    """
 
     data: str
     alpha: float | None = None
@@ -52,7 +52,7 @@ def analyzed(options: OrderOptions) -> OrderResult:
 
 
 def reported(options: OrderOptions, output: str) -> OrderResult:
-    """The analysis of a file, and a page of it written. Raises UsageError before anything is computed."""
+    """Analyze a file and write its report page. Raises UsageError before anything is computed."""
     for each in (options.data, *options.more):
         check_page(each, output)
     figures.pyplot(NEEDED_BY_PAGES)
@@ -133,7 +133,7 @@ def _read_tables(table: ParquetSet, metrics: Sequence[str]) -> tuple[Trials, lis
 
 
 def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple[OrderResult, Trials]:
-    """The analysis of a table that is too large for the memory, with a progress bar."""
+    """Analyze a table that does not fit in memory, with a progress bar."""
     from cbench.console import TrialBar
     from cbench.order import summarize
     from cbench.order.stats.analysis import analyze
@@ -165,7 +165,7 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """The trials and warnings about them, from a study's store, OrderSage's results, a CSV or Parquet file.
+    """Read the trials, with warnings about them, from a study's store, OrderSage's results, or a CSV or Parquet file.
 
     `metrics`: names of a table's columns to read instead of `value`. Raises UsageError.
     """

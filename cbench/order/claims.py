@@ -1,4 +1,4 @@
-"""Decide what a verdict may claim, at one error rate for all its sentences.
+"""Select the claims of a verdict, at one error rate for all its sentences.
 
 Each sentence is about one family of tests. If each family used the full alpha, one in six studies without any effect
 would report a false positive. So alpha is shared: the share FIRST for the question of the study, the rest in equal

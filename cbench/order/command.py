@@ -92,8 +92,9 @@ def report_command(
 
 
 def _end(data: str, result: OrderResult) -> None:
-    """Raises UsageError for an analysis without an answer, and Exit with 1 where the order matters, with 2 where the
-    design cannot decide."""
+    """Raises UsageError for an analysis without an answer, and Exit with 1 if the order matters, with 2 if the design
+    cannot decide.
+    """
     from cbench.order import verdict
     from quiet import UsageError
 

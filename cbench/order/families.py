@@ -89,7 +89,7 @@ def claims_of(
 
 
 def unlike_hosts(trials: Trials, analysis: Analysis, passports: Sequence[UnlikeFact]) -> OrderHosts | None:
-    """The results about hosts; None with one host, and if they are pooled."""
+    """The results about hosts; None if there is one host, or if hosts are pooled."""
     if trials.host is None or analysis.rules.published:
         return None
 

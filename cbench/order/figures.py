@@ -1,8 +1,8 @@
 """The figures of an order-dependence report, as SVG texts.
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
-and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one to
-a line; with more, each is a point on a curve; with very many, only as many as can be seen are drawn.
+and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one per
+line; with more tests, each is a point on a curve; with very many, only as many as are visible are drawn.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def p_values(result: OrderResult) -> str:
 
 
 def effects(result: OrderResult) -> str:
-    """Effect sizes in increasing order; the one with the lowest p is last."""
+    """Effect sizes in increasing order."""
     most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
     def limits(axes: Any, curve: bool) -> None:
@@ -165,7 +165,7 @@ def _sorted(
             some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
             places, values, yes = places[some], values[some], yes[some]
         shown = [known[place - 1][1] for place in places.tolist()]
-        if spans:  # one line with gaps: thousands of lines make a page of megabytes
+        if spans:  # one path with gaps: thousands of separate lines take megabytes
             ends = [(at, end) for at, name in zip(places.tolist(), shown, strict=True) for end in _ends(spans, name)]
             across, along = np.array(ends, dtype=np.float64).reshape(-1, 2).T
             x, y = (across, along) if curve else (along, across - 1)
@@ -236,7 +236,7 @@ def _relative(values: Sequence[float]) -> tuple[list[float], str]:
 
 
 def matrix(result: OrderResult) -> str:
-    """A heat map of predecessor effects: the median after each predecessor against the rest, in %; clearest if many."""
+    """A heat map of predecessor effects: how far the median after each predecessor is from the others', in %."""
     clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
     tests = [name for name in result.tests if name in measured]
@@ -245,7 +245,7 @@ def matrix(result: OrderResult) -> str:
     place: dict[str, int] = {}
     for number, name in enumerate(result.tests):
         place.setdefault(name, number)
-        place.setdefault(name.rpartition(":")[0], number)  # a metric's name follows that of its test
+        place.setdefault(name.rpartition(":")[0], number)  # a metric's name follows its test's name
     before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
     cells = np.full((len(tests), len(before)), np.nan)
     rows, columns = ({name: number for number, name in enumerate(names)} for names in (tests, before))

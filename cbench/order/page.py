@@ -221,7 +221,7 @@ def tests(result: OrderResult) -> Table:
 
 
 def rest(result: OrderResult) -> Table | None:
-    """The other tests in short, if there are more than fit."""
+    """The remaining tests with fewer columns; None if the first table shows all tests."""
     rows = [
         (
             name,
@@ -318,7 +318,7 @@ def _hosts(result: OrderResult) -> Figure | None:
 
 
 def hosts(result: OrderResult) -> Table:
-    """Each host of the tests with the smallest p."""
+    """A table of the tests with the smallest p, one row per host."""
     shown = [(name, test.hosts) for name, test in result.by_p() if test.hosts is not None]
     rows = [
         (

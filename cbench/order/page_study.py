@@ -73,7 +73,7 @@ def about_hosts(paths: Sequence[Path]) -> StudyFacts:
 
 
 def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
-    """Names and facts."""
+    """The facts as pairs of a name and a text."""
     tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)

@@ -19,7 +19,7 @@ MOST_PAIRS = 20_000
 
 
 def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """The test that changes each series most by running before it; p-values by Holm over all pairs."""
+    """For each series, the test that changes it most by running before it; p-values by Holm over all pairs."""
     tested = earlier.earlier(trials, dropped(trials, analysis.rules))
     by_p = sorted(tested.found, key=lambda each: each.effect.p)
     holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
@@ -61,9 +61,9 @@ def _times(value: float | None, of: float | None) -> float | None:
 
 
 def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
+    """Compare each test's trials after each predecessor with its other trials, in the random runs; p-values by Holm.
 
-    Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
+    If there are more than MOST_PAIRS, only the NAMED_PAIRS with the smallest p-values.
     """
     rows = [(result.name, result.predecessor) for result in analysis.results if result.predecessor is not None]
     if not rows:
@@ -86,7 +86,7 @@ def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[Predecessor
 
 
 def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """The places of the `count` largest, ascending; of equal ones the first."""
+    """The indices of the `count` largest values, ascending; among equal values, the first."""
     least = np.partition(values, (values.size - count, values.size - 1))[values.size - count]
     above = np.flatnonzero(values > least)
     return np.sort(np.concatenate([above, np.flatnonzero(values == least)[: count - above.size]]))

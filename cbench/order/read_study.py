@@ -1,4 +1,4 @@
-"""A study's own store as trials."""
+"""Read trials from the store of a study."""
 
 from __future__ import annotations
 

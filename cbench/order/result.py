@@ -140,7 +140,7 @@ class OrderTest:
 
     @property
     def failed(self) -> int:
-        """The number of omitted values of both orders together."""
+        """The number of omitted values in both orders."""
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
@@ -297,11 +297,11 @@ class OrderResult:
 
     @property
     def significant_pairs(self) -> str:
-        """How many of these are significant: "3 of 20"."""
+        """The number of significant pairs, such as "3 of 20"."""
         yes = sum(each.significant for each in self.predecessors)
         return f"{'at least ' if yes == len(self.predecessors) < self.pairs else ''}{yes:,} of {self.pairs:,}"
 
     @property
     def published(self) -> bool:
-        """Whether it is made by the definitions of OrderSage's own tool, such as p by chi-squared."""
+        """Whether the analysis uses the definitions of OrderSage's own tool, such as p by chi-squared."""
         return self.null == "chi2"

@@ -1,4 +1,4 @@
-"""The result of one test of a study, or of one metric: sizes, p-values, intervals, and the runs still needed."""
+"""Summarize one test of a study, or one metric: effect sizes, p-values, intervals and the required number of runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MetricMeaning:
 
     @property
     def is_time(self) -> bool:
-        """Whether more of it is slower."""
+        """Whether the metric is a time, so that a larger value is slower."""
         return self.better == "lower" and self.unit in TIMES
 
 
@@ -112,13 +112,13 @@ def summary_of(
 
 
 def _alike(result: SeriesResult) -> bool:
-    """Whether all values of both orders are one."""
+    """Whether all values of both orders are equal."""
     ends = [part.values[at] for part in (result.fixed, result.random) if part.values.size for at in (0, -1)]
     return bool(ends) and bool(min(ends) == max(ends))
 
 
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
-    """The number of results that an interval requires, if an order has some, but too few."""
+    """The number of results that an interval requires; None unless an order has some results but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
     if all(median_ranks.ranks(size, level, published) for size in sizes):
         return None

@@ -85,7 +85,7 @@ def summarize(
 
 
 def _releasing(trials: Trials, results: Sequence[SeriesResult]) -> Iterator[SeriesResult]:
-    """All series; the memory of values that are in a file is released now and then."""
+    """Yield all series, periodically releasing the memory of values that are in a file."""
     for number, result in enumerate(results):
         yield result
         if number % 20 == 0:
@@ -97,7 +97,7 @@ def _matters(claimed: Sequence[claims.Claim]) -> bool:
 
 
 def _extreme(trials: Trials) -> bool:
-    """Whether there are values whose squares or shares may be no finite numbers."""
+    """Whether there are values whose squares or ratios may overflow."""
     for rows in trials.blocks():
         size = np.abs(trials.value[rows])
         if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():
@@ -120,7 +120,7 @@ def _finite(value: AnyResult) -> AnyResult:
 
 
 def _design(trials: Trials, analysis: Analysis, warnings: tuple[str, ...]) -> OrderDesign:
-    """How the runs lay in time."""
+    """The arrangement of the runs in time."""
     runs = analysis.sequence
     if runs is None:
         return OrderDesign(None, warnings)
@@ -140,7 +140,7 @@ def _blocked(analysis: Analysis) -> list[str]:
 
 
 def _across(trials: Trials, analysis: Analysis) -> pairwise.OrderComparison:
-    """Pairs of tests with one metric."""
+    """Compare pairs of tests that share a metric."""
     bounds = []
     for order in ORDERS:
         parts = (each.fixed if order == "fixed" else each.random for each in _releasing(trials, analysis.results))

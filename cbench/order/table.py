@@ -1,4 +1,4 @@
-"""An order analysis on the terminal."""
+"""Print an order analysis on the terminal."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
 
 
 def _runs(result: OrderResult) -> str:
-    """The number of runs; with more than MOST_RUNS tests, of those that require the most."""
+    """The required number of runs per test; if there are more than MOST_RUNS tests, only those that require most."""
     needed = [(name, test.runs_needed) for name, test in result.tests.items()]
     shown = needed
     if len(needed) > MOST_RUNS:
@@ -115,7 +115,7 @@ def _say(console: Console, line: str, style: str | None = None) -> None:
 
 
 def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, OrderTest]]) -> list[Table]:
-    """The tables that fit the terminal; for a file one table with everything, a test a line."""
+    """The tables that fit the terminal; if the output is a file, one table with all columns, one test per line."""
     known = [column for column in _columns(result, [test for _, test in tests]) if column.known]
     apart = [column for column in known if column.within]
     orders = [column for column in known if not column.within]
@@ -133,7 +133,7 @@ def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, Or
 
 
 def _fitting(console: Console, table: Table) -> Table:
-    """The table, for which a file becomes wide enough to have each test on one line."""
+    """The table; if the output is a file, the console is widened so that each test fits on one line."""
     if not console.is_terminal:
         console.width = max(console.width, _width(console, table))
     return table

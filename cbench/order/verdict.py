@@ -17,7 +17,7 @@ MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studi
 
 
 def verdict(result: OrderResult) -> list[str]:
-    """Some lines, the most important first."""
+    """The verdict's lines, the most important first."""
     sentences = {each.family: _sentence(result, each.family, each.named) for each in result.claims if each.named}
     head, inside = _headline(result, sentences)
     lines = [head, *_hosts(result)]
@@ -96,7 +96,7 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
 
 
 def unlike(effect: UnlikeHost) -> str:
-    """A host that is unlike the others, such as "node7 (t1: 12 % above them, p = 0.001)"."""
+    """A host that differs from the others, such as "node7 (t1: 12 % above them, p = 0.001)"."""
     away = effect.away_pct
     how = "another effect of the order" if effect.what == "effect" else "another level"
     if away is not None:
@@ -129,7 +129,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """Sentences on a suite's influenced tests, such as "b is 1.8 times slower right after a"."""
+    """A sentence about a suite's influenced test, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"
@@ -139,7 +139,7 @@ def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
 
 
 def _across(result: OrderResult) -> list[str]:
-    """Comparisons between tests that change: named if they are more than expected by chance."""
+    """Comparisons between tests that change; they are named if there are more than expected by chance."""
     across = result.across
     if not across.changed or result.design.blocked:
         return []
@@ -155,7 +155,7 @@ def _across(result: OrderResult) -> list[str]:
 
 
 def by_itself(tests: Mapping[str, OrderTest]) -> bool:
-    """Whether the design has no fixed order, and something is known of positions or predecessors."""
+    """Whether the design has no fixed order but has results on positions or predecessors."""
     fixed = any(test.n_fixed or test.failed_fixed for test in tests.values())
     return not fixed and any(_looked_at(test) for test in tests.values())
 
@@ -211,7 +211,7 @@ def _where(result: OrderResult) -> str:
 
 
 def _changed(name: str, test: OrderTest, where: str) -> str:
-    """How far the results of the second arm, `where`, are from the fixed order's, with the interval of this."""
+    """The difference of the second arm, `where`, from the fixed order, with its interval."""
     delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
     if delta is None:
         delta = test.delta_pct_median

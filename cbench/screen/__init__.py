@@ -1,1 +1,1 @@
-"""Screening experiments: which factors matter, from a file that declares them to every trial in a store."""
+"""Screening experiments: find the factors that affect performance, from an experiment file to an analysis."""

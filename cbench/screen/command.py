@@ -87,7 +87,7 @@ OPTIONS = {
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with OPTIONS in place of its parameter `options`, before its last one."""
+    """The command with OPTIONS in place of its parameter `options`, before its last parameter."""
     own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
     defaults = {each.name: each.default for each in fields(ScreenOptions)}
     shared = [
@@ -268,7 +268,7 @@ def _analyzed(
 
 
 def end(data: str, result: ScreenResult) -> None:
-    """Raises UsageError for an analysis without an answer, and Exit with 1 where some factor matters."""
+    """Raises UsageError for an analysis without an answer, and Exit with 1 if some factor matters."""
     from cbench.screen.analysis.verdict import nothing_told
 
     if nothing_told(result):

@@ -40,7 +40,7 @@ def plan(path: str) -> ScreenPlan:
     """Plan an experiment: its runs, and the effects that they could test. Raises UsageError if something is wrong with
     the file.
 
-    The duration is estimated where the store beside the file has trials of the same tests.
+    The duration is estimated if the store next to the file has trials of the same tests.
     """
     planned = Planned(file.load(Path(path)))
     planned.check()
@@ -52,7 +52,7 @@ def plan(path: str) -> ScreenPlan:
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
     """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
-    clocks whose steps are coarse beside it; empty if numpy is not installed or there are no values.
+    clocks whose steps are coarse relative to it; empty if numpy is not installed or there are no values.
     """
     try:
         import numpy as np
@@ -161,7 +161,7 @@ class ResumeScreen:
         return _noise(self._path)[1]
 
     def run(self, show: Show) -> StudyStatus:
-        """Go on at the next trial. Raises QuietError."""
+        """Resume at the next trial. Raises QuietError."""
         path, screen = self._path, self._screen
         with lock.alone(path, kind=SCREEN), StudyStore.open(path, writing=True, kind=SCREEN) as store:
             header = store.header()
@@ -208,7 +208,7 @@ def _go_on(
 
 
 def _preflight(screen: Screen, label: str) -> None:
-    """Raises Refused with the level and why."""
+    """Check that every level can be set here. Raises Refused, which names the level and the reason."""
     reader = Reader()
     for factor in screen.factors:
         for level in factor.levels:
@@ -258,5 +258,5 @@ def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | No
 
 
 def file_of(data: Path) -> str:
-    """How a stored experiment's file is called in messages."""
+    """The name of a stored experiment's file in messages."""
     return f"{data} (its experiment)"

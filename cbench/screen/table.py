@@ -1,4 +1,4 @@
-"""The text of `cbench screen analyze`, for a terminal or a file."""
+"""Print the output of `cbench screen analyze`, to a terminal or a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_NAME = 48
 
 
 def analysis(result: ScreenResult) -> None:
-    """The verdict, then for each response its treatments and effects, and the choices of treatments."""
+    """Print the verdict, then for each response its treatments and effects, and the choices of treatments."""
     console = table_console(400)
     for at, line in enumerate(result.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
@@ -56,7 +56,7 @@ def analysis(result: ScreenResult) -> None:
 
 
 def columns_words(columns: Mapping[str, str]) -> str:
-    """`factor: a, b; response: value`: the role of each column of a table."""
+    """The role of each column of a table, as `factor: a, b; response: value`."""
     by_role: dict[str, list[str]] = {}
     for name, role in columns.items():
         by_role.setdefault(role, []).append(name)
@@ -90,7 +90,7 @@ def _effects(row: ResponseResult) -> Table:
 
 
 def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
-    """The largest effect first; those without numbers last."""
+    """The effects, the largest first; effects without numbers last."""
     return sorted(row.every_effect, key=lambda item: 1.0 if item[1].effect is None else -abs(item[1].fair))
 
 
@@ -103,7 +103,7 @@ def size(each: EffectSize) -> str:
 
 
 def boxes(plot: BlockPlot | None) -> str:
-    """`6 of 6 (chance 0.031)`."""
+    """The agreement of a block plot's boxes, such as `6 of 6 (chance 0.031)`."""
     if not plot or not plot.n:
         return "-"
     words = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")

@@ -1,1 +1,1 @@
-"""Studies: from a file that describes them to every trial in a store."""
+"""Studies: read a study's file, run its trials and store them."""

@@ -1,8 +1,8 @@
-"""A study whose reset is a reboot resumes by itself: a systemd unit that resumes it after each boot, until it is done.
+"""Install a systemd unit that resumes a study after each boot until it ends, for studies whose reset is a reboot.
 
-The unit is one file of our own in /etc/systemd/system and the link that enables it; both are removed when the study has
-ended or is interrupted. A kill or a power failure leaves them, so that the next boot resumes the study. See
-systemd.unit(5), systemd.service(5).
+The unit is a file in /etc/systemd/system and the link that enables it; both are removed when the study has ended or is
+interrupted. They survive a kill or a power failure, so the next boot resumes the study. See systemd.unit(5),
+systemd.service(5).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def name(data: Path) -> str:
 
 
 def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str:
-    """The unit's text. It waits for nothing but the boot's own order: the study itself waits until the boot is over."""
+    """The unit's text. It has no ordering dependencies: the study itself waits until the boot is complete."""
     command = [sys.executable, "-P", "-m", "cbench", kind, "resume", str(data.absolute())]
     kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
     return "\n".join(
@@ -55,7 +55,7 @@ def obstacle() -> str:
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
-    """Have the study resume after each boot from now on; the unit's name. Raises Refused if that cannot be."""
+    """Make the study resume after each boot from now on; returns the unit's name. Raises Refused if impossible."""
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:
@@ -79,12 +79,12 @@ def remove(data: Path, units: Path = UNITS) -> None:
 
 
 def _escaped(text: str) -> str:
-    """As a value in a unit's file: % begins a specifier."""
+    """Escape a value for a unit's file, in which % begins a specifier."""
     return text.replace("%", "%%").replace("\n", " ")
 
 
 def _quoted(text: str, more: str = "") -> str:
-    """One word of a unit's file (systemd.syntax(7), Quoting; of ExecStart= also a dollar is special)."""
+    """Quote one word for a unit's file (systemd.syntax(7), Quoting; in ExecStart=, a dollar is special too)."""
     word = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     for each in more:
         word = word.replace(each, each * 2)

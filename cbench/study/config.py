@@ -1,4 +1,4 @@
-"""A study's file, read and checked."""
+"""Read and check a study's file."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _design(study: TomlTable, suite: Suite | None) -> str:
 
 
 def no_square(repetitions: int, tests: int) -> str:
-    """The reason why these repetitions make no complete squares; "" if they do."""
+    """The reason why these repetitions do not form complete squares; "" if they do."""
     multiple = len(square(tests))
     return f"{repetitions}: a multiple of {multiple} for {tests} tests in this design" if repetitions % multiple else ""
 
@@ -145,7 +145,7 @@ def whole_of(text: str, file: str) -> TomlTable:
 
 
 def _depth(content: Any) -> int:
-    """How many tables and lists lie in each other."""
+    """The nesting depth of tables and lists."""
     depth, inside = 0, [content]
     while inside := [each for each in inside if isinstance(each, (dict, list))]:
         depth += 1
@@ -154,7 +154,7 @@ def _depth(content: Any) -> int:
 
 
 def profile_of(study: TomlTable, check: bool) -> str:
-    """The profile that a table names, "" for none; `check`: it has to be there."""
+    """The profile that a table names, "" for none; `check`: require that it exists."""
     name = study.text("profile", "")
     if name and check:
         from quiet import load_profile
@@ -174,7 +174,7 @@ def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
 
 
 def counter_of(study: TomlTable, check: bool) -> str:
-    """The counter for workloads; `check`: it has to be one of this host's."""
+    """The counter for workloads; `check`: require that this host has it."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
         from cbench.machine import counters, events
@@ -239,7 +239,7 @@ def _test(table: TomlTable, timeout: float, folder: str | None, default: str) ->
 
 
 def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
-    """How its command is sampled: one way, for all of its metrics that are samples."""
+    """The way the test's command is sampled, which all its metrics that count samples share."""
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
     if len(ways) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
@@ -271,8 +271,8 @@ def read_of(table: TomlTable) -> str:
 
 
 def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST) -> Metric:
-    """How a number is read. `workload`: the test is one of cbench's workloads; `alone`: the table is the test's own and
-    has no name; `default`: the default `read` for commands.
+    """Parse a metric. `workload`: the test is one of cbench's workloads; `alone`: the table is the test's own, so the
+    metric has no name; `default`: the default `read` for commands.
     """
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):

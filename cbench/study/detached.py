@@ -1,4 +1,4 @@
-"""Run a measurement detached from the terminal: a systemd unit for root, otherwise a session of its own.
+"""Run a measurement detached from the terminal: in a systemd unit for root, otherwise in a separate session.
 
 `python -m cbench.study.detached STORE` is the supervisor: it starts the command that STORE.job names, forwards
 SIGTERM and SIGINT to it, and records its exit code. Its output goes to STORE.log.
@@ -47,7 +47,7 @@ class DetachedJob:
 
     @property
     def kind(self) -> str:
-        """The command of cbench that it runs."""
+        """The cbench command that the job runs."""
         return self.arguments[0]
 
     @property
@@ -140,7 +140,7 @@ def stop(store: Path) -> None:
 
 
 def last_message(store: Path) -> str:
-    """The last line of its log that has text, "" if there is none."""
+    """The last nonempty line of the job's log, "" if there is none."""
     try:
         with open(log_file(store), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))

@@ -11,8 +11,8 @@ from cbench.study.records import FactValue, StoredFacts, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How one trial runs: additional variables, its CPUs, whether its addresses are random. None: inherit from this
-    process. `facts`: stored with the trial.
+    """The environment of one trial: additional variables, CPUs, and whether addresses are randomized. None: inherit
+    from this process. `facts`: stored with the trial.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -26,13 +26,13 @@ AS_IS = Held()
 
 
 class TrialHooks:
-    """Hooks that set levels around trials and runs; here none, as in a study of orders."""
+    """Hooks around trials and runs. In this class they set no levels, as in a study of orders."""
 
     def start(self) -> None:
-        """First of all, restore settings that an earlier process left behind. Raises QuietError."""
+        """Called first: restore settings that an earlier process left behind. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether the host is reset before this run. Raises ResetError if the run is to be left out."""
+        """Whether the host is reset before this run. Raises ResetError if the run must be skipped."""
         return True
 
     def first(self, run: StoredRun) -> bool:
@@ -40,7 +40,7 @@ class TrialHooks:
         return True
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """Variables of the reset's command."""
+        """Environment variables for the reset's command."""
         return {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
@@ -52,4 +52,4 @@ class TrialHooks:
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        """Restore everything in any case. Raises QuietError if that is impossible."""
+        """Restore everything; called in any case. Raises QuietError if that is impossible."""

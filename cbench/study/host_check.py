@@ -35,13 +35,13 @@ def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
             raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
         return
     chosen = ["--cpus", cpus] if cpus else []
-    same = ["--as", "root"] if os.geteuid() == 0 else []  # under sudo too: resets need it
+    same = ["--as", "root"] if os.geteuid() == 0 else []  # even under sudo: resets need root
     outer = ["-P", "-m", "quiet", "run", "--profile", profile, *chosen, *same, "--"]
     inner = [sys.executable, "-P", "-m", "cbench", *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     command = [sys.executable, *outer, *inner]
-    os.execve(sys.executable, command, {**os.environ, INSIDE: "1"})  # noqa: S606 - quiet run is to be the parent
+    os.execve(sys.executable, command, {**os.environ, INSIDE: "1"})  # noqa: S606 - quiet run must be the parent
 
 
 def described(counter: StudyCounter | None) -> StoredFacts:
@@ -62,7 +62,7 @@ def counter_of(study: Study, wanted: str) -> StudyCounter | None:
 
 
 def glance() -> StoredFacts:
-    """Boot and load, which are cheap to read."""
+    """The boot ID and the load, which are cheap to read."""
     return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 

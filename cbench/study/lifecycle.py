@@ -92,14 +92,14 @@ def detach(file: str, output: str | None) -> DetachedJob:
 
 
 def detach_again(data: str, kind: str = ORDER) -> DetachedJob:
-    """Go on with a study, detached. Raises QuietError."""
+    """Resume a study, detached. Raises QuietError."""
     with StudyStore.open(Path(data), kind=kind):
         pass
     return detached.start_again(Path(data))
 
 
 def stop(data: str, kind: str = ORDER) -> StudyStatus:
-    """Stop a detached study, and how far it then is. Raises QuietError."""
+    """Stop a detached study; returns its progress. Raises QuietError."""
     with StudyStore.open(Path(data), kind=kind):
         pass
     detached.stop(Path(data))
@@ -141,7 +141,7 @@ def status(data: str, kind: str = ORDER) -> StudyStatus:
         try:
             with StudyStore.open(path, kind=kind) as store, reading(path):
                 return _status(store, running)
-        except UsageError:  # being created right now
+        except UsageError:  # the store is being created
             if not running or time.monotonic() > limit:
                 raise
         time.sleep(PAUSE_S)
@@ -173,7 +173,9 @@ def _status(store: StudyStore, running: bool) -> StudyStatus:
 
 
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
-    """By the median time from a run's end to the next one's: with resets, and without a night between two resumes."""
+    """Estimate the remaining seconds from the median time between the ends of successive runs, which includes resets
+    and is insensitive to long interruptions.
+    """
     ends = sorted(run.ended_ns for run in runs if run.ended_ns is not None and run.failure is None)
     steps = [later - earlier for earlier, later in pairwise(ends)]
     if steps and runs:

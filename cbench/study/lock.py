@@ -1,4 +1,4 @@
-"""One process at a time runs a study: a lock on its store that the kernel releases when its holder ends in any way.
+"""Lock a study's store so that one process at a time runs it; the kernel releases the lock when its holder ends.
 
 SQLite uses locks of another kind (fcntl(2)), but a process loses these when it closes any descriptor of the file. So
 this lock is taken before SQLite opens the store, and released after SQLite has closed it.

@@ -20,11 +20,11 @@ CALLED = {"order": "study", "screen": "experiment"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a test. `source`: how it is read; `detail`: the regular expression, path or file that this source
-    requires.
+    """One number of a test. `source`: the instrument that reads it; `detail`: the regular expression, path or file that
+    this source requires.
     """
 
-    name: str  # empty if the test has this one only
+    name: str  # empty if it is the test's only metric
     source: str
     detail: str = ""
     unit: str = ""
@@ -42,7 +42,7 @@ class Test:
     metrics: tuple[Metric, ...] = ()
     timeout_s: float = 600.0
     directory: str = ""
-    sampling: Sampling | None = None  # set if its command runs under `perf record`
+    sampling: Sampling | None = None  # set if the command runs under `perf record`
 
     def probes(self) -> list[Probe]:
         """New probes for one execution of its command: one of each name, however many metrics read it."""

@@ -1,4 +1,4 @@
-"""The orders in which a study runs its tests: a run is one pass through all of them.
+"""Plan the orders in which a study runs its tests; a run is one pass through all tests.
 
 interleaved fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1. shuffled of each two
 runs one is fixed and one random, and a coin flip decides which is first: no periodic disturbance coincides with one
@@ -39,10 +39,10 @@ def seed_on(host: str, seed: int) -> int:
 
 
 def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
-    """All runs in turn: two times `repetitions` with a fixed order among them, else `repetitions`.
+    """All runs in chronological order: 2 x `repetitions` if the design has a fixed order, otherwise `repetitions`.
 
-    The same arguments give the same orders, and more repetitions the same ones first. ValueError for a design that does
-    not exist, or squares that are not whole.
+    The same arguments give the same orders; more repetitions append runs. Raises ValueError for an unknown design or
+    incomplete squares.
     """
     if tests < 1 or repetitions < 1:
         raise ValueError("at least one test and one repetition are needed")
@@ -65,7 +65,7 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
 
 
 def with_isolated(runs: list[PlannedRun], seed: int) -> list[PlannedRun]:
-    """Each run twice, once isolated; their sequence is random."""
+    """Each run twice, once isolated, in random sequence."""
     coin = Stream(seed, "isolated first")
     twice = []
     for run in runs:

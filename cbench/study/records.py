@@ -1,4 +1,4 @@
-"""The records of a study's store, and how far it is."""
+"""Define the records of a study's store, and its progress."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A study's identity. `source`: its file's text; `tests`: their names, in the baseline's order."""
+    """A study's identity. `source`: the text of its file; `tests`: the names of its tests, in the baseline's order."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Header:
 
     @property
     def file(self) -> str:
-        """The path of its file when it was begun."""
+        """The path of the study's file when the study began."""
         return str(self.host.get("file", ""))
 
     @property
@@ -100,7 +100,7 @@ class StoredRun:
     ended_ns: int | None
     failure: str | None
     done: int
-    resumed: int = 0  # how often it was resumed after an interruption
+    resumed: int = 0  # number of resumes after interruptions
 
     @property
     def over(self) -> bool:

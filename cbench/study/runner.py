@@ -1,4 +1,4 @@
-"""Run the rest of a study: run after run, trial after trial, each stored before the next begins."""
+"""Run the remaining trials of a study, run by run, and store each trial before the next begins."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Runner:
         self._cut: set[str] = set()
 
     def run(self) -> None:
-        """Run the rest. Raises QuietError if the study cannot continue; finished trials are kept."""
+        """Run the remaining trials. Raises QuietError if the study cannot continue; finished trials are kept."""
         self._of = sum(len(each.order) for each in self._runs)
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
@@ -101,7 +101,7 @@ class Runner:
         self._store.finish()
 
     def _end_strays(self) -> None:
-        """Commands of an earlier, killed process may still run: end them before they are started again."""
+        """End commands of an earlier, killed process that may still run, before they are started again."""
         runs = {each.number: each for each in self._runs}
 
         def cut_short(tag: ProcessTag) -> bool:
@@ -189,7 +189,7 @@ class Runner:
         return trials
 
     def _say_what_was_cut(self, ended: Ended) -> None:
-        """Once for each test."""
+        """Report output that was not kept, once for each test."""
         name = self._study.tests[ended.test].name
         if "output_cut" in ended.facts and name not in self._cut:
             self._cut.add(name)
@@ -203,7 +203,7 @@ class Runner:
             self._tell("further failures are stored, and not printed one by one")
 
     def _ready(self, run: StoredRun) -> bool:
-        """Reset the host and wait until it has settled; whether the run may begin."""
+        """Reset the host and wait until it has settled; returns whether the run may begin."""
         try:
             resets = self._hooks.resets(run)
             if resets and not isinstance(self._study.reset, NoReset):

@@ -1,7 +1,7 @@
 """Store a study on disk: the complete plan before anything runs, then each trial in a separate transaction.
 
-The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: a trial survives a
-kill and a power cut once add() has returned.
+The file is a cbench store (store/schema.py), with SQLite's write-ahead log and synchronous=FULL: a trial survives a
+kill and a power failure once add() has returned.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class StudyStore(Database):
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
-        """A new study with all its runs planned. Raises UsageError if something is in the file already; QuietError
-        else.
+        """Create a study with all its runs planned. Raises UsageError if the file already has content, QuietError for
+        other errors.
         """
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
@@ -71,7 +71,7 @@ class StudyStore(Database):
 
     @classmethod
     def open(cls, path: Path, writing: bool = False, kind: str | None = None) -> Self:
-        """An existing study. UsageError if it is none, or not of this kind."""
+        """Open an existing study. Raises UsageError if the file is not a study, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
         store = cls(path, for_writing(path) if writing else for_reading(path), writing)
@@ -112,7 +112,7 @@ class StudyStore(Database):
             return Header(kind, name, seed, source, folder, tuple(tests), host, made, ended)
 
     def runs(self) -> list[StoredRun]:
-        """All of them, in their order."""
+        """All runs, in chronological order."""
         tests = range(len(self.header().tests))
         with self._reading() as c:
             rows = c.execute(
@@ -129,7 +129,7 @@ class StudyStore(Database):
             ]
 
     def begin_run(self, run: int, reset: Mapping[str, FactValue], facts: Mapping[str, FactValue]) -> None:
-        """The host is reset, and the first trial may begin."""
+        """Record that the host is reset and the run's first trial may begin."""
         row = (time.time_ns(), compact(reset), compact(facts), run)
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
 
@@ -141,14 +141,14 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
     def asked_to_boot(self, run: int) -> tuple[str, int]:
-        """The boot that had to end for a run, and how often a reboot was requested; "" and 0 without."""
+        """The ID of the boot that must end for a run, and how often a reboot was requested; "" and 0 if none was."""
         with self._reading() as c:
             found = c.execute("SELECT reset FROM study_run WHERE run = ?", (run,)).fetchone()[0]
             asked = json.loads(found or "{}")
             return str(asked.get("boot_id_before", "")), int(asked.get("asked", 0))
 
     def resume_run(self, run: int, position: int, facts: Mapping[str, FactValue]) -> None:
-        """An interrupted run resumes at this position."""
+        """Record that an interrupted run resumes at this position."""
 
         def write(c: sqlite3.Connection) -> None:
             before = c.execute("SELECT resumed FROM study_run WHERE run = ?", (run,)).fetchone()[0]
@@ -178,11 +178,11 @@ class StudyStore(Database):
         self._write(lambda c: c.execute("UPDATE study_run SET ended_ns = ?, failure = ? WHERE run = ?", row))
 
     def finish(self) -> None:
-        """All runs are over."""
+        """Record that all runs have ended."""
         self._write(lambda c: c.execute("UPDATE study SET ended_ns = ?", (time.time_ns(),)))
 
     def counts(self) -> Counts:
-        """How far it is, without reading every trial."""
+        """The study's progress, without reading every trial."""
         with self._reading() as c:
             done, failed, last, mean = c.execute(
                 "SELECT count(*), count(failure), max(ended_ns), avg(ended_ns - begun_ns) FROM study_trial"

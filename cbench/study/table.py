@@ -1,4 +1,4 @@
-"""How far a study is: a bar while it runs, and some lines for `cbench order status`."""
+"""Show the progress of a study: a bar while it runs, and the output of `cbench order status`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ MOST_REASONS = 5
 
 
 class StudyBar:
-    """The trials done, the test that runs, and the time to go; on a terminal only, drawn between trials."""
+    """A progress bar with the finished trials, the current test and the remaining time; only on a terminal, drawn
+    between trials.
+    """
 
     def __init__(self) -> None:
         self._bar = TrialBar()
@@ -37,7 +39,7 @@ class StudyBar:
 
 
 def print_status(status: StudyStatus, kind: str = "order") -> None:
-    """Some lines."""
+    """Print the progress of a study, its failures and its settings."""
     console = table_console()
     done = f"{status.trials_done:,} of {status.trials:,} trials, {status.runs_over:,} of {status.runs:,} runs"
     console.print(escape(f"{status.name} ({status.data}): {done}"), soft_wrap=True)
@@ -62,7 +64,7 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
 
 
 def finished(status: StudyStatus, kind: str = "order") -> str:
-    """A line for the end of a study."""
+    """The line printed at the end of a study."""
     wrong = _wrong(status)
     return f"finished{f' ({wrong})' if wrong else ''}; now: cbench {kind} analyze {status.data}"
 

@@ -1,4 +1,4 @@
-"""Values of a TOML file, checked: every error names the file, the line, the key, and the values that are allowed."""
+"""Check values of a TOML file; every error names the file, the line, the key and the allowed values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]
 
 
 class TomlTable:
-    """One table of the file: takes keys out of it; keys that remain at the end are unknown."""
+    """One table of the file. Reading a key marks it as known; end() rejects the others."""
 
     def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
         self._file, self._lines, self._path = file, lines, path
@@ -35,9 +35,9 @@ class TomlTable:
         self._known: list[str] = []
 
     def error(self, key: str, why: str) -> UsageError:
-        """For raising: "study.toml:7: test[0].unit: ...".
+        """The error to raise, such as "study.toml:7: test[0].unit: ...".
 
-        The line is the key's, or that of the table that it is missing in.
+        The line is the key's, or its table's if the key is missing.
         """
         return self.error_at((*self._path, key) if key else self._path, why)
 
@@ -75,7 +75,7 @@ class TomlTable:
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
         value = self._take(key, (int, float), default)
-        if not least <= value <= most:  # nan too
+        if not least <= value <= most:  # also rejects nan
             raise self.error(key, f"{value}: from {least:g} to {most:g}")
         return float(value)
 
@@ -89,7 +89,7 @@ class TomlTable:
         return bool(self._take(key, (bool,), default))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one text."""
+        """The value of a key that is a list of texts or one text."""
         content = self._take(key, (list, str), [])
         items = [content] if isinstance(content, str) else content
         if wrong := [item for item in items if not isinstance(item, str)]:
@@ -99,7 +99,7 @@ class TomlTable:
         return tuple(items)
 
     def table(self, key: str) -> TomlTable:
-        """A table within it; an empty one if there is none."""
+        """A table within this one; an empty one if there is none."""
         return TomlTable(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
 
     def tables(self, key: str) -> list[TomlTable]:
@@ -114,7 +114,7 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for a key outside every table: that is why another one is missing. `known`: tables."""
+        """Raises UsageError for a key outside every table, which explains why its table lacks it. `known`: tables."""
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):
@@ -123,7 +123,7 @@ class TomlTable:
                 )
 
     def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """A table of names with values of one kind; `refused`: names that may not be there, and why."""
+        """A table of names with values of one kind; `refused`: names that are not allowed, with the reasons."""
         content = self._take(key, (dict,), {})
         for name, value in content.items():
             path = (*self._path, key, name)
@@ -192,7 +192,7 @@ def lines(text: str) -> dict[Path, int]:
 
 
 def line_of(numbers: dict[Path, int], path: Path) -> int | None:
-    """The line of a key, or of the nearest thing that it is in."""
+    """The line of a key, or of the nearest enclosing table."""
     while path:
         if path in numbers:
             return numbers[path]
@@ -206,7 +206,7 @@ def _names(text: str) -> Path:
 
 
 def _place(names: Path, many: bool, counts: dict[Path, int]) -> Path:
-    """A header's path, with the numbers of the arrays of tables that it lies in."""
+    """A header's path, with its indices in the enclosing arrays of tables."""
     path: Path = ()
     for depth, name in enumerate(names):
         path = (*path, name)

@@ -1,4 +1,4 @@
-"""One trial of a study: a command, run once, and its numbers."""
+"""Run one trial of a study: execute a command once and read its numbers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def command(
 
 
 def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[float, str]], str | None]:
-    """All of its numbers, or why there is none: a trial with an unreadable number has failed."""
+    """All numbers of the trial, or the reason why it failed: one unreadable number fails the trial."""
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:

@@ -46,7 +46,7 @@ def choose(wanted: str) -> StudyCounter:
 
 
 def cpu() -> int:
-    """The CPU on which they are measured: as `cbench run` chooses it."""
+    """The CPU on which workloads are measured, selected as in `cbench run`."""
     return choose_cpus([], isolated_cpus())[0]
 
 
@@ -73,7 +73,7 @@ class Workloads:
         return workload, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
-        """One execution."""
+        """Run one trial."""
         workload, params = self._ready[test.name]
         plan = layout.SINGLE if held.aslr is None else layout.LayoutPlan(base=replace(PLAIN, aslr=held.aslr))
         options = measure_options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)

@@ -1,3 +1,1 @@
-"""Find the causes of a CPU's interruptions: a detector in C records gaps, and the kernel's trace or counts explain
-them.
-"""
+"""Find the causes of a CPU's interruptions. A detector in C records gaps; the kernel's trace or counts explain them."""

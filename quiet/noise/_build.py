@@ -1,4 +1,4 @@
-"""Builds `quiet.noise._noise`: the detector (CFFI, API mode)."""
+"""Build the extension module `quiet.noise._noise`, the detector (CFFI, API mode)."""
 
 from __future__ import annotations
 

@@ -2,15 +2,15 @@
 
 The rules, for a gap and the outermost frames in it:
 
-1. What a frame took is its own. What lies in the gap beside the frames is the way into the kernel and out of it, and
-   the tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and
-   FAR_NS): then what is more than usual was spent outside this kernel.
-2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing that the kernel traces ran. In a
-   virtual machine the hypervisor did; else it is firmware only if the processor counted an SMI (name_smis). A shorter
-   gap is a stall of the processor itself.
-3. An interrupt or softirq that took far longer than such ones otherwise do (Pauses), in a virtual machine: the
-   hypervisor took the CPU while it ran. What is usual stays with it; the rest is the host's, who has it in `by`.
-4. Where the trace is not whole, a gap without a frame stays unattributed.
+1. A frame accounts for its own time. The gap's time outside the frames is entry to the kernel, exit from it, and
+tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and FAR_NS).
+Then the excess was spent outside this kernel.
+2. In a gap of STALL_NS or more without any frame, if the trace is whole, nothing ran that the kernel traces. In a
+virtual machine, the hypervisor ran; otherwise it is firmware only if the processor counted an SMI (name_smis). A
+shorter gap is a stall of the processor itself.
+3. If an interrupt or softirq in a virtual machine took far longer than others of its name (Pauses), the hypervisor took
+the CPU while it ran. The usual time is attributed to the handler, the rest to the host, whose `by` names the handler.
+4. If the trace is not whole, a gap without a frame stays unattributed.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 # The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
-# Further kinds for a wake-up (wake/anatomy.py), beside code that ran on the CPU: the exit from an idle state, a timer
+# Further kinds for a wake-up (wake/anatomy.py), besides code that ran on the CPU: the exit from an idle state, a timer
 # interrupt that had to wait, a timer interrupt on another CPU, the scheduler's own work, and the return to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # fewer do not show the usual length
+OTHERS = 20  # the minimum number of others that shows the usual length
 QUANTILE = 0.9  # over all runs of a name: robust against a few pauses and a handler's own occasional long runs
 PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times as long
-FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
+FLOOR_NS = 100_000  # cold caches and SMT siblings can stretch a handler of a microsecond to this
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
@@ -86,7 +86,7 @@ class Explained:
 
 @dataclass(slots=True)
 class Account:
-    """All of one CPU."""
+    """The gaps of one CPU, and the totals of their causes."""
 
     explained: list[Explained] = field(default_factory=list)
     totals: dict[Cause, Total] = field(default_factory=dict)
@@ -113,9 +113,9 @@ class Usual(NamedTuple):
 class Pauses:
     """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside handlers.
 
-    The trace has an interrupt's beginning and its end, and a pause between them looks like a slow handler. The
-    difference is how long the handlers take otherwise, on this CPU in this run. Only for handlers, which the kernel
-    runs to their end at once: how long a task or a work takes is its own affair.
+    The trace has an interrupt's beginning and its end, and a pause between them looks like a slow handler. The two are
+    distinguished by the handlers' usual durations on this CPU in this run. This applies only to handlers, which the
+    kernel runs to completion; tasks and work items may take any time.
     """
 
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
@@ -218,7 +218,7 @@ def not_accounted(virtual: bool) -> Cause:
 def name_smis(done: Account, counted: int | None) -> None:
     """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; if None (unknown), nothing is renamed.
 
-    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others were not SMIs.
+    The longest gaps, as many as SMIs were counted, become FIRMWARE. The others were not SMIs.
     """
     untraced = Cause(HOST, OUTSIDE)
     if counted is None or untraced not in done.totals:
@@ -264,7 +264,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
             if gaps[number].begin > frame.begin and gaps[number].begin >= frame.end:
                 break
             if frame.length == 0 and frame.begin <= gaps[number].begin + gaps[number].length:
-                best = number  # a moment, not a time
+                best = number  # the frame has no length
                 break
             if (shared := _overlap(gaps[number], frame)) > most:
                 best, most = number, shared

@@ -1,10 +1,10 @@
-"""Attribution without tracing: from the gaps' times, the thread's own counters and the kernel's counts.
+"""Attribute gaps without tracing, from their times, the thread's own counters and the kernel's counts.
 
 - The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
   two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
 - The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
 - Any other kernel activity on a CPU is an interrupt, and the kernel counts each. When more gaps are left than
-  interrupts were counted, no interrupt took the CPU in the others: the hypervisor, the firmware or an exception did.
+  interrupts were counted, the surplus was not caused by interrupts but by the hypervisor, the firmware or an exception.
 - No interrupt takes much less time than one that the detector caused itself; a shorter gap is not an interrupt.
 """
 
@@ -62,7 +62,7 @@ class CountedEvidence:
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
 
-    None if that place is no fuller than chance would have it.
+    Empty if that phase has no more gaps than expected by chance.
     """
     begins = [clock.monotonic(gap.begin) for gap in gaps]
     bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
@@ -101,7 +101,8 @@ def _missing(
 
 
 def _unlike(gap: Gap, interruption: float) -> float:
-    """The dissimilarity of a gap and an interrupt: by its length relative to a known one, else by its length alone.
+    """The dissimilarity of a gap and an interrupt: its length relative to that of a known interrupt, or its length
+    alone.
 
     Which gaps the interrupts were is not certain; a long gap is not an interrupt.
     """
@@ -122,7 +123,7 @@ def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Accoun
     left = [gap for gap in gaps if gap.length >= least and gap not in causes]
     numbers = in_phase(left, clock, known.period_ns)
     if len(numbers) > known.timer * 1.05 + 2 or not known.timer:
-        numbers = []  # more than the kernel counted: something else keeps to that period
+        numbers = []  # more than the kernel counted: something else has that period
     ticks = [left[number] for number in numbers]
     causes.update(dict.fromkeys(ticks, TICK))
     left = sorted((gap for gap in left if gap not in causes), key=lambda gap: _unlike(gap, known.interruption))

@@ -1,4 +1,4 @@
-"""The noise that still counts as quiet, from a profile or the command line; times in human notation."""
+"""Parse the limits up to which a CPU counts as quiet, from a profile or the command line, with times in human notation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Nanoseconds(float):
 
 
 class Budgets(NamedTuple):
-    """The most that a CPU may show and still be quiet; None: no limit."""
+    """The limits up to which a CPU counts as quiet; None: no limit."""
 
     max_lost_pct: float | None = None
     max_gap_ns: float | None = None
@@ -38,13 +38,13 @@ def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
 
 
 def over(first: Budgets, second: Budgets) -> Budgets:
-    """The first one's limits, or the second one's if missing."""
+    """The limits of `first`; missing ones come from `second`."""
     return Budgets(*(other if own is None else own for own, other in zip(first, second, strict=True)))
 
 
 def _number(text: str, most: float, wrong: str) -> float:
     try:
-        value = float(text) if text.isascii() else -1  # float() takes other scripts' digits too
+        value = float(text) if text.isascii() else -1  # float() would also accept digits of other scripts
     except ValueError:
         value = -1
     if not 0 <= value <= most:

@@ -58,7 +58,7 @@ class Frame:
     pid: int = 0
     key: int = 0
     inner: list[Frame] = field(default_factory=list)
-    again: bool = False  # the rest of one that was counted before it was interrupted by another task
+    again: bool = False  # the remainder of a frame, counted before another task interrupted it
     pulled: int = OWN_TIMERS  # a timer, or a softirq that runs timers: the CPU that these were queued on
 
     @property
@@ -68,7 +68,7 @@ class Frame:
 
     @property
     def net(self) -> int:
-        """Ticks, excluding those of the frames in it."""
+        """Ticks, excluding the frames inside."""
         return self.length - sum(each.length for each in self.inner)
 
 
@@ -86,7 +86,7 @@ class CallStack:
         self._first = True  # no frame has ended yet
 
     def feed(self, event: TraceEvent) -> None:
-        """The next event."""
+        """Process the next event."""
         if event.action == BEGIN:
             frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
             if event.kind == TIMER and self.open and self.open[-1].kind == SOFTIRQ:
@@ -105,8 +105,8 @@ class CallStack:
             self._switch(event)
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in self.own
-        ):  # frames of other tasks are part of them
-            length = event.key  # a point at its end, with its length
+        ):  # frames of other tasks are inside theirs
+            length = event.key  # the event is at the frame's end and has its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
 
@@ -172,7 +172,9 @@ class Share:
 
 
 def shares(frame: Frame) -> list[Share]:
-    """A frame and those in it, flat. Its own is first; a carrier's is the first that it carried, with its time too."""
+    """The shares of a frame and of its inner frames, flat; the frame's own is first. A carrier's time is added to the
+    first frame that it carried.
+    """
     first: Share | None = None
     out: list[Share] = []
     for each in frame.inner:

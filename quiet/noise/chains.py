@@ -1,4 +1,4 @@
-"""Statistics of chains of additions (c/chain.h): how many ticks a core cycle takes, and whether the core is shared.
+"""Evaluate chains of additions (c/chain.h): the number of ticks per core cycle, and whether the core is shared.
 
 A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
 chain takes all that the core can execute in a cycle, so it takes longer when another thread runs on the same core.
@@ -33,7 +33,7 @@ TRANSLATED = {"x86_64": 2.5, "aarch64": 1.5}
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A narrow and a wide chain right after each other, in ticks."""
+    """The durations of a narrow chain and the wide chain right after it, in ticks."""
 
     narrow: int
     wide: int
@@ -57,7 +57,7 @@ def chains_agree(one: int, other: int, step: int) -> bool:
 
 
 def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float = CLUSTER_SHARE) -> float | None:
-    """The middle of the lowest values that lie together; None without such a cluster."""
+    """The middle of the lowest cluster of values; None without such a cluster."""
     ordered = sorted(values)
     least = max(min(CLUSTER_LEAST, len(ordered)), round(share * len(ordered)), 1)
     for at in range(len(ordered) - least + 1):
@@ -84,7 +84,7 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
 
 
 def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
-    """The speed that chains of `length` additions in a row show. `edge`: the cost of timing one, in ticks."""
+    """The core's speed according to successive chains of `length` additions. `edge`: the cost of timing one, in ticks."""
     pairs = [(one, other) for one, other in pairwise(timed) if chains_agree(one.narrow, other.narrow, step)]
     alone, why = unshared_ratio([one.wide / one.narrow for one, _ in pairs], machine)
     if alone is None and not why.startswith(ALWAYS):
@@ -101,6 +101,6 @@ def chain_edge(short: Sequence[int], double: Sequence[int]) -> float:
 
 
 def _undisturbed_mean(values: Sequence[int]) -> float:
-    """The mean of all steps of the clock, without interruptions, which take much longer than a short chain."""
+    """The mean of the values without interruptions, which take much longer than a short chain."""
     most = 1.5 * median(values)
     return fmean(value for value in values if value <= most)

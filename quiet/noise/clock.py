@@ -1,4 +1,4 @@
-"""One clock for everything: the detector's ticks, with conversions from nanoseconds and trace time stamps."""
+"""Convert times to one clock, the detector's ticks, from nanoseconds and trace time stamps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def now() -> int:
 
 
 def moment() -> Moment:
-    """Now, on all clocks."""
+    """Read all three clocks at once."""
     reading = ffi.new("qn_moment *")
     lib.qn_moment_now(reading)
     return Moment(reading.ticks, reading.spread, reading.raw_ns, reading.monotonic_ns)
@@ -56,7 +56,7 @@ class Clock:
         return ticks * 1e9 / self.per_second
 
     def of_raw(self, raw_ns: int) -> int:
-        """The ticks at a time of CLOCK_MONOTONIC_RAW, as the trace clock mono_raw gives it."""
+        """The ticks at a time of CLOCK_MONOTONIC_RAW, which the trace clock mono_raw uses."""
         return self.first.ticks + self.ticks(raw_ns - self.first.raw_ns)
 
     def converter(self, trace_clock: str) -> Callable[[int], int]:

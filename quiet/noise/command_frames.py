@@ -23,14 +23,14 @@ TICKS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
 
 
 class _OneCpu:
-    """The events of one CPU as they come."""
+    """Processes the events of one CPU in order."""
 
     def __init__(self, members: set[int], own: set[int], begin: int, ticks: bool) -> None:
         self._members, self._ticks = members, ticks
         self.stack = CallStack(begin, own)
         self.latest = begin
-        self._displaced = 0  # the task of the command that waits for the one that runs now
-        self._tick = 0  # the last one, while the same task of the command has kept the CPU
+        self._displaced = 0  # the command's task that was preempted by the current task
+        self._tick = 0  # the last tick while the same task of the command kept the CPU
         self.arrived: list[tuple[int, int]] = []  # (time, task): tasks of the command that got the CPU
         self.late: list[int] = []  # from a tick to the next
         self.seen = self.switched = False
@@ -134,7 +134,7 @@ class CommandFrames:
         at = bisect_right(again, frame.begin)
         if not frame.key or at == len(again) or again[at] >= frame.end:
             return frame if frame.key else None
-        return Frame(THREAD, frame.name, frame.begin, again[at], frame.pid)  # the task went on elsewhere
+        return Frame(THREAD, frame.name, frame.begin, again[at], frame.pid)  # the task continued on another CPU
 
     def _enter(self, frame: Frame, cpu: int, namer: Namer, rate: Clock) -> None:
         took: dict[Cause, tuple[int, int]] = {}

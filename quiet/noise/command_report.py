@@ -1,4 +1,4 @@
-"""The report of a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+"""Make the report of a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quiet.noise.call_nesting import THREAD
 from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
-FEW = 12  # causes that are shown; the JSON lists all
+FEW = 12  # number of causes shown; the JSON lists all
 _STAYING = 4  # maximum number of remaining causes named in the prediction
 
 
@@ -180,7 +180,7 @@ def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
 
 
 def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:
-    """The tasks of one name as one cause."""
+    """The causes, with all tasks of one name merged."""
     named: dict[str, list[InterruptionCause]] = {}
     for row in rows:
         named.setdefault(row.cause.rpartition(" (")[0] if row.kind == THREAD else row.cause, []).append(row)
@@ -209,7 +209,7 @@ def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, 
 
 
 def cpus(report: CommandReport) -> str:
-    """How the command used the CPUs: for `quiet why`."""
+    """The command's use of the CPUs, as a line for `quiet why`."""
     where = f"CPU{'s' if len(report.cpus_used) > 1 else ''} {cpulist.format(report.cpus_used) or 'not known'}"
     moved = "migrations not known" if report.migrations is None else plural(report.migrations, "migration")
     faults = report.page_faults

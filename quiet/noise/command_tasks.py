@@ -1,4 +1,4 @@
-"""The tasks of a command, found while it runs: the descendants of a process, or the members of a cgroup.
+"""Find the tasks of a command while it runs: the descendants of a process, or the members of a cgroup.
 
 Source: proc_pid_task(5) (`children`), proc_pid_stat(5), scheduler/sched-stats.rst (/proc/PID/schedstat: nanoseconds on
 a CPU, nanoseconds runnable and waiting for one, times it got one).
@@ -16,7 +16,7 @@ from quiet.host.reader import Reader
 
 _CPU = 36  # "processor" in stat_fields()
 _TIMES = slice(11, 15)  # utime, stime, cutime, cstime
-_ONE_THREAD = 3  # links of /proc/PID/task: "." and the entry in PID, and one for each thread (fs/proc/base.c)
+_ONE_THREAD = 3  # links of /proc/PID/task: ".", its entry in PID, and one per thread (fs/proc/base.c)
 
 
 class RunTimes(NamedTuple):
@@ -28,7 +28,7 @@ class RunTimes(NamedTuple):
 
 
 class TaskTimes(NamedTuple):
-    """A thread so far: the CPU that it was on last, how long it ran and waited, how often it got a CPU."""
+    """A thread's totals: how long it ran and waited, and how often it got a CPU; and the CPU that it last used."""
 
     tid: int
     comm: str
@@ -39,7 +39,7 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """The times of one thread; None after it has ended. The default process is the one whose first thread it is."""
+    """The times of one thread; None after it has ended. `pid`: its process; None if it is a process's first thread."""
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")

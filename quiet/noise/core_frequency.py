@@ -1,4 +1,4 @@
-"""The frequency that a core runs at now, without a PMU: by chains of additions on the calling thread's CPU."""
+"""Measure the present frequency of a core without a PMU, by chains of additions on the calling thread's CPU."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ NO_CHAINS = "chains of additions exist only for x86-64 and 64-bit Arm"
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """How chains are timed on this CPU. `edge`: the cost of timing one, `step` of the clock, both in ticks;
-    `ticks_per_cycle`: roughly; `obstacle`: why chains cannot measure cycles here, else empty."""
+    """The properties of chains on this CPU. `edge`: the cost of timing one, `step`: the clock's step, both in ticks;
+    `ticks_per_cycle`: approximate; `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
+    """
 
     machine: str
     edge: float
@@ -67,7 +68,7 @@ class CoreFrequency:
 
 
 def time_chains(length: int, count: int) -> list[Chain]:
-    """Chains one after the other. OSError on a processor that has none."""
+    """Time successive chains. Raises OSError on a processor without chains."""
     timed: list[Chain] = []
     buffer = ffi.new("qn_chain[]", CHUNK)
     while len(timed) < count:
@@ -78,7 +79,7 @@ def time_chains(length: int, count: int) -> list[Chain]:
 
 
 def chain_facts() -> ChainFacts:
-    """Determine how to time chains on the current CPU. OSError on a processor that has none."""
+    """Determine how to time chains on the current CPU. Raises OSError on a processor without chains."""
     first = clock.moment()
     timed = time_chains(PROBE, PROBES)
     edge = _edge()
@@ -152,7 +153,7 @@ def _here(cpu: int, seconds: float) -> CoreFrequency:
 
 
 def judged(cpu: int, timed: Sequence[Chain], facts: ChainFacts, ticks_per_second: float) -> CoreFrequency:
-    """The result of chains of LENGTH."""
+    """The frequency according to timed chains of LENGTH additions."""
     shown = chains.speed(timed, LENGTH, facts.step, facts.edge, facts.machine)
     if facts.obstacle or not shown.rates:
         why = facts.obstacle or shown.why

@@ -1,4 +1,4 @@
-"""The kernel's own counts: interrupts and softirqs by line and CPU, stolen time.
+"""Read the kernel's own counts: interrupts and softirqs by line and CPU, and stolen time.
 
 Each line of /proc/interrupts is compared with the interrupts traced.
 
@@ -74,13 +74,13 @@ def purpose(text: str) -> str:
 
 
 def stolen(text: str) -> dict[int, int]:
-    """Per CPU the "steal" of /proc/stat, in USER_HZ."""
+    """The field "steal" of /proc/stat per CPU, in USER_HZ."""
     rows = cpu_ticks(text).items()
     return {int(name[3:]): ticks[STEAL] for name, ticks in rows if name != "cpu" and len(ticks) > STEAL}
 
 
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
-    """Read all of them for these CPUs; the interrupts in the middle, closely timed."""
+    """Read all counts for these CPUs; the interrupts in the middle, closely timed."""
     soft = interrupts(reader.text("/proc/softirqs") or "")[1]
     away = stolen(reader.text("/proc/stat") or "")
     begin = now()
@@ -98,7 +98,7 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 class Count:
     """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced.
 
-    `exact`: the two agree, where interrupts during the read may count either way. None: nothing was traced.
+    `exact`: the two agree; interrupts during the read may count either way. None: nothing was traced.
     """
 
     text: str

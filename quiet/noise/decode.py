@@ -24,7 +24,7 @@ SENDING = (
 
 
 class Symbols:
-    """Names of the kernel's functions and strings; looked up once for all, because the list is long."""
+    """Names of the kernel's functions and strings; the list is read only once, because it is long."""
 
     def __init__(self, host: Reader, mount: str) -> None:
         self._host, self._mount = host, mount
@@ -56,7 +56,7 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """Names of tasks by number: the present ones, else those recorded by tracing (of ended tasks)."""
+    """The names of tasks by number: from existing tasks, or as recorded by tracing for ended tasks."""
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 

@@ -1,4 +1,4 @@
-"""The detector in its place: one process for each CPU, pinned, its memory locked, and no other work in it."""
+"""Run the detector in one process per CPU, pinned, with locked memory and no other work."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from quiet.noise.calibration import calibrate, faults, interruptions, periods
 from quiet.noise.chains import Chain
 from quiet.noise.core_frequency import FEWEST, LENGTH, ChainFacts, chain_facts, time_chains
 
-CAPACITY = 1 << 20  # gaps that are kept for each CPU: 24 MiB,
-MEMORY = 256 << 20  # and for all of them together
+CAPACITY = 1 << 20  # gaps kept per CPU: 24 MiB,
+MEMORY = 256 << 20  # and this limit for all CPUs together
 _GAP = Struct("=QQII")  # qn_gap in detector.h
 GAP_BYTES = _GAP.size
 LOOPS = 3  # the default threshold, in periods of the loop
-START_S = 60  # the longest that a detector may take to be in its place
+START_S = 60  # time limit for a detector to run on its CPU
 
 
 class DetectorError(QuietError):
@@ -42,7 +42,7 @@ class DetectorRequest:
     threshold: int | None = None
     look: int = 0  # read the thread's own counters after gaps from this length on; 0: never
     capacity: int = CAPACITY
-    fifo: int = 0  # SCHED_FIFO priority; 0: as an ordinary task
+    fifo: int = 0  # SCHED_FIFO priority; 0: an ordinary task
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Watched:
 
     cpu: int
     period: float  # mean period of the loop
-    step: int  # the clock's
+    step: int  # step of the clock
     threshold: int
     begin: int
     end: int
@@ -156,14 +156,14 @@ class Detector:
             raise DetectorError(f"the detector on CPU {self.cpu} was killed before it began") from None
 
     def placed(self) -> None:
-        """Wait until it is in its place. Raises DetectorError."""
+        """Wait until the process runs on its CPU. Raises DetectorError."""
         answer = self._answer()
         if not isinstance(answer, Placed):
             raise DetectorError(f"the detector on CPU {self.cpu}: {answer}")
         self._placed = answer
 
     def check_threshold(self, wanted_ns: float | None) -> None:
-        """Raises UsageError for a threshold that each turn of the loop would exceed."""
+        """Raises UsageError for a threshold that every iteration of the loop would exceed."""
         least = 2 * self._placed.period
         if wanted_ns is not None and self._placed.threshold < least:
             least_ns = wanted_ns * least / self._placed.threshold
@@ -180,21 +180,21 @@ class Detector:
         return median(lengths) if lengths else 0
 
     def fault(self) -> int:
-        """The shortest present duration of a page fault, in ticks; 0: not known."""
+        """The shortest duration of a page fault now, in ticks; 0: unknown."""
         return min(self._answer("fault"), default=0)
 
     def chain_facts(self) -> ChainFacts | None:
-        """How chains of additions are timed there; None on a processor that has none."""
+        """The properties of chains of additions on this CPU; None on a processor without chains."""
         facts: ChainFacts | None = self._answer("facts")
         return facts
 
     def chains(self) -> list[Chain]:
-        """Chains of core_frequency.LENGTH, timed there now; none on a processor that has none."""
+        """Time chains of core_frequency.LENGTH on this CPU now; empty on a processor without chains."""
         timed: list[Chain] = self._answer("chains")
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The chains after the measurement; none if the detector was ended."""
+        """The chains timed after the measurement; empty if the detector was ended."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed
@@ -202,7 +202,7 @@ class Detector:
 
     def ready(self) -> None:
         """Start the detector and return when it only waits for `go`."""
-        with contextlib.suppress(OSError):  # it has ended, which is handled below
+        with contextlib.suppress(OSError):  # the process has ended; handled below
             self._channel.send("watch")
         limit = time.monotonic() + START_S
         while not self.watch.ready:
@@ -211,23 +211,23 @@ class Detector:
             time.sleep(0.002)
 
     def go(self) -> None:
-        """Watch now."""
+        """Start watching."""
         self.watch.go = 1
 
     def stop(self) -> None:
-        """End the watching early."""
+        """Stop watching early."""
         self.watch.stop = 1
 
     def leave(self) -> None:
-        """Give the CPU back; to be called when all that is counted there has been read."""
+        """Release the CPU. Call it after all counts of the CPU have been read."""
         self.watch.leave = 1
 
     def running(self) -> bool:
-        """Whether it still watches."""
+        """Whether the detector is still watching."""
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """Its result, once it has ended. Raises DetectorError if it was killed."""
+        """Wait for the detector's result. Raises DetectorError if it was killed."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished")
@@ -257,7 +257,7 @@ class Detector:
         )
 
     def close(self) -> None:
-        """End it if it still runs, and free its memory."""
+        """End the process if it still runs, and free its memory."""
         self.watch.stop = self.watch.go = 1
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -268,7 +268,7 @@ class Detector:
 
 @contextlib.contextmanager
 def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
-    """Detectors in their places, gone afterwards in any case. Raises DetectorError."""
+    """Detectors that run on their CPUs; they are always ended afterwards. Raises DetectorError."""
     started: list[Detector] = []
     try:
         started.extend(Detector(cpu, request) for cpu in cpus)
@@ -297,9 +297,10 @@ class Startable(Protocol):
 
 
 def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
-    """Start them and wait until all have ended. `tick` is called now and then with the seconds passed; True ends it.
+    """Start all detectors and wait until they end. `tick` is called periodically with the elapsed seconds; True ends
+    the wait.
 
-    An exception in it (a signal's) ends the watching early too, and is raised when all have ended.
+    An exception in `tick` (such as a signal's) also ends the watching early, and is raised when all have ended.
     """
     started = time.monotonic()
     for each in detectors:
@@ -320,7 +321,7 @@ def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
 def check_cpus(
     cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
 ) -> None:
-    """Raises UsageError for CPUs that cannot be tested, and Refused if real-time detectors would leave no other."""
+    """Raises UsageError for CPUs that cannot be tested, and Refused if real-time detectors would occupy all CPUs."""
     from quiet import cpulist
 
     if absent := cpus - present:

@@ -58,7 +58,7 @@ class EventType(NamedTuple):
     name: str
     fields: tuple[str, ...]
     make: Callable[[int, int, Values, Symbol], TraceEvent | None]
-    filter: str = ""  # in the kernel's words: which of them
+    filter: str = ""  # the kernel's event filter
 
 
 def _number(value: Value) -> int:
@@ -70,7 +70,9 @@ def _text(value: Value) -> str:
 
 
 def _frame(action: str, kind: str, name: str | Callable[[Values, Symbol], str] = "") -> Callable[..., TraceEvent]:
-    """The begin or the end of a frame, which the first field identifies; `name` may be made of the fields."""
+    """The conversion for the beginning or the end of a frame, which the first field identifies; `name` may be computed
+    from the fields.
+    """
 
     def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
         text = name if isinstance(name, str) else name(values, symbol)
@@ -97,7 +99,9 @@ def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
 
 
 def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent | None:
-    """Each handler is called in turn, with an event each; the handler of the NMI reports it."""
+    """Convert the event of an NMI handler. All handlers are called, with an event each; only one that handled the NMI
+    counts.
+    """
     return TraceEvent(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
 
@@ -106,12 +110,12 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """The event of a TLB shootdown: the most common function of a call, for kernels that do not name it."""
+    """Convert a TLB flush: it names the most common function of call interrupts on kernels that do not name them."""
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
 def _pull(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """This CPU begins with the timers of the CPU that the event names; the timers' own events follow."""
+    """Convert the event before this CPU runs the timers of another CPU, which it names; the timers' own events follow."""
     return TraceEvent(time, PULL, SOFTIRQ, "", pid, _number(values[0]))
 
 

@@ -43,7 +43,7 @@ class CauseShare:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The trace of one interval.
+    """The code that ran in one interval, according to the trace.
 
     `parts`: the longest first. `within`: interrupts that began in the interval, by their label in /proc/interrupts;
     `around`: interrupts between the end of the previous interval and the beginning of the next.
@@ -87,14 +87,14 @@ class Follower:
         self.close()
 
     def close(self) -> None:
-        """Take the traces away; a signal waits until that is done."""
+        """Remove the traces; signals are delayed until that is done."""
         with _undisturbed():
             self._traces = None
             self._made.close()
 
     @property
     def available(self) -> bool:
-        """Whether there is a trace; else `why` has the reason."""
+        """Whether tracing is available; if not, `why` gives the reason."""
         return self._traces is not None
 
     def _start(self) -> None:
@@ -108,14 +108,14 @@ class Follower:
             return
         self._traces, self.clock, self.why = (mine, theirs), mine.clock, ""
         self._symbol = decode.Symbols(self._host, mine.mount)
-        self._symbol(1)  # has the kernel's list read now, and not between two trials
+        self._symbol(1)  # reads the kernel's list now, not between two trials
 
     def _give_up(self, why: str) -> None:
         self.close()
         self.why = why
 
     def begin(self, cpu: int) -> None:
-        """Trace from now on; earlier events of this CPU are discarded."""
+        """Start tracing; earlier events of this CPU are discarded."""
         with self._losing_the_trace():
             if self._traces:
                 mine, theirs = self._traces
@@ -125,7 +125,7 @@ class Follower:
             self._on()
 
     def pause(self) -> None:
-        """Trace no longer."""
+        """Stop tracing."""
         with self._losing_the_trace():
             self._off()
 
@@ -134,7 +134,7 @@ class Follower:
         return self._rate.ns(ticks)
 
     def resume(self) -> None:
-        """Trace again, after take() has stopped it."""
+        """Resume tracing after take() has stopped it."""
         with self._losing_the_trace():
             self._on()
 
@@ -160,7 +160,7 @@ class Follower:
 
     @contextlib.contextmanager
     def _losing_the_trace(self) -> Iterator[None]:
-        """Removing the trace from outside ends the tracing, not the measuring."""
+        """If another program removes the trace, end the tracing but not the measurement."""
         try:
             yield
         except OSError as error:
@@ -200,7 +200,7 @@ def look(
             continue
         before = intervals[number - 1][1] if number else min(begin, start)
         after = intervals[number + 1][0] if number + 1 < len(intervals) else max(end, stop)
-        # Of those that begin earlier, only the one just before can reach into the interval.
+        # Of the frames that begin earlier, only the last one can extend into the interval.
         first = max(bisect_left(begins, start) - 1, 0)
         inside = [
             frame for frame in frames[first : bisect_right(begins, stop)] if frame.end > start or frame.begin >= start

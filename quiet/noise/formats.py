@@ -1,8 +1,8 @@
-"""The bytes of a trace: pages as they come from trace_pipe_raw, and events by the kernel's own `format` files.
+"""Decode the bytes of a trace: pages of trace_pipe_raw, and events according to the kernel's `format` files.
 
 Source: include/linux/ring_buffer.h (enum ring_buffer_type), kernel/trace/ring_buffer.c (rb_event_length,
-RB_MISSED_EVENTS), and events/header_page, which every kernel shows. Raw pages and not the text of `trace`, because
-that gives microseconds for every clock but the time stamp counter, and takes the kernel long to write.
+RB_MISSED_EVENTS), and events/header_page, which every kernel provides. Raw pages are used because the text of `trace`
+has only microseconds, except with the time stamp counter, and takes the kernel long to write.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Decoder:
     """Extract fields of one event from its bytes: numbers as int, text as str, other arrays as bytes."""
 
     def __init__(self, layout: Format, names: Sequence[str]) -> None:
-        """`names` that the kernel's event does not have give None."""
+        """`names`: fields to extract; None for each that the kernel's event does not have."""
         self._plan: list[tuple[int, Field | None]] = []  # position in the unpacked tuple, and the field
         code, at, place = "=", 0, {}
         have = sorted((layout.fields[name] for name in names if name in layout.fields), key=lambda field: field.offset)
@@ -112,7 +112,7 @@ def _value(raw: int | bytes, item: Field, page: bytes, start: int) -> Value:
 
 
 def used(page: bytes) -> int:
-    """How many bytes of a page hold anything."""
+    """The number of used bytes in a page."""
     return _HEADER.size + int(_HEADER.unpack_from(page)[1] & ~_FLAGS & 0xFFFFFFFF)
 
 

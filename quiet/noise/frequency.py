@@ -41,7 +41,7 @@ def by_chains(cpus: Iterable[int]) -> Frequency | None:
     """The frequencies of CPUs right after a command, for CPUs without counters; None if chains cannot measure them
     either.
     """
-    from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, and seldom needed
+    from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []
     for cpu in sorted(cpus)[:FEW]:
@@ -57,10 +57,10 @@ def by_chains(cpus: Iterable[int]) -> Frequency | None:
 
 
 class FrequencyCounter:
-    """`start()`, the command, `stop()`; then `result()`."""
+    """Measures the frequency during a command: call start(), run the command, then call stop() and result()."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
-        """`pid`: the command, which is counted if counting a CPU is not permitted."""
+        """`pid`: the command's process, which is counted if counting a CPU is not permitted."""
         self._reader, self._cpus, self._pid = reader, cpus, pid
         self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
         self._begin: dict[int, tuple[float, float]] = {}
@@ -83,7 +83,7 @@ class FrequencyCounter:
         self._why = "no cycle counter here, or no permission to read it"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
-        """(source, type, the cycles' number, the ticks' number, user space only) in order of preference."""
+        """Pairs of events in order of preference: source, type, config of cycles, config of ticks, user space only."""
         text = self._reader.text
         number = text(f"{_MSR}/type") or ""
         aperf, mperf = ((text(f"{_MSR}/events/{name}") or "").partition("=")[2] for name in ("aperf", "mperf"))
@@ -121,7 +121,7 @@ class FrequencyCounter:
         self._pairs.clear()
 
     def stop(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         with contextlib.suppress(OSError):
             for key, (cycles, ticks) in self._read().items():
                 before = self._begin[key]

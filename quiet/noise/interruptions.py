@@ -1,4 +1,4 @@
-"""The interruptions of a command: the result of observe.py, in plain numbers. The fields are the keys of the JSON."""
+"""Hold the interruptions of a command, the result of observe.py, as plain numbers. The fields are the keys of the JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Observation:
     limits: list[str] = field(default_factory=list)
 
     def add(self, cause: Cause, cpu: int, count: float, took_ns: float | None) -> None:
-        """Enter a cause."""
+        """Add interruptions by a cause."""
         tally = self.tallies.setdefault(cause, Tally(cpu))
         tally.cpu = cpu
         tally.add(count, took_ns)

@@ -28,7 +28,7 @@ def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
 
 
 def absent_parameters(facts: Facts) -> dict[str, str]:
-    """The parameters that this kernel does not have, each with the reason."""
+    """The kernel parameters that this kernel does not have, each with the reason."""
     exists = facts.reader.exists
     absent = {}
     if not exists(f"{CPU}/nohz_full"):  # drivers/base/cpu.c

@@ -1,4 +1,4 @@
-"""The whole measurement: detectors in their places, tracing around them, the kernel's counts before and after."""
+"""Run the whole measurement: detectors on their CPUs, tracing around them, and the kernel's counts before and after."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
 TURNS = 5  # for the cost of tracing an event
-DRAIN_S = 0.5  # how often the buffers are emptied; they hold 400,000 events per second and CPU
+DRAIN_S = 0.5  # interval for emptying the buffers, enough for 400,000 events per second and CPU
 Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
 
@@ -63,10 +63,10 @@ class OnCpu:
     firmware: int | None = None  # SMIs that the processor counted
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
-    events: int = 0  # traced
+    events: int = 0  # number of traced events
     event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
     tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
-    frequency: CoreFrequency | None = None  # right before and right after
+    frequency: CoreFrequency | None = None  # measured right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
     ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
 
@@ -96,7 +96,7 @@ def measure(
     tick: Tick = lambda _passed: False,
     detectors: Detectors = detector.detectors,
 ) -> NoiseMeasurement:
-    """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
+    """Measure several CPUs at the same time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
@@ -160,7 +160,9 @@ def measure(
 
 
 class _Processor:
-    """A detector's CPU: its frequency by chains right before and right after the watch, and its counts during it."""
+    """The processor of a detector's CPU: its frequency by chains right before and after the watch, and counts during
+    it.
+    """
 
     def __init__(self, on: Detector, host: Host) -> None:
         self.cpu, self._detector, self._host = on.cpu, on, host
@@ -169,18 +171,18 @@ class _Processor:
         self._smis = SmiCounter(host, frozenset({on.cpu}))
 
     def count(self) -> None:
-        """Count from now on, while it watches."""
+        """Start counting; called before the watch."""
         self._cycles.start()
         self._smis_before = self._smis.read()
 
     def counted(self) -> None:
-        """No longer."""
+        """Stop counting; called after the watch."""
         self._smis_after = self._smis.read()
         self._smis.close()
         self._cycles.stop()
 
     def after(self) -> None:
-        """Once the detector may leave."""
+        """Read the chains timed after the watch; called once the detector may leave."""
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
@@ -244,7 +246,9 @@ def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
 
 
 def _ticks_per_second() -> float:
-    """Accurate to some parts in ten thousand, enough for requests; reported rates are measured over the window."""
+    """Estimate the rate to some parts in ten thousand, enough for requests; reported rates are measured over the
+    window.
+    """
     first = clock.moment()
     while clock.moment().raw_ns - first.raw_ns < 20_000_000:
         pass

@@ -1,4 +1,4 @@
-"""One measurement: from the given options to the report."""
+"""Run one measurement, from the given options to the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """The options, checked. `seconds` 0: no measuring."""
+    """The checked options. `seconds` 0: do not measure."""
 
     seconds: float
     threshold_ns: float | None
@@ -41,7 +41,7 @@ class NoiseOptions:
 
 
 class NoiseInterrupted(QuietError):
-    """Ended by a signal; the exit code is the one that shells give it."""
+    """A signal ended the measurement; the exit code is 128 plus its number, as in shells."""
 
     def __init__(self, number: int) -> None:
         name = signal.Signals(number).name
@@ -172,7 +172,7 @@ def _without_collector() -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """The first signal that ends a command raises NoiseInterrupted, so that traces go; later ones are ignored."""
+    """The first signal that ends a command raises NoiseInterrupted, so that traces are removed; later ones are ignored."""
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -181,10 +181,10 @@ def _ending_on_signals() -> Iterator[None]:
             ended = True
             raise NoiseInterrupted(number)
 
-    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # ignored under nohup
     before = {number: signal.signal(number, end) for number in wanted}
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if ended else handler)  # or while the process exits
+            signal.signal(number, signal.SIG_IGN if ended else handler)  # also while the process exits

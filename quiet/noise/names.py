@@ -1,4 +1,4 @@
-"""Names of causes: for the merge (one cause or two?), for the report, and for the table of remedies."""
+"""Name causes, for merging equal ones, for the report, and for the table of remedies."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _purposes(share: Share) -> tuple[str, ...]:
 
 
 def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
-    """A share's cause. `comms` gives a task's name by its number."""
+    """A function that returns a share's cause. `comms` returns a task's name by its number."""
 
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
@@ -164,7 +164,7 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
     `purposes`: the purpose of each line. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
     """
-    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
+    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL includes them
     for line, count in grown.items():
         text = purposes.get(line, "")
         if line in NOT_INTERRUPTS:
@@ -191,7 +191,7 @@ def inside(cause: Cause) -> str:
 
 
 def label(cause: Cause) -> str:
-    """A cause for people."""
+    """The display text of a cause."""
     kind, name, by = cause
     if kind == HOST and by:
         return f"{label(Cause(HOST, name))} inside {inside(cause)}"

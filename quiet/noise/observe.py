@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from quiet.noise.observe_trace import TraceObserver
 
 TICK_S = 0.5  # how often tick() should be called
-_REST = 400  # looking takes at most this part of the time
-_CHAINS_S = 1.0  # timing chains takes 20 ms and more for a CPU: not after a shorter command
+_REST = 400  # reading counts takes at most 1/400 of the time
+_CHAINS_S = 1.0  # timing chains takes 20 ms or more per CPU, so skip it after a shorter command
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
@@ -109,7 +109,7 @@ class Observer:
             self._next = began + _REST * (time.monotonic() - began)
 
     def finish(self, cpu_ns: float | None = None) -> Interruptions:
-        """`stop()` and `result()`."""
+        """Call stop() and return result()."""
         self.stop(cpu_ns)
         return self.result()
 
@@ -145,7 +145,7 @@ class Observer:
             self._tracer.close()
 
     def _name_smis(self) -> None:
-        """Name the pauses that no event explains by the SMIs counted in the same time, if the processor counts them."""
+        """Name unexplained pauses by the number of SMIs in the same period, if the processor counts SMIs."""
         if not self._smis:
             return
         after = self._smis.read()

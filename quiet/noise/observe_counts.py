@@ -1,8 +1,8 @@
 """Derive the interruptions of a command from the kernel's counts alone: needs no privileges, but yields no interrupt
 lengths.
 
-- /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
-  it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
+- /proc/interrupts and /proc/softirqs count per CPU, not per task. The command is charged in proportion to the share of
+an interval in which it had the CPU (/proc/PID/schedstat); a share of NEARLY_ALL or more counts as all.
 - Another task's run time on these CPUs counts only up to the time that the command was runnable and waiting.
 """
 
@@ -29,7 +29,7 @@ CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
 
 
 class CountsObserver:
-    """`start()`, `tick()` at intervals, `finish()`."""
+    """Observes a command by the kernel's counts: call start(), tick() at intervals, and finish()."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, tasks: CommandTasks) -> None:
         self._reader, self._cpus, self._tasks = reader, cpus, tasks
@@ -42,12 +42,12 @@ class CountsObserver:
         self._parts: dict[tuple[int, str], float] = defaultdict(float)  # the command's share of the interrupts
 
     def start(self) -> None:
-        """Count from now on."""
+        """Start counting."""
         if self._tasks.pid:
             with contextlib.suppress(OSError):
                 self._migrations = PerfCounter(SOFTWARE, MIGRATIONS, pid=self._tasks.pid)
         self._others = run_times(self._reader)
-        self._look()  # its counts until now do not belong to the command
+        self._look()  # sets the baseline
         self._own_ns.clear()
         self._elsewhere_ns = 0.0
         self._wait_ns = 0
@@ -83,7 +83,7 @@ class CountsObserver:
         return done
 
     def close(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         if self._migrations:
             self._migrations.close()
             self._migrations = None
@@ -142,7 +142,7 @@ class CountsObserver:
     def _enter_tasks(self, done: Observation, factor: float) -> None:
         """Other tasks that ran on the command's CPUs; `factor`: scales up for unobserved time of the command."""
         others = [
-            # the rest of this process's time is before and after the command's
+            # the rest of this process's time lies outside the command's
             task._replace(run_ns=self._cost_ns, slices=self._looks) if task.tid == os.getpid() else task
             for task in ran(self._reader, self._others)
             if task.cpu in self._own_ns and task.tid not in self._tasks.tids

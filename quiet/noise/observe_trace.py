@@ -1,4 +1,4 @@
-"""The interruptions of a command from the kernel's trace of its CPUs: few events, read piece by piece, no detector."""
+"""Observe the interruptions of a command by tracing its CPUs: few events, read incrementally, without a detector."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from quiet.noise.events import EventType, Symbol, Values
 from quiet.noise.interruptions import TRACE, Observation
 
 _PREEMPTED = 0x100  # TASK_REPORT_MAX in prev_state: still runnable (include/trace/events/sched.h)
-_LEFT_OUT = {"sched_switch", "page_fault_user", "tick_stop"}  # the command's own faults are many, and its own affair
+_LEFT_OUT = {
+    "sched_switch",
+    "page_fault_user",
+    "tick_stop",
+}  # the command's own faults, which are frequent, do not count
 BUFFERS_KB = 65_536  # for all CPUs together
-MOST_KB, LEAST_KB = 8_192, 512  # for one
-BACKLOG = 8 << 20  # bytes that wait; with more they are worked on while the command runs
+MOST_KB, LEAST_KB = 8_192, 512  # for one CPU
+BACKLOG = 8 << 20  # unprocessed bytes; more are processed while the command still runs
 CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
 _RATE_S = 0.02
 
@@ -46,7 +50,9 @@ OBSERVED = (
 
 
 class TraceObserver:
-    """`start()`, `tick()` at intervals, `finish()`. Everything is removed by `close()`, which `finish()` calls."""
+    """Observes a command by tracing: call start(), tick() at intervals, and finish(), which calls close() to remove the
+    traces.
+    """
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks
@@ -57,7 +63,7 @@ class TraceObserver:
         self.foreign = False  # known after finish()
 
     def start(self) -> None:
-        """Trace from now on. Raises NoTraceError."""
+        """Start tracing. Raises NoTraceError."""
         tracefs.remove_left_over(self._host)
         tracefs.check(self._host)
         try:
@@ -76,10 +82,10 @@ class TraceObserver:
         instance = tracefs.Instance(self._host, facts.online, decode.SENDING, small, "run-senders")
         self._theirs = self._made.enter_context(instance)
         self._symbol = decode.Symbols(self._host, self._mine.mount)
-        self._symbol(1)  # the kernel's list is read now, and not while the command runs
+        self._symbol(1)  # reads the kernel's list now, not while the command runs
         self._comm = decode.comms(self._host, self._mine.mount)
         self._first = clock.moment()
-        time.sleep(_RATE_S)  # so that the clock's rate is known from the beginning
+        time.sleep(_RATE_S)  # makes the clock's rate known from the beginning
         begins = dict.fromkeys(sorted(self._cpus), clock.now())
         self._frames = CommandFrames(self._seen, self._tasks.tids, begins, facts.nohz_full, self._outside)
         for trace in (self._theirs, self._mine):

@@ -1,7 +1,8 @@
-"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer detects gaps with interrupts off. Source:
-Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in that loop cannot come from interrupts, tasks
-or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer counts. The
-tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
+"""Prove that firmware or hardware takes a CPU, with the kernel's hwlat tracer, which detects gaps with interrupts off.
+
+Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in that loop cannot come from
+interrupts, tasks or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer
+counts. The tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
 """
 
 from __future__ import annotations

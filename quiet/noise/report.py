@@ -1,4 +1,4 @@
-"""The report of a measurement: plain numbers in nanoseconds, the remedy of each cause, the verdict by budgets.
+"""Make the report of a measurement: numbers in nanoseconds, the remedy of each cause, and the verdict by budgets.
 
 The fields are named as the keys of `quiet noise --json`.
 """
@@ -19,11 +19,13 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the frequency that cpufreq's limits fix
+FREQUENCY = (
+    "frequency"  # in Exceeded, besides the budgets: the frequency differs from the one that cpufreq's limits fix
+)
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
-LONG_NS = 1_000  # gaps above this have to have a cause
+LONG_NS = 1_000  # gaps above this must have a cause
 PERCENTILES = (50, 90, 99)
 
 
@@ -38,7 +40,7 @@ class Exceeded:
 
     @property
     def text(self) -> str:
-        """The line for people."""
+        """The exceeded budget as a line of text."""
         word = "fixed at" if self.budget == FREQUENCY else "allowed"
         return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 
@@ -171,7 +173,7 @@ class NoiseReport:
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The share of the time that the CPU was lost for its task, or that `ticks` are of it."""
+    """The percentage of the time that the CPU was lost to its task; with `ticks`, the percentage that these are."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 
@@ -202,7 +204,7 @@ def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
 
 
 def by_cost(totals: Mapping[Cause, Total]) -> list[tuple[Cause, Total]]:
-    """Causes, the costliest first."""
+    """Causes with their totals, the costliest first."""
     return sorted(totals.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
 
 
@@ -223,7 +225,7 @@ def percentile(histogram: Mapping[int, int], q: float) -> int:
 
 
 def unattributed(on: OnCpu, long: int) -> int:
-    """Gaps from a length on whose larger part has no cause."""
+    """The number of gaps of at least `long` ticks that are mostly without a cause."""
     return sum(each.gap.length >= long and each.parts[0][0].kind == UNKNOWN for each in on.account.explained)
 
 

@@ -3,7 +3,7 @@
 Sources: Intel SDM volume 4, MSR_SMI_COUNT; the kernel's PMU `msr` (arch/x86/events/msr.c), which reads the same
 register without the module msr and under lockdown; AMD PPR, PMCx02B (LsSmiRx), counted from Zen on.
 
-From Linux 5.17 on, the counters of Intel's core PMU stop in an SMI (FREEZE_ON_SMI): cycles leave it out, the time stamp
+From Linux 5.17 on, the counters of Intel's core PMU stop in an SMI (FREEZE_ON_SMI): cycles exclude it, the time stamp
 counter does not.
 """
 
@@ -60,7 +60,7 @@ class SmiCounter:
         return self._registers()
 
     def close(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         for counter in self._counters.values():
             counter.close()
         self._counters.clear()

@@ -1,4 +1,4 @@
-"""The report as lines of text, `**bold**` as in cli/text.py."""
+"""Format the report as lines of text, with `**bold**` as in cli/text.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, Ran
 
 BAR = 40
 _HOST = "the host's, which no setting in the guest can change"
-FEW = 12  # causes that are shown for a CPU; --json has all
+FEW = 12  # number of causes shown per CPU; --json has all
 FEW_TASKS = 5
 
 
@@ -137,7 +137,7 @@ def core_frequency(core: CoreFrequency) -> str:
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
-    """The shares of the lost time by cause. Gaps that the ring did not keep have no cause either."""
+    """The shares of the lost time by cause. Gaps that the ring did not keep have no cause."""
     yield f"{cpu.own_pct:.4f} % this system's own"
     yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:

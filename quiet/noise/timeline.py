@@ -26,7 +26,7 @@ from quiet.noise.clock import Clock
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import label
 
-MOST = 20_000  # gaps that are drawn for each CPU: the longest
+MOST = 20_000  # number of gaps drawn per CPU: the longest
 COLOURS = {
     HRTIMER: "#4477aa",
     TIMER: "#66ccee",
@@ -46,7 +46,7 @@ COLOURS = {
 }
 
 
-_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # and no other: a name in the data cannot become one
+_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # allows only this script, so a name in the data cannot become one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Panel:
 
 def page(measured: NoiseMeasurement) -> str:
     """The whole file."""
-    import jinja2  # only here: the command without --timeline does not wait for it
+    import jinja2  # imported only here: it is slow, and only --timeline needs it
 
     folder = os.path.join(os.path.dirname(__file__), "templates")
     environment = jinja2.Environment(

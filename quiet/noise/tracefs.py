@@ -25,9 +25,9 @@ PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NUMBER = struct.Struct("=H")  # the number of an event's kind
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # maximum size of kept events
-_NEVER = (1 << 64) - 1  # the end of the newest page: not known yet
+_NEVER = (1 << 64) - 1  # end of the newest page, not known yet
 _NEEDS_ROOT = ("tracing needs root", "run as root")
-CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one with an exact conversion
+CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, or one with an exact conversion
 
 
 class NoTraceError(QuietError):
@@ -64,7 +64,7 @@ def check(reader: Reader) -> None:
 
 
 def remove_left_over(host: Host) -> list[str]:
-    """Remove the instances whose owner has ended without doing so; their names."""
+    """Remove the instances whose owner ended without removing them; returns their names."""
     gone = []
     with contextlib.suppress(NoTraceError):
         folder = f"{mount(host)}/instances"
@@ -82,7 +82,7 @@ class Instance:
     """A trace instance: `with Instance(...) as trace: trace.on(); ...; trace.off(); trace.pages(cpu)`."""
 
     def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[EventType], size_kb: int, role: str) -> None:
-        """`size_kb` of buffer for each CPU. Raises NoTraceError."""
+        """`size_kb`: the buffer size of each CPU. Raises NoTraceError."""
         self.host, self.cpus = host, cpus
         self.mount = mount(host)
         pid = os.getpid()
@@ -142,7 +142,7 @@ class Instance:
         folder = f"events/{kind.system}/{kind.name}"
         text = self.host.text(f"{self.path}/{folder}/format")
         if text is None:
-            return  # another kernel's
+            return  # this kernel does not have it
         layout = formats.parse(text)
         if kind.filter:
             self._write(f"{folder}/filter", kind.filter)
@@ -163,7 +163,7 @@ class Instance:
         self.host.write(f"{self.path}/{name}", value)
 
     def on(self) -> None:
-        """Trace from now on."""
+        """Start tracing."""
         self._write("tracing_on", "1")
 
     def off(self) -> None:
@@ -192,7 +192,7 @@ class Instance:
 
     @property
     def waiting(self) -> int:
-        """Bytes that drain() has taken and pages() has not given yet."""
+        """The number of bytes that drain() has read and pages() has not returned yet."""
         return self._taken
 
     def pages(self, cpu: int) -> Iterator[bytes]:
@@ -223,7 +223,7 @@ class Instance:
             self._forgotten[cpu] = self._dropped(cpu)
 
     def lost(self, cpu: int) -> int:
-        """How many events did not fit into a CPU's buffer."""
+        """The number of events that did not fit into a CPU's buffer."""
         return self._dropped(cpu) - self._forgotten.get(cpu, 0)
 
     def _dropped(self, cpu: int) -> int:

@@ -1,4 +1,4 @@
-"""The commands as functions: plan, apply, verify and restore; `applied` is `quiet run` as a context manager.
+"""Provide the commands plan, apply, verify and restore as functions, and `quiet run` as the context manager `applied`.
 
 `root` is "/", the folder of a recorded machine, or a Host (to plan and verify: a Reader). A profile is a Profile, the
 name of a bundled one, or a path.
@@ -59,7 +59,7 @@ def apply_profile(
 
 
 def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
-    """The settings that differ from a profile (the applied one by default): none when the plan has no changes."""
+    """Plan the settings that differ from a profile (the applied one by default); a plan without changes means none."""
     reader = _reader(root)
     return verify.plan_now(reader, verify.applied_profile(reader, profile), cpus)[0]
 

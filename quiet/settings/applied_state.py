@@ -1,4 +1,4 @@
-"""The applied state: the lines of a journal, replayed in order."""
+"""Reconstruct the applied state by replaying the lines of a journal in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quiet.settings import journal_lines
 from quiet.settings.journal_lines import Damage, Item
 from quiet.targets import registry
 
-_LATEST = 1e11  # seconds since the epoch that a date can be made of
+_LATEST = 1e11  # latest time, in seconds since the epoch, that can be shown as a date
 _WRONG = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageError)
 
 
@@ -44,12 +44,12 @@ class AppliedState:
     entries: dict[str, TargetState] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     settled: dict[str, str | None] = field(default_factory=dict)
-    complete: bool = False  # every write of the apply was tried
+    complete: bool = False  # every write of the apply was attempted
     restoring: bool = False
     conflicts: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
-    restored: set[str] = field(default_factory=set)  # by an incomplete restore
-    sealed: bool = True  # its lines have checksums
+    restored: set[str] = field(default_factory=set)  # targets restored by an incomplete restore
+    sealed: bool = True  # the lines have checksums
     damage: list[Damage] = field(default_factory=list)
     lost: dict[str, None] = field(default_factory=dict)  # targets whose original values were in damaged lines
 
@@ -122,14 +122,14 @@ def _begin(item: Item) -> AppliedState:
 
 
 def _other_format(item: Item) -> Iterator[str]:
-    """Whether another version of quiet has written the journal, in a format that is not known here."""
+    """Yields the fault if another version of quiet has written the journal, in an unknown format."""
     number = item.get("format", 1)
     if number != (journal_lines.FORMAT if "crc" in item else 1):
         yield f"format {number}, of quiet {item.get('version')}; this is quiet {__version__}, of format 2"
 
 
 def _replay(record: AppliedState, item: Item) -> Iterator[str]:
-    """Add a line; yields its faults."""
+    """Replay a line; yields its faults."""
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:

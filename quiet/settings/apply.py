@@ -54,9 +54,9 @@ def apply(
 ) -> Receipt:
     """Apply the profile to the host.
 
-    `passing`: only for one command; `again`: only if the profile is applied now. Waits `patience` seconds for another
-    quiet to end. Raises Refused if it does not end, if another profile is applied, or if there is no space for the
-    journal; Incomplete if the journal or a setting can no longer be written.
+    `passing`: apply for one command only; `again`: apply only if the profile is applied now. Waits `patience` seconds
+    for another quiet to end. Raises Refused if it does not end, if another profile is applied, or if there is no space
+    for the journal; Incomplete if the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
@@ -206,7 +206,7 @@ class _Apply:
         whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
         for target in whole:
             if knob.atomic and target in self.record.refused:
-                continue  # the first reason is the one that the others follow from
+                continue  # the other reasons follow from the first one
             self.record.refused[target] = reason
             self.record.entries[target].wanted = None
             self.log.refused(target, reason)
@@ -225,7 +225,7 @@ class _Apply:
 
 
 def _parts(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
-    """The changes in order, cut after each atomic knob's last one."""
+    """The changes in order, split after the last change of each atomic knob."""
     start = 0
     for number, (change, following) in enumerate(zip(changes, (*changes[1:], None), strict=True), 1):
         if following is None or (BY_NAME[change.knob].atomic and following.knob != change.knob):

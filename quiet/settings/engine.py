@@ -21,7 +21,7 @@ MAX_PASSES = 12
 
 @dataclass(slots=True)
 class Write:
-    """A target and the value it is to have (None: absent, as before it was made)."""
+    """A target and its wanted value (None: absent, as before it was created)."""
 
     target: str
     wanted: str | None
@@ -31,7 +31,9 @@ class Write:
 
 @dataclass(slots=True)
 class Failure:
-    """A write that did not stick: the kernel's errno (0: it accepted, and shows something else) and words."""
+    """A write that did not take effect: the kernel's errno (0: it accepted the write but shows another value) and a
+    text.
+    """
 
     write: Write
     errno: int
@@ -43,7 +45,7 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until nothing differs or a pass makes no progress; returns the remaining targets.
+    """Write until nothing differs or a pass makes no progress; returns the failures.
 
     `before` is called ahead of a write (the journal's intent), `after` with the value read back. Each pass checks
     reached values again, because a later write may have changed them.

@@ -139,7 +139,7 @@ def end_hold(host: Host, source: str) -> None:
     """
     record = journal.read(host)
     if record is not None and not record.source:
-        journal.load(host)  # too damaged to name its owner: Refused
+        journal.load(host)  # raises Refused if it is too damaged to name its owner
     if record is None or record.source != source:
         return
     with _undisturbed():
@@ -162,7 +162,7 @@ def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetSt
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}

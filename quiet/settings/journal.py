@@ -5,15 +5,15 @@ resets the settings; for hosts where it persists, the journal contains the boot 
 they may appear:
 
     begin    format, boot_id, version, profile, source, cpus, time
-    before   a target with its original value (None: absent), its knob, kind and identity
-    intent   a value is about to be written      done     it was written, and this was read back
-    refused  the kernel declined, and why        settled  all recorded targets' values once everything was written
-    stay     what `quiet run` applied for its command stays applied
+    before a target with its original value (None: absent), its knob, kind and identity
+    intent   a value is about to be written      done     it was written, and this value was read back
+    refused  the kernel declined, with the reason  settled  all recorded targets' values after all writes
+    stay     the settings that `quiet run` applied for its command stay applied
     restore  a restore has begun; these targets were changed by another program
-    back     it has ended, and some targets are not restored; these are
+    back     it has ended incompletely; these targets are restored
 
 journal_lines.py has the checksums, journal_writer.py the writing side. A damaged journal still blocks: nothing is
-applied on top of it. `restore` writes every original value that it can read, keeps the journal and a copy of it, and
+applied while it exists. `restore` writes every original value that it can read, keeps the journal and a copy of it, and
 exits with 4, until `restore --keep` accepts the current state of the host.
 """
 
@@ -63,7 +63,7 @@ def damaged(reader: Reader, state: AppliedState) -> str:
 
 
 def read(reader: Reader) -> AppliedState | None:
-    """As `load`, but of a damaged journal all that can be read, with its damage."""
+    """Like `load`, but a damaged journal yields its readable part, with the damage."""
     data = journal_file.content(reader)
     if data is None:
         return None
@@ -81,7 +81,7 @@ def read(reader: Reader) -> AppliedState | None:
 
 
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
-    """The isolated CPUs of the host: of the applied profile, else those isolated at boot, else none."""
+    """The isolated CPUs of the host: those of the applied profile; without one, those isolated at boot."""
     reader = reader or Reader()
     record = load(reader)
     return record.cpus.isolated if record else Facts(reader).boot_isolated

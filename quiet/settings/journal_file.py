@@ -1,4 +1,4 @@
-"""The journal as a file: its bytes, a copy of a damaged one, and the space for it."""
+"""Access the journal's file: read it, copy a damaged one, and allocate space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def content(reader: Reader) -> bytes | str | None:
-    """The journal's bytes; why there are none, as a text; None if there is no journal."""
+    """The journal's bytes; the reason, as a text, if it cannot be read; None if there is no journal."""
     try:
         with reader.place(FILE, follow=False) as place:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,9 +1,10 @@
-"""Read and write the lines of a journal, each with a number and a checksum; damage is reported, never skipped. Format
-2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that precedes
-it in the line. The first line is `begin`; it contains the format number, and ends with `lines`, the number of written
-lines, which is updated in place after each write, so that the loss of the last lines is detected. An unterminated last
-line is not damage: its writer was killed. Format 1 had none of the three. Readers of either format can read lines of
-the other.
+"""Read and write the lines of a journal, each with a number and a checksum; damage is reported, never skipped.
+
+Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
+precedes it in the line. The first line is `begin`; it contains the format number, and ends with `lines`, the number of
+written lines, which is updated in place after each write, so that the loss of the last lines is detected. An
+unterminated last line is not damage: its writer was killed. Format 1 had none of the three. Readers of either format
+can read lines of the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The writing side of the journal."""
+"""Write the journal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quiet.settings.journal_lines import Item
 _EMPTY = journal_lines.Tail(0, 0, True, 0)
 _CHUNK = 1 << 20
 _MODE = 0o644  # every user may read it, regardless of the umask
-_SEALED = 64  # bytes of a line besides its values
+_SEALED = 64  # bytes of a line excluding its values
 
 
 class StoppedHalfWay(Incomplete):
@@ -32,7 +32,7 @@ class StoppedHalfWay(Incomplete):
 
 
 class Journal:
-    """The writing side; use it under `locked`.
+    """Writes the journal; use it under `locked`.
 
     It continues the existing journal, in its format; `begin` starts another one. `lenient`: lines that cannot be
     written are omitted, and `failure` gives the reason.
@@ -116,19 +116,19 @@ class Journal:
         self._add({"op": "refused", "target": target, "reason": reason})
 
     def settled(self, values: Mapping[str, str | None]) -> None:
-        """Close an apply: all recorded targets as they are now."""
+        """Close an apply: record the present values of all recorded targets."""
         self._add({"op": "settled", "values": values})
 
     def restore(self, conflicts: Iterable[str], foreign: Iterable[str]) -> None:
-        """Open a restore, with the targets that another program changed: those that we wrote, and the others."""
+        """Open a restore: record the targets that another program changed, those that we wrote and the others."""
         self._add({"op": "restore", "conflicts": sorted(conflicts), "foreign": sorted(foreign)})
 
     def back(self, restored: Iterable[str]) -> None:
-        """Close an incomplete restore: these targets have their original values."""
+        """Close an incomplete restore: record the targets that have their original values."""
         self._add({"op": "back", "targets": sorted(restored)})
 
     def remove(self) -> None:
-        """End: nothing is applied. Raises OSError."""
+        """Remove the journal, because nothing is applied. Raises OSError."""
         with self._reader.place(FILE, follow=False) as place:
             os.unlink(place)
 
@@ -196,7 +196,7 @@ def opened(host: Reader) -> Iterator[Journal]:
 
 @contextlib.contextmanager
 def unchanged(log: Journal, started: bool) -> Iterator[None]:
-    """Around the work before the first change: when it fails, a journal `started` in it is removed. Raises Refused."""
+    """If the work before the first change fails, remove a journal that it has `started`. Raises Refused."""
     try:
         yield
     except (OSError, QuietError) as error:
@@ -209,10 +209,10 @@ def unchanged(log: Journal, started: bool) -> Iterator[None]:
 
 
 def _room(entries: Sequence[TargetState], writes: Sequence[tuple[str, str]], known: Iterable[str]) -> int:
-    """The bytes of all lines to come, rather more than less."""
+    """An upper estimate of the bytes of all lines to come."""
     size = 4096 + sum(4 * len(target) + _SEALED for target in known)  # settled, restore and back have all targets
     for e in entries:
         size += 2 * _SEALED + 4 * len(e.target) + 2 * len(e.before or "") + len(e.knob) + len(e.identity or "")
-    for target, value in writes:  # written twice, and refused
+    for target, value in writes:  # room for two writes and a refusal
         size += 4 * (_SEALED + len(target) + len(value)) + len(target) + 256
     return size

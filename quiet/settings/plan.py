@@ -1,4 +1,4 @@
-"""The plan: every change from present to wanted values, and every skip with its reason. Writes nothing."""
+"""Make the plan: every change from present to wanted values, and every skip with its reason. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quiet.targets import registry, value_types
 
 
 class Change(NamedTuple):
-    """One write to come: `current` and `wanted` as raw values; `current` is None if the target is to be made."""
+    """A planned write: `current` and `wanted` are raw values; `current` is None if the target will be created."""
 
     knob: str
     target: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A target that the plan leaves alone, and why."""
+    """A target that the plan does not change, with the reason."""
 
     knob: str
     target: str
@@ -62,8 +62,9 @@ class Plan:
 
     @cached_property
     def entangled(self) -> Targets:
-        """The targets that these changes would change in passing: computed on demand, so only a writing command
-        waits."""
+        """The targets that these changes would also change as a side effect; computed on demand, because only commands
+        that write need them.
+        """
         return self._disturbed()
 
 

@@ -1,4 +1,4 @@
-"""Profiles: which knobs, which CPUs. TOML, bundled by name or the user's own file; wrong ones get the key named."""
+"""Read and check profiles, which select knobs and CPUs, from bundled or user TOML files; errors name the key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quiet.noise import budgets
 from quiet.noise.budgets import Budgets
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
-_MOST = 1 << 18  # bytes of a profile
+_MOST = 1 << 18  # maximum size of a profile, in bytes
 _SECTIONS = {
     "": ("name", "summary", "cpus", "knobs", "services", "noise", "boot"),
     "cpus": ("isolated", "housekeeping", "max_cores"),
@@ -41,7 +41,7 @@ _FOREIGN = {
 
 
 class Profile(NamedTuple):
-    """A profile as read and checked. `knobs` maps a knob's name to one of its choices or to a number as text."""
+    """A checked profile. `knobs` maps a knob's name to one of its choices or to a number as text."""
 
     name: str
     summary: str
@@ -62,7 +62,9 @@ class Profile(NamedTuple):
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:
-        """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
+        """The kernel parameters that the profile wants and that work here, but that the running kernel was booted
+        without.
+        """
         return merge.missing(self.boot, cpus, facts, f"profile {self.name}: key 'boot.wanted'")
 
 
@@ -123,7 +125,7 @@ def parse(text: str, source: str, label: str = "") -> Profile:
 
 
 def check(data: Mapping[str, object], label: str, name: str) -> Profile:
-    """Check a profile's content; the first wrong key is named."""
+    """Check a profile's content. Raises UsageError, which names the first wrong key."""
     for section, keys in _SECTIONS.items():
         table = data if not section else _table(data, section, label)
         for key in table:

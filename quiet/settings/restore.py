@@ -1,6 +1,6 @@
-"""Restore: a plan whose wanted values are the journal's "before", through the same engine.
+"""Restore the host: write the original values that the journal recorded, with the engine that apply uses.
 
-It may be killed and run again.
+A killed restore can be run again.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Outcome:
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
     damage: tuple[Skipped, ...] = ()  # damage of the journal: values recorded there may not be restored
-    damaged: bool = False  # the journal, even if `keep` accepted it
+    damaged: bool = False  # whether the journal is damaged, even if `keep` accepted it
     copy: str = ""  # path of the copy of a damaged journal
-    log_error: str = ""  # why the restore could not be logged
+    log_error: str = ""  # the reason why the restore could not be logged
 
     def _repr_html_(self) -> str:
         rows = ((each.knob, each.target, each.reason) for each in self.left)
@@ -61,7 +61,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
     """Restore every value.
 
     `force`: also restore values that another program has changed since; `keep`: accept these instead. With a damaged
-    journal, all readable values are restored; the journal is kept, with a copy beside it, until `keep` removes it.
+    journal, all readable values are restored; the journal is kept, with a copy next to it, until `keep` removes it.
     Waits `patience` seconds for another quiet to end, then raises Refused.
     """
     if journal.read(host) is None:
@@ -176,8 +176,8 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     return replace(outcome, log_error=log.failure if log is not None else "")
 
 
-# A kernel thread that was not there at the apply has the CPUs that the kernel chose, and from this release on chooses
-# again when the partition goes (kthreads_update_housekeeping).
+# The kernel chooses the CPUs of a kernel thread that was created after the apply, and from this release on chooses them
+# again when the partition is removed (kthreads_update_housekeeping).
 KERNEL_CHOOSES = (7, 0)
 
 
@@ -203,7 +203,7 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
     for target, mask in masks.items():
         now = registry.get(host, target)
         if now is not None and not value_types.same(value_types.CPULIST, now, mask):
-            with contextlib.suppress(OSError):  # it has just ended
+            with contextlib.suppress(OSError):  # the task has just ended
                 registry.put(host, target, mask)
 
 
@@ -233,14 +233,13 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """The order of the writes: by knob as in the tuple; within a knob backwards, so that the target created last is
-    first."""
+    """Sort the writes: knobs as in the tuple; within a knob in reverse, so that the target created last comes first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))
 
 
-# A knob that this version does not have, because another one wrote the journal, is restored by its target alone.
+# If another version wrote the journal, with a knob that this one lacks, restore by the target alone.
 
 
 def _is_restored_last(entry: TargetState) -> bool:
@@ -283,7 +282,7 @@ def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) ->
 
 
 def _widen_children(host: Host, record: AppliedState) -> None:
-    """Tasks born while the profile was applied inherited a narrowed mask: they get their ancestor's restored mask."""
+    """Give tasks that were created while the profile was applied, with a narrowed mask, their ancestor's restored mask."""
     narrowed = {
         int(e.target[5:]): e for e in record.entries.values() if e.target.startswith("task:") and e.wanted is not None
     }
@@ -302,7 +301,7 @@ def _widen_children(host: Host, record: AppliedState) -> None:
         try:
             registry.put(host, f"task:{task.tid}", ancestor.before)
         except OSError:
-            continue  # it has ended, or is bound
+            continue  # the task has ended, or is bound to a CPU
 
 
 def _ancestor(reader: Reader, tid: int, known: dict[int, TargetState]) -> TargetState | None:

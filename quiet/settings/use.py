@@ -1,4 +1,4 @@
-"""Apply a profile for a while: several processes may use it at once, and the last one restores."""
+"""Apply a profile temporarily: several processes may use it at the same time, and the last one restores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE_S = 60  # time to wait for another active quiet
 
 @contextmanager
 def in_use(host: Host) -> Iterator[int]:
-    """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
+    """Mark the applied profile as used, so that only the last of several `quiet run` restores."""
     with locked(host, _PATIENCE_S):  # also reports a user without permission
         try:
             fd = host.open(_USERS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

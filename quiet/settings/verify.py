@@ -1,4 +1,4 @@
-"""Verify: plan again. No change left means that every setting still holds."""
+"""Verify a profile by planning again: a plan without changes means that every setting still holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_now(
 
 
 def applied_profile(reader: Reader, name: str | None) -> Profile:
-    """The profile to verify against: the named one, else the applied one, else "bench"."""
+    """The profile to verify: the named one; without a name, the applied one; if none is applied, "bench"."""
     if name is not None:
         return load(name)
     record = journal.load(reader)

@@ -109,7 +109,7 @@ class Sequence:
 
     @property
     def interleaved(self) -> bool:
-        """Whether both orders were spread over the same time."""
+        """Whether both orders are spread over the same period."""
         return bool(self.fixed and self.random) and mixed(self.fixed, self.random, self.stretches)
 
 
@@ -312,7 +312,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        None if test is None else replace(test, lengths=None),  # as long as the values, and no longer used
+        None if test is None else replace(test, lengths=None),  # frees an array as long as the values
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,

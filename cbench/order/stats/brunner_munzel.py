@@ -73,7 +73,7 @@ def spread_p(first: Values, second: Values) -> float | None:
     if min(m, n) < FEWEST:
         return None
     away = np.concatenate([part for each in (first, second) for part in _folded(each)])
-    order = away.argsort(kind="stable")  # merges its four parts, which are sorted
+    order = away.argsort(kind="stable")  # fast: it merges four sorted parts
     scores = _scores(m + n)
     lengths = tied(away[order])
     means = scores
@@ -86,7 +86,7 @@ def spread_p(first: Values, second: Values) -> float | None:
     variance = float((apart * apart).sum()) / (m + n - 1) * m * n / (m + n)
     if not variance:
         return 1.0
-    distance = float(scores[order < m].sum()) - m * middle  # however ties are ordered
+    distance = float(scores[order < m].sum()) - m * middle  # independent of the order of ties
     square = distance * distance / variance
     exact = None if lengths is None else scored_p(square, lengths, means, m, n)
     return chi2_sf(square, 1) if exact is None else exact

@@ -1,7 +1,7 @@
-"""Confidence intervals of a median by ranks, and how those of two orders lie to each other: OrderSage's three cases.
+"""Compute confidence intervals of medians by ranks, and classify those of two orders by OrderSage's three cases.
 
-The ranks are those of stats/median_ranks.py. As OrderSage's tool has them, they are Le Boudec's normal approximation
-with both one higher, clamped to the sample.
+The ranks come from stats/median_ranks.py. OrderSage's tool uses Le Boudec's normal approximation, with both ranks one
+higher and clamped to the sample.
 
 Case 1: the intervals do not overlap (touching ends do). 2: they overlap, and the medians lie inside. 3: anything else.
 D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.

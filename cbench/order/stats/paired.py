@@ -1,9 +1,9 @@
-"""Runs of both orders side by side in time: each pair is compared with itself, so that drift over the study cancels.
+"""Compare neighboring runs of both orders as pairs, so that drift over the study cancels.
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83: the signed ranks of paired
 differences. If the order changes nothing, each difference is as likely as its opposite, however the runs are spread; so
 p is that of all ways to flip signs: counted, or as in permutation.py a beta variable with the exact variance and
-kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs without a difference have ranks, and no sign.
+kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs without a difference have ranks but no sign.
 J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the estimate and interval of the difference.
 """
 
@@ -70,13 +70,13 @@ def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
 
 
 def signed_ranks(away: Values) -> SignedRanks | None:
-    """The test of paired differences, which are sorted; None of fewer than FEWEST_PAIRS."""
+    """The test of sorted paired differences; None for fewer than FEWEST_PAIRS."""
     if away.size < FEWEST_PAIRS:
         return None
     below = int(away.searchsorted(0.0))
     away = np.concatenate([away[:below][::-1], away[below:]])
     size = np.abs(away)
-    order = size.argsort(kind="stable")  # merges both halves, which are sorted
+    order = size.argsort(kind="stable")  # fast: it merges two sorted halves
     lengths = tied(size[order])
     ends = np.arange(1, away.size + 1) if lengths is None else np.cumsum(lengths)
     doubled = 2 * ends - (0 if lengths is None else lengths - 1)
@@ -86,7 +86,7 @@ def signed_ranks(away: Values) -> SignedRanks | None:
     if not ranks.size:
         return SignedRanks(away.size, 0.0, 1.0)
     whole = ranks.astype(np.int64)
-    step = int(np.gcd.reduce(whole))  # sums of all signs are 2 steps apart
+    step = int(np.gcd.reduce(whole))  # possible signed sums are 2 steps apart
     if whole.size * int(whole.sum()) // step <= WORK:
         p = _counted(tuple((whole // step).tolist()), round(abs(total)) // step)
     else:
@@ -111,6 +111,6 @@ def _chances(ranks: tuple[int, ...]) -> Values:
 
 
 def _counted(ranks: tuple[int, ...], total: int) -> float:
-    """The share of all signs with which the signed sum is at least so far from 0."""
+    """The share of sign combinations whose signed sum is at least as far from 0 as `total`."""
     plus = (total + sum(ranks)) // 2
     return min(1.0, 2 * float(_chances(tuple(sorted(ranks)))[plus:].sum())) if total else 1.0

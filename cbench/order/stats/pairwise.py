@@ -1,4 +1,4 @@
-"""Would "A is larger than B" change with the order? The paper's section 3, step 5: intervals across tests.
+"""Find comparisons between tests ("A is larger than B") that change with the order: section 3, step 5 of the paper.
 
 One test is above another in an order when their intervals of the median do not overlap there; otherwise the order
 leaves the pair undecided. A pair changes if fixed and random order disagree on it.
@@ -70,7 +70,7 @@ def across(
             changed += int(np.count_nonzero(differs))
             turned += int(np.count_nonzero(opposite))
             for plain, which in ((False, opposite), (True, differs & ~opposite)):
-                named = np.flatnonzero(which)[: room[plain]].tolist()  # rows come by number
+                named = np.flatnonzero(which)[: room[plain]].tolist()  # rows are sorted by number
                 room[plain] -= len(named)
                 found += [(plain, a, int(rest[i]), int(by_fixed[i]), int(by_random[i])) for i in named]
     first = [ChangedPair(names[a], names[b], WORDS[x], WORDS[y]) for _, a, b, x, y in sorted(found)[:most]]

@@ -1,13 +1,13 @@
 """Compute p-values of two samples' rank sums from the distribution of H under permutation of the labels.
 
-The chi-squared distribution is its limit only: in its tail, where Bonferroni looks, H of 20 + 20 values passes
-p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far more in either direction. So
+The chi-squared distribution is only the limit: in the tail that Bonferroni's correction uses, H of 20 + 20 values
+passes p < 0.0025 in 0.19 % of cases; with ties and unequal samples the error is far larger, in either direction. So
 
-- the permutations are counted, ties included, wherever that takes at most WORK additions, or where there are so few
+- the permutations are counted, ties included, if that takes at most WORK additions, or if there are so few
   different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). p is exact.
-- Else, where the rank sum is nearly symmetric, its square is treated as a beta variable with its variance and its
-  kurtosis, both exact for these ranks, whose tails are lighter than the normal distribution's.
-- Else the ranks are rounded to so coarse a grid that counting is possible.
+- Otherwise, if the rank sum is nearly symmetric, its square is treated as a beta variable with the exact variance and
+kurtosis for these ranks, whose tails are lighter than the normal distribution's.
+- Otherwise the ranks are rounded to a grid coarse enough for counting.
 
 E. J. G. Pitman, "Significance tests which may be applied to samples from any populations. III", Biometrika 29 (1938)
 322-335, and G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist.
@@ -48,7 +48,7 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
     different = n if lengths is None else lengths.size
-    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # else it is certainly too much
+    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # otherwise the cost certainly exceeds WORK
         whole = np.ones(n, dtype=np.int64) if lengths is None else lengths.astype(np.int64)
         if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= TABLES:
             return _tail(h, *_enumerated(_counts(lengths, n), k))
@@ -87,7 +87,7 @@ def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
 
 
 def _cost(ties: NDArray[np.int64], k: int) -> int:
-    """Additions for each sum that the ranks can have."""
+    """The number of additions for each possible rank sum."""
     return int(np.minimum(ties, k).sum()) * (k + 1)
 
 
@@ -121,7 +121,7 @@ def _excess(square: float, fourth: float, k: int, n: int) -> float:
 
 
 def _doubled(ties: tuple[int, ...]) -> list[int]:
-    """Twice the average rank of each different value: whole numbers."""
+    """Twice the average rank of each distinct value, an integer."""
     ranks, start = [], 0
     for length in ties:
         ranks.append(2 * start + length + 1)
@@ -130,7 +130,7 @@ def _doubled(ties: tuple[int, ...]) -> list[int]:
 
 
 def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
-    """The largest step in which the doubled ranks lie, and how many of it the largest sum is above the smallest."""
+    """The largest common step of the doubled ranks, and the range of the rank sum in such steps."""
     ends = np.cumsum(ties)
     above = 2 * ends - ties - ties[0]  # the doubled ranks, above the lowest
     step = int(np.gcd.reduce(above)) or 1
@@ -139,7 +139,7 @@ def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
-    """The most tables: ways to split the counts of each value between the samples."""
+    """The maximum number of tables: ways to split the counts of each value between the samples."""
     if len(ties) > MOST_KINDS:
         return TABLES + 1
     found = 1
@@ -153,8 +153,9 @@ def _tables(ties: tuple[int, ...], k: int) -> int:
 @lru_cache(maxsize=1024)
 @np.errstate(over="ignore", invalid="ignore")
 def _binomial(length: int, most: int, share: float) -> Values:
-    """P(x of `length` values), x up to `most`, if each is in the sample with this chance: in a table of values whose
-    total is given it does not matter which."""
+    """P(x of `length` values), x up to `most`, if each is in the sample with probability `share`; given the total of a
+    table, any probability gives the same result.
+    """
     ways = np.ones(most + 1)
     for x in range(most):
         ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
@@ -189,7 +190,7 @@ def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -
 
 @lru_cache(maxsize=4096)
 def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, Values]:
-    """All values that H can have, ascending, and the chance of each or a larger one; ranks in whole steps."""
+    """All possible values of H, ascending, and the probability of each or a larger one; ranks in whole steps."""
     share = k / sum(ties)
     ranks = _doubled(ties)
     base = ranks[ties.index(max(ties))]  # round the other ranks, not that of the largest tie
@@ -200,7 +201,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
         most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
-    end = 1  # end of the sums so far
+    end = 1  # number of sums so far
     for score, length in zip(scores, ties, strict=True):
         before = ways[:, :end].copy()
         chances = _binomial(length, min(length, k), share)
@@ -209,7 +210,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
             first, width = x * score, min(end, most + 1 - x * score)
             if width > 0:
                 ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
-        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # no sum is larger
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # an upper bound of the sums
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))
@@ -231,5 +232,5 @@ def _ordered(sums: Values, weight: Values, moments: tuple[float, float]) -> tupl
 
 
 def _tail(h: float, every: Values, upward: Values) -> float:
-    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, even if it was rounded differently
+    at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # finds h itself despite rounding
     return min(1.0, float(upward[at])) if at < upward.size else 0.0

@@ -1,4 +1,4 @@
-"""The number of runs that shows a shift of a given percentage here, with the test that is used.
+"""Compute the number of runs that detects a shift of a given percentage with the test that is used.
 
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
 645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here
@@ -46,7 +46,7 @@ def spread(*samples: Values) -> Values:
 
 
 def walsh(away: Values) -> Values:
-    """The distances of the means of each two paired differences from the middle of all."""
+    """The distances of the Walsh averages (means of two paired differences) from their median."""
     some = np.sort(away, kind="stable")  # fast if they are already sorted
     if some.size > 2 * POINTS:
         some = _quantiles_of(some, 2 * POINTS)
@@ -71,7 +71,7 @@ def _quantiles_of(ordered: Values, count: int) -> Values:
 def superiority(apart: Values, shift: float) -> float:
     """P(X < Y) + P(X = Y)/2 where Y is drawn like X and then made larger by `shift` (0.01: 1 % of the median).
 
-    X - Y is as often above 0 as below, so that this is 1/2 and half the chance that they are less than `shift` apart.
+    X - Y is symmetric about 0, so the result is 1/2 plus half the probability that they are less than `shift` apart.
     """
     below = np.count_nonzero(apart < shift) + np.count_nonzero(apart <= shift)
     return 0.5 + float(below) / (4 * apart.size)
@@ -86,7 +86,7 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
-    """The smallest shift that this many runs of each order show; None if none up to LARGEST does."""
+    """The smallest shift that `runs` runs of each order detect; None if they detect none up to LARGEST."""
     if not apart.size or runs < 2:
         return None
     wanted = 2 * _quantiles(alpha, power) / sqrt((3 if pairs else 6) * runs)

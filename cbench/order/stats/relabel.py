@@ -2,7 +2,7 @@
 
 The labels "fixed" and "random" are reassigned DRAWS times, to whole runs and, if the design has pairs, within pairs;
 this preserves drift and the correlation between the tests of a run. If there are more tests than can be counted this
-way, a sample stands for all.
+way, a sample of them is counted.
 """
 
 from __future__ import annotations

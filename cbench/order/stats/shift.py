@@ -1,9 +1,9 @@
 """Estimate how far one order is above the other, with an interval (Hodges and Lehmann).
 
-Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
-them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
-unequally the test is studentized (Brunner and Munzel), for which the variance is taken where the samples lie upon each
-other. Values that are all above 0 are compared by their logarithms, so that the shift is a ratio.
+For two samples, the estimate is the median of the differences of all pairs; for paired differences, the median of the
+means of any two of them. The interval is the set of shifts that the rank test of the same values does not reject. For
+two samples with unequal spread, the test is studentized (Brunner and Munzel), with the variance of the samples shifted
+onto each other. If all values are positive, their logarithms are compared, so the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
 E. L. Lehmann, Ann. Math. Statist. 34 (1963) 1507-1512, and J. W. Tukey's interval from Walsh averages: the intervals.
@@ -84,7 +84,7 @@ def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _middle(values: Values) -> float:
     at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # partition at two places: at one, it takes as long as sorting
+    parted = np.partition(values, at)  # at two places: with one, it takes as long as sorting
     return float(parted[at[0]] + parted[at[1]]) / 2
 
 
@@ -149,7 +149,7 @@ def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: fl
 
 
 def _quantile(level: float, freedom: float) -> float:
-    """Student's, to a thousandth."""
+    """A quantile of Student's t distribution, to a thousandth."""
     if freedom < MANY:
         return t_quantile((1 + level) / 2, freedom)
     z = t_quantile((1 + level) / 2, 1e6)
@@ -157,7 +157,7 @@ def _quantile(level: float, freedom: float) -> float:
 
 
 def _fewest_ranks(n: int, level: float) -> int:
-    """The number of Walsh averages left out at each end, and one; 0 if no interval has this level."""
+    """One more than the number of Walsh averages omitted at each end; 0 if no interval has this level."""
     wanted = (1 - level) / 2
     if n <= 30:
         ways = np.zeros(n * (n + 1) // 2 + 1)

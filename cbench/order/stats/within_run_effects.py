@@ -1,9 +1,9 @@
 """Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
-The plain test of fixed against random order asks whether one order is special. These find the reason, and effects that
-the random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
-drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, of few values by
-all permutations: three that rise have p 1/3, for which Student's t would have 0.
+The plain test of fixed against random order asks whether one order is special. These tests find the reason, and effects
+within the random runs. All use ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for drift (C.
+Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, or all permutations if there
+are few values: three rising values have p 1/3, but 0 by Student's t.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class AgainstOthers(Grouped):
     """Each label against all others of the same test, as columns: a row of the matrix of predecessors."""
 
     medians_others: Values
-    h: Values  # Kruskal and Wallis's; its p is computed on request
+    h: Values  # Kruskal and Wallis's H; p() computes its p
 
     def p(self, at: int) -> float:
-        """p by permutation if it can matter: with few trials and coarse clocks, chi-squared is far off."""
+        """p by permutation if it can affect the result: with few trials and coarse clocks, chi-squared is inaccurate."""
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -85,7 +85,7 @@ def p_of_two_groups(h: float, lengths: Values | None, size: int, n: int) -> floa
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Spearman's correlation of value and time."""
+    """Spearman's correlation between value and time."""
 
     rho: float
     p: float
@@ -117,7 +117,7 @@ def narrow(labels: Codes | None) -> NDArray[Any] | None:
 
 
 def grouped(values: Ordered, labels: Codes) -> Grouped | None:
-    """Whether values depend on their label. None with fewer than two labels."""
+    """Test whether values depend on their label. None with fewer than two labels."""
     split = _split(values, labels)
     return None if split is None else Grouped(_test(split), split.labels, split.sizes, _medians(split))
 
@@ -125,7 +125,7 @@ def grouped(values: Ordered, labels: Codes) -> Grouped | None:
 def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
     """Like grouped(), with a test of each label against all others, by number; None with fewer than two labels.
 
-    H of two samples is that of the rank sum of one. The others' median is that of the values without this label.
+    H of two samples follows from the rank sum of one. The others' median is over the values without this label.
     """
     split = _split(values, labels)
     if split is None:
@@ -156,7 +156,7 @@ def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:
-    """None with fewer than three values, or where values or times are all alike. p is exact up to COUNTED values."""
+    """None with fewer than three values, or if values or times are all equal. p is exact up to COUNTED values."""
     n = values.size
     if n < 3:
         return None
@@ -177,7 +177,7 @@ def _permutations(n: int) -> NDArray[np.int8]:
 
 
 def median_of_sorted(values: Values) -> float:
-    """The middle one, or the mean of both middle ones."""
+    """The median of sorted values: the middle one, or the mean of the two middle ones."""
     half = values.size // 2
     return float(values[half]) if values.size % 2 else float((values[half - 1] + values[half]) / 2)
 
@@ -200,7 +200,7 @@ def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Values in order, and their places `at` put together by label, in order within it; each begins at `starts`."""
+    """Sorted values, and their places `at` grouped by label, ascending within a label; each group begins at `starts`."""
 
     values: Values
     at: NDArray[np.intp]

@@ -43,7 +43,7 @@ E = TypeVar("E", bound=EffectResult)
 
 @np.errstate(over="ignore", invalid="ignore")
 def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda words: None) -> ScreenResult:
-    """The whole result; numbers that are not known are None. Raises UsageError for a filter that does not exist."""
+    """Analyze a screen; unknown numbers are None. Raises UsageError for a filter that does not exist."""
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
     seed = data.seed if options.seed is None else options.seed
@@ -124,7 +124,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
 
 
 def _kept(data: Data, series: ResponseSeries, chosen: Filter) -> NDArray[np.bool_]:
-    """The filter's treatments that the response can have."""
+    """The filter's treatments for which the response can be measured."""
     return chosen.keep & ~np.isin(np.arange(len(data.treatments)), list(series.unobtainable))
 
 

@@ -82,7 +82,7 @@ def _adjusted(each: MainEffect) -> float | None:
 
 
 def interactions(part: ResponseSlice) -> list[InteractionResult]:
-    """Each two factors; at most MOST_INTERACTIONS of them."""
+    """The interaction of each pair of factors; at most MOST_INTERACTIONS pairs."""
     pairs = islice(combinations(range(len(part.names)), 2), MOST_INTERACTIONS)
     return [_pair(part, first, second, interaction(part.levels, part.means, first, second)) for first, second in pairs]
 

@@ -1,4 +1,4 @@
-"""Abridgments: named choices of treatments at analysis time, and the effects that each can still test."""
+"""Apply abridgments, named selections of treatments, and determine the effects that each can still test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quiet import UsageError
 
 
 def every_filter(data: Data) -> list[Filter]:
-    """The complete design first, then that without questionable treatments, then the abridgments."""
+    """The complete design, then the design without questionable treatments, then the abridgments."""
     everything = np.ones(len(data.treatments), dtype=bool)
     known = [Filter(COMPLETE, "all treatments", everything)]
     if data.questionable:

@@ -1,4 +1,4 @@
-"""One screen on several hosts, host by host: each one's effects, whether these differ, and hosts unlike the others.
+"""Analyze a screen on several hosts: each host's effects, whether they differ, and which hosts deviate.
 
 An effect on a host is the mean over its iterations of the difference between two levels, or for a hard factor between
 the means of its batches. Values are at the hosts' common level, so effects of all hosts compare with the combined one.
@@ -31,7 +31,7 @@ from cbench.stats.hosts import HostMean, against_others, difference_of, interact
 
 
 def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
-    """Of a screen on several hosts."""
+    """The results of one response on each host, for a screen on several hosts."""
     batch, values = blocks(part)
     host = np.array(part.data.host_of_batch, dtype=np.intp)[batch]
     whole = _complete(batch, values)
@@ -50,7 +50,7 @@ def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
 
 
 def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
-    """Which blocks have all values that any block of their batch has: others would compare unlike treatments."""
+    """Which blocks have every treatment that any block of their batch has; incomplete blocks would bias the comparison."""
     known = ~np.isnan(values)
     whole = np.zeros(batch.size, dtype=bool)
     for each in np.unique(batch).tolist():

@@ -1,4 +1,4 @@
-"""Intervals of effects: Student's, from an effect's estimate and its standard error, as its test has them."""
+"""Compute Student's intervals of effects, from the estimate and the standard error that the effect's test uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batches' influence on one response: effects against whole plots, and whether values depend on the boot."""
+"""Analyze the batches of one response: effects tested against whole plots, and whether values depend on the boot."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PLOTS = "split-plot analysis of variance"
 def whole_plots(
     part: ResponseSlice,
 ) -> tuple[SplitPlot | None, dict[Effect, AnovaRow], dict[Effect, EffectEstimate]]:
-    """The table, the rows of its effects, and their sizes; None and empty mappings if no factor is hard to change and
-    all values come from one batch.
+    """The split-plot table, the rows of its effects, and their sizes; None and empty mappings if no factor is hard to
+    change and all values come from one batch.
     """
     series = part.series
     if not part.hard and np.unique(series.batch).size < 2:
@@ -53,7 +53,7 @@ def plot_tests(
 
 
 def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[Effect, str]:
-    """Effects that could be tested, were the error of their batches not 0."""
+    """Effects that cannot be tested because the error of their batches is 0, with the reason."""
     errors = split.errors if split else {}
     return {
         effect: f"the {errors[row.stratum].source} is 0: batches are identical"
@@ -65,7 +65,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
     """Whether values, minus their treatment's mean, depend on the batch, within each combination of hard levels."""
     series, data = part.series, part.data
-    if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots are meant to differ
+    if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots differ by design
         return ()
     means = np.full(len(data.treatments), np.nan)
     means[part.numbers] = part.means

@@ -34,7 +34,7 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentResult:
-    """`questionable`: why, None for a treatment that is not."""
+    """`questionable`: the reason why the treatment is questionable, None if it is not."""
 
     number: int
     name: str
@@ -155,7 +155,7 @@ class EffectSize:
 
     @property
     def fair(self) -> float:
-        """The effect that no lack of balance biases. Of one that is known."""
+        """The effect without bias from a lack of balance. Requires a known effect."""
         return _fair(self.effect, None)
 
     @property
@@ -301,7 +301,9 @@ class FactorByHost:
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """A host's median in its own unit. level_pct: by how much it is above the other hosts' ones; p_level: of that."""
+    """A host's median in its own unit. level_pct: how far it is above the other hosts' medians; p_level: p of this
+    difference.
+    """
 
     host: str
     median: float | None
@@ -340,7 +342,7 @@ class ScreenHosts:
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult:
-    """One response. `why`: why there is no effect of it. `sets`: main effects by choice of treatments and factor."""
+    """One response. `why`: the reason why it has no effects. `sets`: main effects by choice of treatments and factor."""
 
     workload: str
     response: str
@@ -379,7 +381,9 @@ class ResponseResult:
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """All of it. `tests`: effects that were tested, in all responses; `verdict`: lines, the most important first."""
+    """The whole analysis. `tests`: effects that were tested, in all responses; `verdict`: lines, the most important
+    first.
+    """
 
     factors_matter: bool
     alpha: float
@@ -395,5 +399,5 @@ class ScreenResult:
 
     @property
     def every_effect(self) -> list[tuple[str, ResponseResult, str, EffectResult]]:
-        """Each with its response's name, its response, and its name."""
+        """Every effect: the response's name, the response, the effect's name, the effect."""
         return [(name, row, effect, each) for name, row in self.responses.items() for effect, each in row.every_effect]

@@ -45,7 +45,7 @@ def samples(
     series: ResponseSeries,
     keep: NDArray[np.bool_],
 ) -> tuple[SampleResult, ...]:
-    """One for each treatment that is kept and that the response can have.
+    """One result for each kept treatment for which the response can be measured.
 
     `delta`: the tolerance within which the ends of intervals must be stable, in the values' unit: a pixel of the plot.
     `first_alpha`: level of the rule of the first run, for one sample.
@@ -116,8 +116,9 @@ def _first(run: FirstRun) -> FirstRunResult | None:
 def studies(
     data: Data, series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, subsamples: int, most: int
 ) -> tuple[StudyResult, ...]:
-    """The subsampling study of at most `most` treatments: of small, middle and large spread, the first ones of equal
-    ones."""
+    """The subsampling study of at most `most` treatments, of small, middle and large spread; among equal ones, the
+    first.
+    """
     values = {each: series.of(each) for each in wanted}
     able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]
     if not able or not subsamples:
@@ -148,7 +149,7 @@ def studies(
 def material(
     effects: Mapping[str, float], rows: Sequence[SampleResult], studied: Sequence[StudyResult]
 ) -> Materiality | NoMateriality:
-    """Effects beside the ranges of the distributions and the widths of intervals by the sample's size."""
+    """Compare effects with the ranges of the distributions and with the widths of intervals by sample size."""
     spans = [each.max - each.min for each in rows if each.max is not None and each.min is not None]
     if not effects or not spans:
         return NoMateriality("no main effect that can be estimated" if not effects else "no values")

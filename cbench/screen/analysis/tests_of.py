@@ -1,4 +1,4 @@
-"""Select the test of an effect: by the design alone, never by the results."""
+"""Select the test of each effect from the design alone, never from the results."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _lenth(
 
 
 def _effect_of(contrast: Contrast) -> Effect | None:
-    """The main effect in it, or its one interaction of two factors."""
+    """The contrast's main effect, or its only interaction of two factors."""
     first = contrast.effects[0][0]
     if len(first) == 1:
         return first
@@ -117,13 +117,13 @@ def _effect_of(contrast: Contrast) -> Effect | None:
 
 
 def _pairs(contrast: Contrast) -> list[tuple[Effect, int]]:
-    """Interactions of the smallest order."""
+    """The contrast's interactions of the smallest order."""
     order = len(contrast.effects[0][0])
     return [each for each in contrast.effects if len(each[0]) == order]
 
 
 def _contrast(part: ResponseSlice, contrast: Contrast, test: EffectTest) -> ContrastResult:
-    """Named by its effects of the smallest order and their signs."""
+    """The contrast with its test, named by its effects of the smallest order and their signs."""
     lowest = _pairs(contrast)
     names = [effect_name(part.names, effect) for effect, _ in lowest]
     signs = ["" if sign > 0 else "-" for _, sign in lowest]

@@ -25,7 +25,7 @@ NOTHING = "nothing could be tested"
 
 
 def verdict(result: ScreenResult) -> list[str]:
-    """Some lines, the most important first."""
+    """The verdict's lines, the most important first."""
     lines = [_matters(result), *_seen_with(result), *_alone(result), *_without_replicates(result)]
     lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result), *_hosts(result)]
     return [*lines, *_first_runs(result), *(f"beware: {each}" for each in _beware(result))]
@@ -49,7 +49,7 @@ def tested_by(result: ScreenResult) -> str:
 
 
 def amount(value: float, unit: str, signed: bool = False) -> str:
-    """Three digits and the unit."""
+    """The value with three digits and its unit."""
     shown = f"{value:+.3g}" if signed else f"{value:.3g}"
     if "e" in shown and 1e-6 <= abs(value) < 1e9:
         shown = f"{float(shown):+,.10g}" if signed else f"{float(shown):,.10g}"
@@ -83,7 +83,7 @@ def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
 
 
 def _alone(result: ScreenResult) -> list[str]:
-    """The effects below alpha by themselves but not among all, with how many inert effects there are."""
+    """The effects with p below alpha individually but not after correction, and the number of inert effects."""
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
         for name, row, effect, each in result.every_effect
@@ -103,7 +103,7 @@ def _size(each: EffectResult, unit: str) -> str:
 
 
 def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult) -> str:
-    """`wall +0.19 s, +2.6 %, 0.15 to 0.23`; where the response is the only one without its name."""
+    """`wall +0.19 s, +2.6 %, 0.15 to 0.23`; without the response's name if it is the only response."""
     prefix = f"{name} " if len(result.responses) > 1 else ""
     if each.effect is None:
         return prefix.strip() or "its size is unknown"

@@ -1,1 +1,1 @@
-"""The file of a screening experiment, and the plan that follows from it."""
+"""Read the file of a screening experiment and derive its plan."""

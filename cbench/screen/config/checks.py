@@ -173,7 +173,7 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
 
 
 def _level_variables(screen: Screen, whole: TomlTable) -> None:
-    """A reset's command finds the level of each hard factor in a separate variable."""
+    """Check that a reset's command finds the level of each hard factor in a separate variable."""
     if not screen.reset.command:
         return
     seen: dict[str, str] = {}

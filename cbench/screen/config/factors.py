@@ -1,4 +1,4 @@
-"""The factors of an experiment's file, and how each of their levels is set."""
+"""Parse the factors of an experiment's file and the way each of their levels is set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def word(table: TomlTable, key: str) -> str:
 
 
 def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
-    """All of them. Raises UsageError. `check`: knobs and profiles have to be there."""
+    """All factors of the file. Raises UsageError. `check`: require that knobs and profiles exist."""
     tables = whole.tables("factor")
     if not tables:
         raise whole.error("factor", "is missing: an experiment needs at least one [[factor]]")
@@ -76,7 +76,7 @@ def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
 
 
 def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
-    """Check that levels differ, and that none stays set while another level is due."""
+    """Check that levels differ, and that no level stays set when another level is due."""
     seen: list[Level] = []
     for table, level in zip(tables, levels, strict=True):
         bare = replace(level, name="", found=False, restore=None, check="")

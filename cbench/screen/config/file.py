@@ -1,4 +1,4 @@
-"""An experiment's file, screen.toml, read and checked."""
+"""Read and check an experiment's file, screen.toml."""
 
 from __future__ import annotations
 

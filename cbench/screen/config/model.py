@@ -36,7 +36,7 @@ Where = Mapping[str, tuple[str, ...]]
 
 
 def matches(where: Where, levels: Mapping[str, str]) -> bool:
-    """Whether a treatment, by its factors' levels, is among them."""
+    """Whether a treatment, given by its factors' levels, matches the filter."""
     return all(levels[factor] in wanted for factor, wanted in where.items())
 
 
@@ -62,13 +62,13 @@ class Level:
     profile: str = ""
     governor: str = ""
     command: str = ""
-    restore: str | None = None  # None: not given; "": nothing is to be restored
+    restore: str | None = None  # None: not given; "": there is nothing to restore
     check: str = ""  # a command that has to succeed while the level is set
     kernel: tuple[str, ...] | None = None  # () means: none of the words of the factor's other levels
 
     @property
     def by_quiet(self) -> bool:
-        """Whether quiet sets it."""
+        """Whether quiet sets this level."""
         return bool(self.knobs or self.profile or self.governor)
 
 
@@ -100,13 +100,13 @@ class ScreenWorkload:
 
     @property
     def built(self) -> bool:
-        """Whether it is a workload of cbench's that the experiment builds."""
+        """Whether it is one of cbench's workloads, which the experiment builds."""
         return BUILT in self.workload
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A dependent variable and the instrument that reads it. `workloads`: the names of those that have it."""
+    """A dependent variable and the instrument that reads it. `workloads`: the names of the workloads that have it."""
 
     name: str
     metric: Metric  # its name is the response's
@@ -134,14 +134,14 @@ class Abridgment:
     minus: tuple[Where, ...] = ()
 
     def keeps(self, levels: Mapping[str, str]) -> bool:
-        """Whether a treatment, by its factors' levels, is in it."""
+        """Whether the abridgment keeps a treatment, given by its factors' levels."""
         chosen = not self.only or any(matches(where, levels) for where in self.only)
         return chosen and not any(matches(where, levels) for where in self.minus)
 
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """A controlled variable: stated in words (`value`), or read by a `command` at the beginning of each batch."""
+    """A controlled variable: stated as text (`value`), or read by a `command` at the beginning of each batch."""
 
     name: str
     value: str = ""
@@ -162,7 +162,7 @@ class Treatment:
 
     @property
     def name(self) -> str:
-        """Such as "os=0 fp=1 prf=2"."""
+        """The name from the levels, such as "os=0 fp=1 prf=2"."""
         return " ".join(f"{factor}={level}" for factor, level in self.levels.items())
 
 

@@ -152,8 +152,9 @@ class Planned:
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
-        """Raises UsageError for an experiment that can test nothing, or a response that can, unless that is for want of
-        a profiler."""
+        """Raises UsageError if the experiment can test nothing, or if a response can test nothing for a reason other
+        than a missing profiler.
+        """
         name = self.screen.name
         if not any(each.ok for each in self._whole.effects):
             why = self._whole.effects[0].words if self._whole.effects else "there are no effects"
@@ -206,7 +207,7 @@ class Planned:
         )
 
     def words(self) -> tuple[str, ...]:
-        """Everything that is worth a sentence before it runs."""
+        """All remarks on the plan before the experiment runs."""
         return (*self._of_design(), *self._boots(), *self._of_responses(), *self._too_few())
 
     def _of_design(self) -> tuple[str, ...]:
@@ -226,7 +227,7 @@ class Planned:
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
 
     def _of_responses(self) -> list[str]:
-        """The remarks that concern some responses only."""
+        """The remarks about individual responses."""
         words = []
         for name, judged in self._by_response.items():
             if judged is not self._whole:
@@ -235,7 +236,7 @@ class Planned:
         return words
 
     def _too_few(self) -> list[str]:
-        """Whether there are enough iterations."""
+        """A sentence if there are too few iterations."""
         screen = self.screen
         tests, blocks = 0, []
         for workload in screen.workloads:
@@ -331,7 +332,7 @@ def _first(plan: ScreenPlan) -> str:
 
 
 def _sentences(judged: Assessment) -> list[str]:
-    """Everything about some of the treatments, with each aliased main effect."""
+    """The sentences of an assessment, after those of aliased main effects that no other sentence names."""
     aliased = [
         names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
     ]

@@ -115,7 +115,7 @@ def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, .
 def study_tests(
     screen: Screen, planned: tuple[Treatment, ...], folder_of: Callable[[Treatment], str]
 ) -> tuple[study.Test, ...]:
-    """The same as a study runs them; `folder_of`: the folder of a treatment's build."""
+    """The tests in the form in which a study runs them; `folder_of`: the folder of a treatment's build."""
     made = []
     for each in tests(screen, planned):
         workload = {one.name: one for one in screen.workloads}[each.workload]
@@ -186,7 +186,7 @@ def levels_of(screen: Screen, batch: batching.Batch) -> dict[str, str]:
 
 
 def runs(screen: Screen, planned: tuple[Treatment, ...]) -> list[PlannedRun]:
-    """Every iteration in turn: all tests of its batch once, in its own order."""
+    """All iterations in chronological order; each runs all tests of its batch once, in its own order."""
     workloads = len(screen.workloads)
     planned_runs = []
     for batch in batches(screen, planned):

@@ -1,4 +1,4 @@
-"""The input of a screening analysis, from a screen's store or a table."""
+"""The input of a screening analysis, read from a screen's store or a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ResponseSeries:
     value: Values
     unobtainable: frozenset[int] = frozenset()
     levels: tuple[float, ...] = ()
-    """With several hosts: each one's median in its own unit, NaN where it has no value; `value` is at one level."""
+    """With several hosts: each host's median in its own unit, NaN if it has no value; `value` is at one level."""
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in chronological order; failed trials are omitted. Shape (n,)."""
@@ -54,7 +54,7 @@ class ResponseSeries:
         return np.asarray(values[~np.isnan(values)])
 
     def timed(self, treatment: int) -> tuple[Codes, Values]:
-        """The same values with the numbers of their trials in the whole screen. Two of shape (n,)."""
+        """The values of a treatment with the numbers of their trials in the whole screen. Two arrays of shape (n,)."""
         rows = (self.treatment == treatment) & ~np.isnan(self.value)
         return self.sequence[rows], self.value[rows]
 
@@ -92,7 +92,7 @@ class Data:
     excluded: int = 0
     """Treatments of the full factorial design that were never planned."""
     randomised: bool = False
-    """Nothing pairs the values of several treatments: rows are in any order, and no iteration is known."""
+    """The values of different treatments are not paired: rows are in any order, and no iteration is known."""
     plot_blocks: tuple[int, ...] = ()
     """The block (replicate) of whole plots that each batch belongs to; () if none is known."""
     columns: tuple[tuple[str, str], ...] = ()
@@ -104,5 +104,5 @@ class Data:
     """Facts in which the hosts differ."""
 
     def label(self, treatment: int) -> str:
-        """`os=1 fp=0 prf=2`."""
+        """A treatment's levels as text, such as `os=1 fp=0 prf=2`."""
         return named(self.factors, self.treatments[treatment])

@@ -58,7 +58,7 @@ def read(paths: Sequence[Path]) -> Data:
 
 
 def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
-    """The data of several hosts with the same factors and treatments as those of one screen."""
+    """Combine the data of several hosts, with the same factors and treatments, into the data of one screen."""
     several = len(parts) > 1
     batches = tuple(
         f"{name} {batch}".strip() for name, part in zip(names, parts, strict=True) for batch in part.batches

@@ -61,7 +61,7 @@ class StoredScreen:
     screen: Screen
     treatments: tuple[Treatment, ...]  # those that are run; a treatment's number is its index
     tests: tuple[ScreenTest, ...]
-    batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
+    batches: tuple[Mapping[str, str], ...]  # levels of the hard factors, per batch
     trials: tuple[StoredTrial, ...]  # in chronological order
     facts: tuple[BatchFacts, ...]  # only batches that have begun
     units: Mapping[str, str]
@@ -115,7 +115,7 @@ def read(path: Path) -> StoredScreen:
 
 @reads_store
 def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
-    """The columns, those of them that are responses, and a row for each trial. UsageError, QuietError."""
+    """The columns, the columns that are responses, and a row for each trial. Raises UsageError and QuietError."""
     stored = read(path)
     responses = [response.name for response in stored.screen.responses]
     factors = list(stored.treatments[0].levels) if stored.treatments else []

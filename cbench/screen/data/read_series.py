@@ -1,4 +1,4 @@
-"""The responses of a table, each in chronological order."""
+"""Read the responses of a table, each in chronological order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ LARGEST = 1e302
 
 
 def numbers(name: str, column: Column) -> Values:
-    """Numbers with NaN if one is missing. Raises ColumnError for other texts, and for infinite numbers."""
+    """The column's numbers, NaN for missing ones. Raises ColumnError for other texts and for numbers that are too
+    large.
+    """
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
         value = column.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -63,7 +65,7 @@ def series(
     absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
     parts = {column: numbers(column, columns[column]) for column in wanted}
     known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
-    responses = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
+    responses = []  # no row of a response: unobtainable for the treatment; empty values: failed trials
     for column, value in parts.items():
         there = _obtained(treatment, value, known)
         for work_code, work in enumerate(workload.names) if workload else [(0, "")]:

@@ -1,4 +1,4 @@
-"""A screen's own store as the data of an analysis."""
+"""Read a screen's store as the input of an analysis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(path: Path) -> Data:
 
 
 def _distinct(treatments: Sequence[Treatment]) -> list[int]:
-    """A number for each treatment, the same for rows of a design that repeat one, as Plackett and Burman's do."""
+    """A number for each treatment; equal for rows of a design that repeat a treatment, as Plackett-Burman designs do."""
     numbers: dict[tuple[int, ...], int] = {}
     return [numbers.setdefault(each.numbers, len(numbers)) for each in treatments]
 
@@ -64,7 +64,7 @@ def _filter(each: Abridgment, treatments: Sequence[Treatment]) -> Filter:
 
 
 def _words(where: Where) -> str:
-    """`fp=0 prf=1|2`."""
+    """A filter as text, such as `fp=0 prf=1|2`."""
     return " ".join(f"{factor}={'|'.join(levels)}" for factor, levels in where.items())
 
 

@@ -1,6 +1,7 @@
-"""A screen's data from a file: its store, or a CSV or Parquet file with a column for each factor, `iteration`, and the
-responses' columns, or one of `response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and
-`questionable` are optional.
+"""Read a screen's data from its store, or from a CSV or Parquet file.
+
+A table has a column for each factor, `iteration`, and a column for each response, or the columns `response` and
+`value`. `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def columns(path: Path, parquet: bool) -> Columns:
 
 
 def exported(names: Sequence[str]) -> Chosen | None:
-    """The roles of the columns of a file of `cbench export`: factors first, responses after its own columns;
-    None for another file."""
+    """The roles of the columns of a file that `cbench export` wrote: factors come first, responses come after the
+    columns of `cbench export`; None for other files.
+    """
     places = [names.index(each) for each in OWN if each in names]
     if len(places) < len(OWN) or places[0] == 0 or places != list(range(places[0], places[0] + len(OWN))):
         return None
@@ -173,7 +175,7 @@ def _rows(columns: Columns) -> int:
 
 
 def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
-    """Raises UsageError if named columns or the values are not there."""
+    """Raises UsageError if columns that were named, or the values, are missing."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
@@ -211,7 +213,7 @@ def _not_measured(levels: Mapping[str, Coded]) -> None:
 
 def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block: Coded | None) -> Coded:
     """The batches of a table without a batch column: one for each combination of the hard factors' levels (in each
-    block), in the order of rows; else a single one."""
+    block), in the order of rows; a single batch if no factor is hard."""
     names: dict[str, int] = {}
     columns = [[f"{name}={levels[name].names[code]}" for code in levels[name].codes.tolist()] for name in hard]
     if columns and block is not None:

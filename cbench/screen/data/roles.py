@@ -1,4 +1,4 @@
-"""The role of each column of a table, and the words that announce it.
+"""Determine the role of each column of a table and describe it as text.
 
 A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the other
 factors'. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position` and `workload` keep
@@ -26,8 +26,9 @@ MOST_CROSSED = 10
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns that the command line names. `hard`: factors that change between batches only;
-    `block`: rows that belong together; `batch`: between two resets; `by_order`: the n-th rows are one iteration."""
+    """The columns named on the command line. `hard`: factors that change between batches only; `block`: rows that
+    belong together; `batch`: rows between two resets; `by_order`: the n-th rows of all treatments are one iteration.
+    """
 
     factors: Sequence[str] = ()
     values: Sequence[str] = ()
@@ -53,7 +54,7 @@ class Roles:
 
 
 def roles(columns: Columns, chosen: Chosen) -> Roles:
-    """Raises UsageError for a column that is not there, or is two things."""
+    """Raises UsageError for a column that is missing or has two roles."""
     values = list(dict.fromkeys(chosen.values or ("value",)))
     iteration = "iteration" if "iteration" in columns and "iteration" not in chosen.factors else ""
     named = [each for each in (chosen.block, chosen.batch) if each]
@@ -106,7 +107,9 @@ def _codes(name: str, columns: Columns) -> Codes:
 
 
 def _crossed(column: Codes, factors: Sequence[Codes], within: Sequence[Codes]) -> bool:
-    """Whether each combination of the factors' levels comes with each level; not where an iteration has one level."""
+    """Whether each combination of the factors' levels occurs with each level of `column`; False if the column is
+    constant within each combination of `within`, such as an iteration.
+    """
     levels = np.unique(column).size
     if not 2 <= levels <= MOST_CROSSED or any(each.size != column.size for each in factors):
         return False

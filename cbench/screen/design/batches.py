@@ -1,4 +1,4 @@
-"""Randomized complete blocks, in batches where a factor is hard to change.
+"""Plan randomized complete blocks, in batches if a factor is hard to change.
 
 An iteration (block) runs every treatment of its batch once, in its own order: D. Flater, NIST Technical Note
 1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a factor that is to be tested needs
@@ -43,8 +43,8 @@ def batches(
     factor is hard.
 
     They come in rounds: each has every combination once, in a fresh order, so that no level drifts away from another.
-    `sequence`: the hard levels of each batch instead. ValueError for one that leaves out a combination or has another
-    one.
+    `sequence`: the hard levels of each batch, used instead. Raises ValueError if it omits a combination or has an
+    unknown one.
     """
     hard = [number for number, factor in enumerate(factors) if factor.hard]
     members: dict[tuple[int, ...], list[int]] = {}
@@ -81,7 +81,7 @@ def boot_sequence(levels: int, per_level: int, seed: int) -> tuple[int, ...]:
 
 
 def transitions(sequence: Sequence[int]) -> int:
-    """How often the level differs from that of the boot before."""
+    """The number of boots whose level differs from that of the preceding boot."""
     return sum(one != two for one, two in pairwise(sequence))
 
 

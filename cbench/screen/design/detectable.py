@@ -1,8 +1,9 @@
-"""Before anything runs: how large an effect the experiment finds, and how many iterations a smaller one takes.
+"""Compute, before anything runs, the effect size that an experiment detects, and the iterations for smaller ones.
 
-Of a main effect of two levels, with normal noise of standard deviation 1 and P values in each iteration: its estimate
-has the variance 4/(P n), and Student's distribution on both sides (the noncentral one within 2 %): J. Cohen,
-Statistical Power Analysis (1988). Signed ranks have 3/pi of the efficiency of means there, and more with long tails.
+The model is a main effect of two levels, with normal noise of standard deviation 1 and P values in each of n
+iterations. Its estimate has the variance 4/(P n); Student's distribution on both sides replaces the noncentral one,
+within 2 %: J. Cohen, Statistical Power Analysis (1988). Signed ranks have 3/pi of the efficiency of means there, and
+more with long tails.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> floa
 
 
 def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
-    """The fewest iterations by doubling, then by halves."""
+    """The fewest iterations that detect this effect size, by doubling and then bisecting; at most about MOST."""
 
     def enough(n: int) -> bool:
         found = smallest(treatments, n, tests, alpha)
@@ -69,7 +70,7 @@ def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
 
 
 def detectable_words(name: str, found: DetectableEffect, unit: str) -> str:
-    """One sentence."""
+    """The detectable effect as one sentence."""
     needed = ", ".join(f"{n:,} for {size} sd" for size, n in found.iterations.items())
     if found.sd is None:
         few = "one iteration: what can be found depends on how many effects are inert"

@@ -1,4 +1,4 @@
-"""Factors, treatments and the full factorial.
+"""Define factors and treatments, and generate the full factorial design.
 
 The words are those of D. Flater, NIST Technical Note 1855 (2014), section 2: a treatment is one level of each factor.
 """
@@ -34,7 +34,7 @@ def full_factorial(
 ) -> tuple[Treatment, ...]:
     """All treatments that are not excluded, the last factor's level changing first.
 
-    Raises ValueError for more than MOST treatments, and where all are excluded.
+    Raises ValueError for more than MOST treatments, and if all are excluded.
     """
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
         raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
@@ -47,7 +47,7 @@ def full_factorial(
 
 
 def named(factors: Sequence[Factor], treatment: Treatment) -> str:
-    """Such as "os=0 fp=1"."""
+    """A treatment's levels as text, such as "os=0 fp=1"."""
     pairs = zip(factors, treatment, strict=True)
     return " ".join(f"{factor.name}={factor.levels[number]}" for factor, number in pairs)
 

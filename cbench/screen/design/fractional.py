@@ -1,4 +1,4 @@
-"""Two-level fractional factorial designs: generators, defining relation, resolution, aliases.
+"""Construct two-level fractional factorial designs: generators, defining relation, resolution, aliases.
 
 G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351. The best
 fraction of a given size has the highest resolution and, of these, the least aberration: A. Fries, W. G. Hunter,
@@ -121,7 +121,7 @@ def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
     if not equal or not left or not right:
         raise ValueError(f"{text}: no generator; write it as D=ABC or as name=name*name")
     parts = [part.strip() for part in re.split(rf"[*{TIMES}]", right)]
-    if len(parts) == 1 and right not in names:  # letters without anything between them
+    if len(parts) == 1 and right not in names:  # factor letters without separators
         parts = list(right)
     wanted = [_number(names, part, text) for part in parts]
     if len(set(wanted)) < len(wanted):
@@ -200,7 +200,7 @@ def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
 
     def deeper(chosen: list[int], words: list[int], pattern: tuple[int, ...]) -> None:
         nonlocal best, tried
-        if best is not None and pattern >= best[0]:  # another generator only adds words
+        if best is not None and pattern >= best[0]:  # further generators only add words
             return
         if len(chosen) == wanted:
             best = pattern, chosen

@@ -1,7 +1,8 @@
-"""Main effects and two-factor interactions as columns of -1, 0 and 1, which sum to zero over a factor's levels; ranks.
+"""Code effects as columns of -1, 0 and 1, which sum to zero over a factor's levels, and compute exact ranks.
 
-Ranks are computed without floating point, by elimination modulo a prime of 61 bits: a rank or a coefficient of 0 comes
-out wrong only where that prime happens to divide a determinant of -1, 0 and 1, and nothing here is chosen to that end.
+Effects are main effects and two-factor interactions. Ranks are computed without floating point, by elimination modulo a
+prime of 61 bits: a rank or a zero coefficient is wrong only if that prime happens to divide a determinant of -1, 0 and
+1.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def columns(
 
 
 def _coded(level: int, levels: Sequence[int]) -> list[int]:
-    """1 at its own place; -1 everywhere for the last level."""
+    """The row of a level: 1 in its own column; -1 in all columns for the last level."""
     if level == levels[-1]:
         return [-1] * (len(levels) - 1)
     return [int(level == each) for each in levels[:-1]]
@@ -87,7 +88,7 @@ def reduced(rows: Iterable[Sequence[int]]) -> dict[int, Row]:
 
 
 def rank(rows: Iterable[Sequence[int]]) -> int:
-    """How many rows do not follow from the others."""
+    """The number of linearly independent rows."""
     return len(reduced(rows))
 
 

@@ -105,12 +105,12 @@ class _Model:
         return end - start - rank(vector[start:end] for vector in self._null)
 
     def aliases(self, effect: Effect) -> list[Effect]:
-        """All effects that can compensate a change of this one's coefficients."""
+        """All effects that can compensate for a change in this effect's coefficients."""
         partners = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
         return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
-        """The effects without its factors that bias its estimate if the model omits them."""
+        """The effects of other factors that bias this effect's estimate if the model omits them."""
         start, end = self._places[effect]
         visible = []
         for other in self.aliases(effect):
@@ -223,7 +223,7 @@ SEVERAL = (
 
 
 def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
-    """Levels without treatments, and factors out of balance."""
+    """Sentences about levels without treatments and about unbalanced factors."""
     words = []
     for factor, ours, even in zip(factors, counts, balanced, strict=True):
         absent = [f"{factor.name}={name}" for name, count in zip(factor.levels, ours, strict=True) if not count]
@@ -239,7 +239,7 @@ def orthogonality_words(
     skew: Sequence[tuple[int, ...]],
     empty: Mapping[tuple[int, int], Sequence[tuple[int, int]]],
 ) -> list[str]:
-    """Pairs of factors whose main effects depend on each other."""
+    """Sentences about pairs of factors whose main effects depend on each other."""
     words = []
     for one, two in skew:
         cells = [
@@ -253,7 +253,7 @@ def orthogonality_words(
 
 
 def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
-    """For effects of factors that are hard to change, with one batch of each of their levels."""
+    """A sentence about effects of hard-to-change factors that have only one batch per level."""
     names = [factor.name for factor in factors]
     hard = sorted({each for effect in effects for each in effect if factors[each].hard})
     text = listed([effect_name(names, effect) for effect in effects])
@@ -261,7 +261,7 @@ def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
 
 
 def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
-    """For an effect that is seen together with others."""
+    """A sentence about an effect that is aliased with others."""
     if not df:
         return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
     if df < full:
@@ -270,7 +270,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
-    """The sentences about all effects: one for those that go together."""
+    """Sentences about all effects, one for each group of effects that belong together."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
     words = [no_plots_words(factors, plots)] if plots else []
     words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
@@ -295,12 +295,12 @@ def listed(names: Sequence[str]) -> str:
 
 
 def smallest_p(iterations: int) -> float:
-    """The smallest p within iterations: that all have one sign."""
+    """The smallest possible p within iterations, when all signs are equal."""
     return 2.0 ** (1 - iterations)
 
 
 def iterations_needed(tests: int, alpha: float) -> int:
-    """The fewest iterations for significance of one of this many tests, by Holm."""
+    """The fewest iterations with which one of `tests` tests can be significant, by Holm."""
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 

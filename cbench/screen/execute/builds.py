@@ -1,8 +1,8 @@
-"""Artifacts of an experiment: each combination of levels that are built has a separate folder, created once.
+"""Build an experiment's artifacts, once per combination of built levels, each in a separate folder.
 
-Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
-stack. A note in 0000.json records the build and the digest of all files, so that a resume knows whether they are
-still the same.
+The folders are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer name
+in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a resume
+knows whether they are still the same.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Builds:
             if note.exists():
                 self._digests[key] = self._known(note, folder, wanted)
                 continue
-            if folder.exists():  # cut short
+            if folder.exists():  # left by an interrupted build
                 shutil.rmtree(folder)
             folder.mkdir()
             tell(f"building {number + 1} of {len(self._numbers)}: {self._name(key)}")
@@ -85,7 +85,7 @@ class Builds:
             beside.replace(note)
 
     def _remove(self) -> None:
-        """Builds of an earlier experiment. Raises Refused if the folder has other content."""
+        """Remove the builds of an earlier experiment. Raises Refused if the folder has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
             raise Refused(f"{self._root}: is in the way of a build")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:

@@ -28,7 +28,7 @@ class Confirmed(NamedTuple):
 
 
 class LevelMark(NamedTuple):
-    """How much is set: levels by commands, and whether quiet has applied something."""
+    """The extent of the settings: the number of levels set by commands, and whether quiet has applied something."""
 
     commands: int = 0
     applied: bool = False
@@ -48,7 +48,7 @@ class HostLevels:
         self._source = f"{quiet_levels.SOURCE}{identity}"
         self._host = host or Host()
         self._set: list[PendingRestore] = []
-        self._stuck: list[PendingRestore] = []  # could not be undone
+        self._stuck: list[PendingRestore] = []  # levels that could not be restored
         self._applied = False
 
     def left_behind(self) -> list[str]:
@@ -63,7 +63,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set them, and read them back. Raises Refused if one cannot be set; then all levels are restored."""
+        """Set the levels and read them back. Raises Refused if one cannot be set; then all levels are restored."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -116,7 +116,7 @@ class HostLevels:
 
     @property
     def mark(self) -> LevelMark:
-        """How much is set now."""
+        """The levels that are set now."""
         return LevelMark(len(self._set), self._applied)
 
     def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:
@@ -144,7 +144,7 @@ class HostLevels:
         return texts
 
     def _kernel(self, factor: str, level: Level) -> str:
-        """The words of this level are on the running kernel's command line, and those of its other levels are not."""
+        """Check that the running kernel's command line has this level's words and none of the factor's other levels."""
         words = (self._host.text("/proc/cmdline") or "").split()
         others = {word for each in self._screen.factor(factor).levels for word in each.kernel or ()}
         wanted = set(level.kernel or ())

@@ -1,4 +1,4 @@
-"""Set the levels of each trial of an experiment, and restore them: the setting of its study."""
+"""Set the levels of each trial of an experiment and restore them, as the hooks of its study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ LOST = "the reset of its batch did not succeed"
 
 
 class Levels(TrialHooks):
-    """Set hard factors for a batch, all others for one trial: in the same way each time, even if they stay."""
+    """Set hard factors for a batch, and all others for one trial, in the same way each time even if the level is
+    unchanged.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,9 @@ class Levels(TrialHooks):
             self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
-        """Only before the first iteration of a batch; ResetError for the others of one that could not be reset."""
+        """Reset only before the first iteration of a batch. Raises ResetError for later iterations of a batch whose
+        reset failed.
+        """
         batch = batch_number(run)
         if batch in self._begun:
             return False
@@ -60,7 +64,9 @@ class Levels(TrialHooks):
         return True
 
     def first(self, run: StoredRun) -> bool:
-        """Verify at the beginning of a batch only; iterations may be shorter than the check."""
+        """Whether this is the batch's first run, so that the host is verified once per batch; iterations may be shorter
+        than the check.
+        """
         new = batch_number(run) not in self._seen
         self._seen.add(batch_number(run))
         return new

@@ -1,4 +1,4 @@
-"""Knobs, profiles and governors as levels: applied through quiet's journal, as `quiet apply` does it, and restored."""
+"""Apply knobs, profiles and governors as levels through quiet's journal, like `quiet apply`, and restore them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 
 
 def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
-    """The reason why this level can never be set here, as far as that shows without doing it; "" if it may."""
+    """The reason why this level can never be set here, as far as can be determined without setting it; "" if none is
+    known.
+    """
     if level.governor:
         policies = Facts(reader).policies
         if not policies:
@@ -89,7 +91,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply them together, and read back. Raises Refused if one is unavailable; the caller then restores."""
+    """Apply the levels together and read them back. Raises Refused if one is unavailable; the caller then restores."""
     record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
@@ -128,8 +130,8 @@ def _govern(host: Host, source: str, governor: str) -> None:
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     """Read back the written values. Raises Refused if one has changed.
 
-    Of a profile it only checks that it is applied: some of its hundreds of targets drift by themselves; `quiet verify`
-    reports those, and its result is stored with each batch.
+    For a profile, it only checks that the profile is applied: some of its hundreds of targets drift by themselves;
+    `quiet verify` reports those, and its result is stored with each batch.
     """
     record = applied_state(reader)
     if record is None or record.source != source:
@@ -141,7 +143,7 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
         return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
     for entry, now in overwritten(reader, record):
         raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: another program has changed it")
-    return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs do not affect where it runs
+    return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs do not affect the CPUs of a trial
 
 
 def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:

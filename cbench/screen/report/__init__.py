@@ -1,1 +1,1 @@
-"""The report of a screening experiment as a page."""
+"""Render the report of a screening experiment as an HTML page."""

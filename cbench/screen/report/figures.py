@@ -1,7 +1,7 @@
-"""The figures of a screening experiment's report that show samples: each value, in time, and the means.
+"""Draw the samples of a screening experiment: every value, values over time, and means.
 
-As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside the SVG, so
-that a page with hundreds of thousands of values opens at once.
+The figures follow D. Flater, NIST Technical Note 1855 (2014). Figures with many points store them as one bitmap inside
+the SVG, so that a page with hundreds of thousands of values opens at once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
-    """As svg.drawn(), with pictures fine enough for paper."""
+    """Like svg.drawn(), with bitmaps at print resolution."""
     with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
         yield svg, axes
@@ -135,7 +135,7 @@ def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label
 
 
 def means(key: str, panels: Sequence[Panel]) -> str:
-    """Means with intervals, a panel for each response: name, rows, label. See spans()."""
+    """Means with intervals, one panel (name, rows, label) per response. See spans()."""
     down = len(panels)
     with figure(key, down, 1, 0.7 + 2.2 * down) as (svg, every):
         for axes, (name, rows, label), extent in zip(every, panels, spans(panels), strict=True):
@@ -153,7 +153,7 @@ def means(key: str, panels: Sequence[Panel]) -> str:
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
-    """The span of each panel's axis: one scale for panels of one unit, without a unit each its own."""
+    """The span of each panel's axis: panels with the same unit share a scale; panels without a unit have their own."""
     extents = [_extent(rows) for _, rows, _ in panels]
     own = [(label.unit, high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
     return [max(each for of, each in own if of == unit) if unit else span for unit, span in own]
@@ -166,7 +166,7 @@ def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
 
 
 def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
-    """Draw the mean of all treatments as a line across."""
+    """Draw the means with their intervals; a line across is the mean of all treatments."""
     known = [row.mean for row in rows if row.mean is not None]
     if known:
         axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
@@ -201,7 +201,9 @@ def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> Non
 
 
 def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
-    """Label places, the parts of a name below each other; slanted in one line, and False, if they would touch."""
+    """Label places, with the parts of a name below each other. If the labels would touch, slant them, one line each,
+    and return False.
+    """
     slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
     fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
     if fits:
@@ -227,7 +229,7 @@ def legend(axes: Any) -> None:
 
 
 def panel_grid(key: str, many: int, draw: Callable[[Any, int], None], across: int = 3, height: float = 2.1) -> str:
-    """`many` panels, at most `across` in a row."""
+    """Draw `many` panels, at most `across` in a row."""
     across = min(across, max(1, many))
     down = max(1, -(-many // across))
     width = BROAD if across > 1 else 5.6

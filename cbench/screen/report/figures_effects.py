@@ -1,5 +1,6 @@
-"""Draw the effects of a screening experiment: main effects, interactions, block plots, and the effects that samples of
-different sizes would show (D. Flater, NIST Technical Note 1855, 2014, sections 4.6 and 4.7).
+"""Draw the effects of a screening experiment, and the effects that samples of different sizes would show.
+
+The figures are those of D. Flater, NIST Technical Note 1855 (2014), sections 4.6 and 4.7.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
 
 
 def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
-    """A panel for each two factors, all on one axis: lines that are not parallel are an interaction."""
+    """A panel for each pair of factors, all with the same scale; lines that are not parallel show an interaction."""
     shown = drawable(rows)
     means = [mean for each in shown for line in each.cells for mean in line if mean is not None]
     low, high = (min(means), max(means)) if means else (0.0, 1.0)
@@ -90,7 +91,7 @@ def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
 
 
 def drawable(rows: Sequence[InteractionResult]) -> list[InteractionResult]:
-    """Interactions that have numbers, those with the smallest p first where not all can be shown."""
+    """Interactions that have numbers; if there are too many to show, those with the smallest p."""
     known = [each for each in rows if each.effect is not None]
     if len(known) > MOST_PAIRS:
         known.sort(key=lambda each: (2.0 if each.p is None else each.p, -(each.magnitude or 0.0)))
@@ -164,7 +165,7 @@ def _told(each: BlockPlot) -> str:
 
 
 def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
-    """Widths of intervals by the sample's size beside the effects, and how often intervals hold the mean."""
+    """Widths of intervals by sample size next to the effects, and the share of intervals that contain the mean."""
     studies = row.studies
     middle = studies[len(studies) // 2]
 
@@ -200,7 +201,7 @@ def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
 
 
 def _widths(axes: Any, mine: Sequence[StudiedSize], how: tuple[str, str, str], shift: float) -> None:
-    """The median of widths, with its quartiles."""
+    """Draw the median of the widths, with its quartiles."""
     method, color, shape = how
     known = [(each.n * shift, each.width_quartiles) for each in mine if each.width_quartiles[1]]
     axes.plot(

@@ -1,4 +1,4 @@
-"""Figures of a screen's report that show effects by their size: Pareto and half-normal plots; and residuals by run.
+"""Draw Pareto plots and half-normal plots of a screen's effects, and its residuals over time.
 
 C. Daniel, "Use of half-normal plots in interpreting factorial two-level experiments", Technometrics 1 (1959) 311-341.
 """
@@ -27,7 +27,7 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def pareto(key: str, row: ResponseResult, unit: str) -> str:
-    """Magnitudes, the largest on top, each with its interval; filled: significant."""
+    """A Pareto plot: magnitudes, the largest on top, each with its interval; filled if significant."""
     shown = by_size(row)[:MOST_BARS]
     with figure(key, 1, 1, 0.9 + 0.22 * len(shown)) as (svg, axes):
         for place, (_, each) in enumerate(shown):

@@ -74,7 +74,7 @@ def _names(data: Data, row: ResponseResult) -> AxisNames:
 
 
 def _means(result: ScreenResult, data: Data) -> list[Figure]:
-    """A figure for each workload, whose panels of one unit have one scale."""
+    """A figure of the means for each workload; panels with the same unit share a scale."""
     workloads: dict[str, list[tuple[str, ResponseResult]]] = {}
     for name, row in list(result.responses.items())[:MOST_DRAWN]:
         if any(each.mean is not None for each in row.treatments):
@@ -95,7 +95,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
 
 
 def _figure(key: str, draw: Callable[[str], str], title: str, explained: str, shown: str) -> Figure:
-    """A figure over the whole width of the page; `draw` receives the key."""
+    """A figure as wide as the page; `draw` receives the key."""
     return Figure(key, draw(key), title, explained, shown, broad=True)
 
 
@@ -127,7 +127,7 @@ def _response(result: ScreenResult, data: Data, series: ResponseSeries, key: str
 
 
 def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[Figure]:
-    """Effects by their size, and of a design without replicates against each other."""
+    """Figures of effects by size, and half-normal plots for a design without replicates."""
     unit = row.unit or "value"
     tested = [(name, each) for name, each in figures_sizes.by_size(row) if each.effect is not None]
     if not tested:
@@ -292,7 +292,7 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
 
 
 def coverage_said(studies: Sequence[StudyResult]) -> str:
-    """The lowest coverage in the figure, by BCa if available."""
+    """A sentence about the lowest coverage in the figure, by BCa if available."""
     every = [(study.name, each) for study in studies for each in study.sizes]
     covers = [item for item in every if item[1].method == "BCa"] or every
     name, low = min(covers, key=lambda item: item[1].coverage)

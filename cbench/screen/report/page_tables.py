@@ -29,7 +29,7 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 
 
 def every_effect(result: ScreenResult) -> list[EffectRow]:
-    """The effects of every response, the largest in percent first, those that were not tested last."""
+    """The effects of every response, the largest in percent first, untested effects last."""
 
     def place(item: EffectRow) -> tuple[bool, float]:
         each = item[3]
@@ -48,7 +48,7 @@ def effects(rows: Sequence[EffectRow]) -> list[Table]:
 
 
 def not_tested(rows: Sequence[EffectRow]) -> list[str]:
-    """The reasons, each once with its effects."""
+    """The reasons why effects were not tested, each once with its effects."""
     why: dict[str, dict[str, None]] = {}
     for name, _, effect, each in rows:
         if each.p is None:
@@ -148,7 +148,7 @@ def material(row: ResponseResult) -> tuple[str, Table | None]:
 
 
 def split_plot(anova: SplitPlot) -> Table:
-    """The analysis of variance."""
+    """The table of the analysis of variance."""
     cells = [
         [
             each.source,
@@ -165,7 +165,7 @@ def split_plot(anova: SplitPlot) -> Table:
 
 
 def boots(rows: Sequence[BootCheck]) -> Table:
-    """Batches within each combination of the hard factors' levels."""
+    """A table of the batches within each combination of the hard factors' levels."""
     cells = [
         [
             each.level or "all",

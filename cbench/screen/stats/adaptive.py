@@ -23,12 +23,12 @@ LEAST_BLOCK = 10_000
 
 
 def block(level: float) -> int:
-    """M: how many replicates a block has."""
+    """M, the number of replicates in a block."""
     return max(LEAST_BLOCK, ceil(round(100 / (1 - level), 6)))
 
 
 def twice_error(blocks: Sequence[float]) -> float:
-    """2 s of the mean of h blocks' numbers: s = sqrt(sum (y_r - mean)^2/(h (h - 1))); infinite of one block."""
+    """2 s of the mean of h blocks' numbers: s = sqrt(sum (y_r - mean)^2/(h (h - 1))); infinite for one block."""
     h = len(blocks)
     if h < 2:
         return inf

@@ -1,4 +1,4 @@
-"""Analysis of variance of single values, for experiments with few, incomplete or unknown iterations.
+"""Analyze the variance of single values, for experiments with few, incomplete or unknown iterations.
 
 Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This analysis treats
 each value as one observation and assumes normal noise of equal variance: R. A. Fisher, Statistical Methods for Research
@@ -64,7 +64,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     y = np.ldexp(values, -power)
     scale = float(np.abs(y).max())
     y = y - y.mean()
-    y = np.zeros_like(y) if float(np.abs(y).max()) <= 1e-14 * scale else y  # rounding is not a variance
+    y = np.zeros_like(y) if float(np.abs(y).max()) <= 1e-14 * scale else y  # ignore variance due to rounding
     weights, repeats = None, (0.0, 0)
     if blocks is None:
         levels, y, weights, repeats = _cells(levels, y)
@@ -98,8 +98,9 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
 
 
 def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[float, int]]:
-    """Each treatment once: its levels, its mean times the root of how many values it has, that root; and the sum of
-    squares between values of one treatment, with its degrees of freedom."""
+    """Per treatment: its levels, its mean times the square root of its number of values, and that root; and the sum of
+    squares between values of one treatment, with its degrees of freedom.
+    """
     cells, at, counts = np.unique(levels, axis=0, return_inverse=True, return_counts=True)
     at = at.ravel()
     means = np.bincount(at, weights=y) / counts

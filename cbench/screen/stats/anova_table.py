@@ -1,4 +1,4 @@
-"""The table of an analysis of variance: sums of squares, one source after the other, and sizes of effects.
+"""Compute the table of an analysis of variance: sums of squares, source by source, and sizes of effects.
 
 Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
 classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"); if
@@ -31,8 +31,8 @@ HIGHER = "higher orders"
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
     """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and if there
-    is no error to compare with, or one of 0: values are then coarse, and do not show how much others would differ. An
-    effect that is 0 too has the `p` 1.
+    is no error to compare with, or the error is 0: values are then too coarse to show their variation. An effect that
+    is also 0 has the `p` 1.
     """
 
     source: str
@@ -46,7 +46,7 @@ class AnovaRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
-    """The estimates of an effect: the size of one with two levels, else the differences of levels from the first one.
+    """The estimates of an effect: its size with two levels, otherwise the differences of levels from the first one.
     `errors`: the standard error of each, with `df` degrees of freedom; NaN if the error is 0 or has none.
     """
 
@@ -56,7 +56,9 @@ class EffectEstimate:
 
 
 class AnovaTable:
-    """Removes the sums of squares of one source after the other from the values (their mean is 0)."""
+    """Removes the contribution of each source in turn from the values (whose mean is 0), and records its sum of
+    squares.
+    """
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class AnovaTable:
     def _keep(self, source: str, effect: Effect, stratum: str, part: Values, df: int | None = None) -> None:
         df = part.size if df is None else df
         ss = float(part @ part)
-        least = 1e-24 * float(self._y @ self._y)  # rounding is not a variance
+        least = 1e-24 * float(self._y @ self._y)  # ignore variance due to rounding
         self._parts.append((source, effect, stratum, ss if df and ss > least else 0.0, df))
 
 
@@ -186,7 +188,7 @@ def _size(
 
 
 def indicators(labels: NDArray[np.intp]) -> Values:
-    """1 where a row has the column's label."""
+    """Indicator columns, one per label: 1 for rows with this label, otherwise 0."""
     values, at = np.unique(labels, return_inverse=True)
     columns = np.zeros((at.size, values.size))
     columns[np.arange(at.size), at] = 1.0
@@ -195,14 +197,14 @@ def indicators(labels: NDArray[np.intp]) -> Values:
 
 def _beyond(basis: Values, columns: Values) -> Values:
     """An orthonormal basis of the columns' part that is orthogonal to a given one."""
-    for _ in range(2):  # once leaves rounding in it
+    for _ in range(2):  # one pass leaves rounding errors
         columns = columns - basis @ (basis.T @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(left[:, sizes > 1e-8])
 
 
 def codes(levels: Levels) -> NDArray[np.intp]:
-    """One number for each different row."""
+    """The number of each row; equal rows have equal numbers."""
     if not levels.shape[1]:
         return np.zeros(levels.shape[0], dtype=np.intp)
     _, at = np.unique(levels, axis=0, return_inverse=True)

@@ -1,6 +1,6 @@
 """Tests of effects in randomized complete blocks, by signed ranks of the differences within blocks.
 
-A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. If two
+A block plot counts the boxes in which the levels have the same order; these tests do so for the single values. If two
 treatments differ only in the level of one factor, their difference is free of block effects and of all other factors;
 if the factor is inert, the difference is as often positive as negative, for any noise distribution. For an interaction,
 the difference of two such differences of four treatments is used. If no two treatments differ in only one factor
@@ -90,7 +90,7 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
     batch = np.zeros(levels.shape[0], dtype=np.intp)
     if hard and levels.shape[0]:
         batch = np.unique(levels[:, list(hard)], axis=0, return_inverse=True)[1].ravel()
-    # A block belongs to the one combination that it has treatments of.
+    # A block belongs to the one combination whose treatments it contains.
     there = ~np.isnan(values)
     groups = np.full(values.shape[0], -1)
     full = np.zeros(values.shape[0], dtype=bool)
@@ -185,9 +185,9 @@ def _level_differences(
 
 
 def _rounding(matched: Differences, values: Values) -> Values:
-    """Below which each difference is rounding, and treated as 0: its values are known to a unit in the last place of
-    the
-    largest of them, and each sum beyond the first rounds by half of one. Shape (blocks, differences)."""
+    """The threshold below which each difference is rounding error and treated as 0: its values are known to one unit in
+    the last place of the largest, and each further sum adds half a unit. Shape (blocks, differences).
+    """
     units = float(np.abs(matched.weights).sum()) + (matched.weights.size - 2) / 2
     largest = np.zeros((values.shape[0], matched.at.shape[0]))
     for at in matched.at.T:

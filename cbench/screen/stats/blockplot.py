@@ -145,7 +145,7 @@ def chance(levels: int, boxes: int) -> float:
 
 
 def needed(levels: int, alpha: float) -> int:
-    """The fewest boxes whose chance is at most alpha."""
+    """The smallest number of boxes for a chance of at most alpha."""
     boxes = 1
     while chance(levels, boxes) > alpha:
         boxes += 1

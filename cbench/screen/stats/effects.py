@@ -1,4 +1,4 @@
-"""Main effects and two-factor interactions, from the treatments' means. All treatments have equal weight.
+"""Compute main effects and two-factor interactions from the treatments' means, with equal weights.
 
 G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels); R. A.
 Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
@@ -99,7 +99,7 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
 
 
 def _known(levels: Levels, means: Values) -> tuple[Levels, Values]:
-    """Treatments with a mean."""
+    """The levels and means of treatments that have a mean."""
     some = ~np.isnan(means)
     return levels[some], means[some]
 

@@ -1,4 +1,4 @@
-"""Effects of an unreplicated two-level design, tested against each other: most of them are inert.
+"""Test the effects of an unreplicated two-level design against each other, assuming that most are inert.
 
 R. V. Lenth, "Quick and easy analysis of unreplicated factorials", Technometrics 31 (1989) 469-473: s0 is 1.5 times the
 median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s0. His table is an approximation by
@@ -33,7 +33,7 @@ LARGEST_ORDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A sum of effects that the design cannot tell apart: `effects`, of the smallest order first, each with its sign,
+    """A sum of effects that the design cannot separate: `effects`, of the smallest order first, each with its sign,
     and `signs` of the treatments, shape (treatments,)."""
 
     effects: tuple[tuple[Effect, int], ...]
@@ -56,8 +56,8 @@ class LenthTest:
 
 def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...]:
     """The contrasts of a design whose factors have two levels each: orthogonal columns, from main effects to
-    higher orders, each with all effects that are the same column; () where a main effect is not balanced or not
-    orthogonal to the others. `highest`: order; else all, or LARGEST_ORDER where there are many factors."""
+    higher orders, each with all effects that have the same column; () if a main effect is unbalanced or not orthogonal
+    to the others. `highest`: the highest order; None: all orders, or LARGEST_ORDER if there are many factors."""
     treatments, factors = levels.shape
     coded = np.empty((treatments, factors))
     for factor in range(factors):

@@ -2,7 +2,7 @@
 
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be less than
 the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice. A
-long series is the population; samples of each size are drawn from it, and their intervals are looked at. The Note does
+long series is the population; samples of each size are drawn from it, and their intervals are examined. The Note does
 not say whether samples are drawn with replacement; here without, as in a shorter series.
 """
 
@@ -181,7 +181,7 @@ def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]
 
 
 def _first(widths: Sequence[MedianWidth], magnitude: float) -> int | None:
-    """The smallest n from which on all intervals are narrower."""
+    """The smallest n from which on all median widths are below the magnitude."""
     first = None
     for each in reversed(widths):
         if not each.median_width < magnitude:

@@ -45,7 +45,7 @@ def coarse(samples: Sequence[Values]) -> CoarseClock | None:
 
 
 def coarse_words(name: str, clock: CoarseClock, unit: str) -> str:
-    """One sentence."""
+    """The coarse steps as one sentence."""
     step = f"{clock.step:.4g} {unit}".strip()
     return (
         f"{name}: read in steps of {step}, and values of one treatment range over {clock.range:.3g} of them: effects "

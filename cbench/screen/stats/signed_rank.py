@@ -2,14 +2,14 @@
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
 zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
-count nothing; a block of zeros is the same with either sign, and no block here. With few blocks, all signs are counted
-out, and of more the sums of single scores that are multiples of one step. Ranks are, and so are differences that a
-coarse clock has read: such sums take few values, each with a chance that no smooth curve has, and are enumerated one
-number after the other, as Wilcoxon's own tables were. Else the sum of single scores has its tail by the saddlepoint
-approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals", J. R. Statist.
-Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the statistic's own mean and variance over all signs:
-G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist. Soc. B 17 (1955)
-1-26; with normal scores that is H. Hotelling's T^2 (Ann. Math. Statist. 2 (1931) 360-378).
+do not contribute; a block of zeros is the same with either sign and does not count as a block. With few blocks, all
+signs are enumerated. With more, the distribution is enumerated for sums of single scores that are multiples of one
+step, as Wilcoxon's own tables were: ranks are, and so are differences read from a coarse clock. Such sums take few
+values, whose probabilities no smooth curve matches. Otherwise the tail of the sum of single scores comes from the
+saddlepoint approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals", J.
+R. Statist. Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the statistic's own mean and variance over
+all signs: G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist. Soc.
+B 17 (1955) 1-26; with normal scores that is H. Hotelling's T^2 (Ann. Math. Statist. 2 (1931) 360-378).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _all_signs(n: int) -> Values:
 
 
 def _chance(scores: Values) -> float:
-    """The probability that their sum with random signs is as far from 0."""
+    """The probability that the scores' sum with random signs is at least as far from 0 as their actual sum."""
     size, total = np.abs(scores), abs(float(scores.sum()))
     step = common_step(size)
     exact = chance_of_sum(size, total, step) if step else None
@@ -116,7 +116,7 @@ def _saddlepoint(size: Values, total: float) -> float:
         low, high = (middle, high) if float(size @ np.tanh(middle * size)) < total else (low, middle)
     point = (low + high) / 2
     steep = np.exp(-2 * point * size)
-    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # the sum of ln cosh, without overflow
+    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # sum of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
     if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point
@@ -132,7 +132,7 @@ CLOSE = 1e-9
 
 
 def common_step(size: Values) -> float:
-    """The largest number that all of these (above 0) are multiples of; 0 if it is below a millionth of the largest."""
+    """The largest common divisor of these positive numbers; 0 if it is below a millionth of the largest number."""
     largest = float(size.max())
     step = largest
     while step > 1e-6 * largest:
@@ -155,7 +155,7 @@ def chance_of_sum(size: Values, total: float, step: float) -> float | None:
         return None
     if not wanted:
         return 1.0
-    chances = np.zeros(whole + 1)  # for each sum of the scores with sign +
+    chances = np.zeros(whole + 1)  # by the sum of the scores with positive sign
     chances[0] = 1.0
     upto = 0
     for part in parts.tolist():

@@ -1,4 +1,4 @@
-"""Split-plot analysis of variance: hard factors against the batches, easy ones against the variation within batches.
+"""Analyze split plots: test hard factors against the batches and easy factors against the variation within batches.
 
 y = mu + A + w + B + AB + e with a batch's error w and, within batches, e. G. E. P. Box, J. S. Hunter, W. G. Hunter,
 Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis of Experiments, "The
@@ -79,7 +79,7 @@ def split_plot(
     y = np.ldexp(y, -power)
     scale = float(np.abs(y).max())
     y = y - y.mean()
-    if float(np.abs(y).max()) <= 1e-14 * scale:  # rounding is not a variance
+    if float(np.abs(y).max()) <= 1e-14 * scale:  # ignore variance due to rounding
         y = np.zeros_like(y)
     varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
     effects = [*((each,) for each in varied), *combinations(varied, 2)]
@@ -106,7 +106,7 @@ def split_plot(
 
 
 def _why(stratum: str, df: int, names: Sequence[str]) -> str:
-    """The reason why effects of a stratum have nothing to compare them with; `names` of the hard factors."""
+    """The reason why effects of a stratum have no error to compare with; `names`: the names of the hard factors."""
     each = ", ".join(names)
     if stratum == WHOLE and df:
         return ": the batches of a level are identical, so the whole-plot error is 0; values are too coarse for it"

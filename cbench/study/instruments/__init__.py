@@ -1,1 +1,1 @@
-"""Instruments: how a trial is read."""
+"""Instruments, which read the numbers of a trial."""

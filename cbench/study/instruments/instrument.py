@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cbench.study.process.run_command import Execution, Probe
 
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
-PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as in `perf stat`
+PERF_ELAPSED = "perf-elapsed"  # starts at the command's execution, as in `perf stat`
 CYCLES, CYCLES_USER = "cycles", "cycles:u"  # a command and all of its descendants, by the PMU
 TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # the same processes, by the kernel's software events, in seconds
 SAMPLES = "samples"  # samples of the command, which runs under `perf record`
@@ -52,7 +52,7 @@ class Sampling:
 
     @property
     def words(self) -> str:
-        """Such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
+        """The sampling as text, such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
         rate = f"at {self.hz:,} Hz" if self.hz is not None else f"each {self.period:,}"
         how = f"call graphs by {WORDS[self.call_graph]}" if self.call_graph in WORDS else "no call graphs"
         return f"{self.event} {rate}, {how}"
@@ -79,10 +79,10 @@ class Instrument:
         return f"{self.source}:{self.argument}" if self.argument else self.source
 
     def check(self, detail: str) -> None:
-        """Raises ValueError for an argument that it cannot use."""
+        """Check the argument. Raises ValueError if the instrument cannot use it."""
 
     def prepare(self, detail: str, folder: str) -> None:
-        """Before a trial."""
+        """Prepare for a trial; called before each one."""
 
     def probe(self, sampling: Sampling | None) -> Probe | None:
         """The probe that measures the command, None for an instrument that reads its times, output or files.
@@ -92,11 +92,11 @@ class Instrument:
         return None
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
-        """The number, and its text as it was read. Raises NoNumber."""
+        """Read the number; returns it and its original text. Raises NoNumber."""
         raise NotImplementedError
 
     def on_host(self, read: str) -> HostInstrument:
-        """One of `judged`, on this host."""
+        """Describe one of the `judged` values of `read` on this host."""
         raise NotImplementedError
 
 

@@ -1,5 +1,5 @@
-"""Instruments that read a command's output (its last number, a regular expression's group, a path in its JSON), or the
-last number in a file that the command writes.
+"""Read numbers from a command's output: its last number, a regular expression's group, a path in its JSON, or the last
+number in a file that the command writes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KERNELS = ("/proc/", "/sys/", "/dev/")
 
 
 class LastFloat(Instrument):
-    """The last number printed."""
+    """Reads the last number printed."""
 
     source = LAST
 
@@ -46,7 +46,7 @@ class LastFloat(Instrument):
 
 
 class Regex(Instrument):
-    """The group of a regular expression's last match."""
+    """Reads the group of a regular expression's last match."""
 
     source = REGEX
     argument = "EXPRESSION"
@@ -67,7 +67,7 @@ class Regex(Instrument):
 
 
 class JsonPath(Instrument):
-    """The number at a path of the JSON printed."""
+    """Reads the number at a path in the printed JSON."""
 
     source = JSON
     argument = "PATH"
@@ -77,7 +77,7 @@ class JsonPath(Instrument):
 
 
 class FileNumber(Instrument):
-    """The last number in a file that the command has to write in its trial."""
+    """Reads the last number in a file that the command must write during its trial."""
 
     source = FILE
     argument = "PATH"
@@ -137,7 +137,7 @@ def _path(text: str, path: str) -> str:
 
 
 def _followed(inside: Any, steps: list[str]) -> Any:
-    """The value at that path, or MISSING; the shortest key that leads on is taken."""
+    """The value at that path, or MISSING; the shortest key that leads to a value is used."""
     if not steps:
         return inside
     if isinstance(inside, list):
@@ -157,7 +157,7 @@ def _index(step: str, size: int) -> bool:
 
 
 class _Lines(str):
-    """Skip the line counting of JSON errors: it starts at the beginning each time, for unused numbers."""
+    """Skips the line counting of JSON errors, which restarts at the beginning each time and whose result is unused."""
 
     def count(self, *_: object) -> int:
         return 0
@@ -195,7 +195,7 @@ def _content(path: Path) -> str:
                 raise NoNumber(f"{path}: was not written in this trial")
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
             parts = []
-            while more := file.read(CHUNK):  # a file of the kernel may refuse large reads
+            while more := file.read(CHUNK):  # a kernel file may refuse large reads
                 parts.append(more)
             return b"".join(parts).decode(errors="replace")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Counts the samples in a file of `perf record`.
+"""Count the samples in a file of `perf record`.
 
 The file's format: tools/perf/Documentation/perf.data-file-format.txt of Linux; its records: perf_event_open(2).
 """
@@ -62,7 +62,7 @@ def count(path: Path) -> Samples:
 
 
 def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path) -> tuple[int, int, int]:
-    """Samples, lost records, pauses."""
+    """The numbers of samples, lost records and pauses."""
     at, end = where
     record, number = struct.Struct(f"{order}IHH"), struct.Struct(f"{order}Q")
     if end > len(content):
@@ -76,7 +76,7 @@ def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path)
             if kind == SAMPLE:
                 samples += 1
             elif kind == LOST:
-                lost += number.unpack_from(content, at + 16)[0]  # after the event's number
+                lost += number.unpack_from(content, at + 16)[0]  # the count follows the event's number
             elif kind == LOST_SAMPLES:
                 lost_samples += number.unpack_from(content, at + 8)[0]
             elif kind == THROTTLE:

@@ -1,4 +1,4 @@
-"""Samples of a command: `perf record` around it, and how many samples it has written.
+"""Run a command under `perf record` and count its samples.
 
 D. Flater's perf-samples (NIST TN 1855, section 3.4): their number divided by the sampling frequency is a CPU time.
 """
@@ -100,8 +100,8 @@ def obstacle(sampling: Sampling, path: str | None = None) -> str:
 def arguments(sampling: Sampling, file: Path) -> list[str]:
     """The command line to put before a command's own: `perf record ... --`. It ends as the command does.
 
-    No build ids: they are read after the command has ended, from a file that is thrown away, and would be kept in the
-    user's own folder. A rate that the kernel does not permit is an error; it is not lowered.
+    Build IDs are disabled: perf would read them after the command has ended, for a file that is discarded, and store
+    them in the user's home folder. A rate that the kernel does not permit is an error; it is not lowered.
     """
     rate = ["-F", str(sampling.hz), "--strict-freq"] if sampling.hz is not None else ["-c", str(sampling.period)]
     graph = [] if sampling.call_graph in ("", NO_CALL_GRAPH) else [f"--call-graph={sampling.call_graph}"]
@@ -128,7 +128,7 @@ def counted(sampling: Sampling, file: Path) -> Samples | str:
 
 
 class PerfRecording:
-    """`perf record` around a command; its file is thrown away once the samples are counted."""
+    """Runs `perf record` around a command and deletes its file once the samples are counted."""
 
     name = SAMPLES
 
@@ -161,7 +161,7 @@ class PerfRecording:
 
 
 class RecordedSamples(Instrument):
-    """The samples of `perf record` around the command."""
+    """Reads the number of samples that `perf record` takes of the command."""
 
     source, argument, optional, unit = SAMPLES, "HOW", True, "samples"
     judged = tuple(f"{SAMPLES}:{graph}" for graph in (FRAME_POINTERS, DWARF))

@@ -1,4 +1,4 @@
-"""Cycles and CPU time of a command and of all that it starts, by the kernel: perf_event_open(2) with inherit.
+"""Count the cycles and CPU time of a command and its descendants by perf_event_open(2) with `inherit`.
 
 The event is opened for the calling thread, disabled; a child inherits it and it is enabled with its first execution
 (enable_on_exec), so nothing of this process is counted. A child's count is added when it ends.
@@ -81,7 +81,7 @@ class Counting:
 
 
 class EventCount(Instrument):
-    """A count of perf_event_open(2): cycles, or the time of a clock."""
+    """Reads a count of perf_event_open(2): cycles, or the time of a clock."""
 
     def __init__(self, source: str, unit: str, what: str) -> None:
         self.source, self.unit, self._what = source, unit, what
@@ -128,7 +128,7 @@ def _opened(name: str) -> int:
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
         # Without permission to observe the kernel, the event must exclude it; a clock that is read, not sampled, counts
-        # anyway.
+        # kernel time anyway.
         fd = _open(kind, config, how | EXCLUDE_KERNEL)
     if fd < 0:
         from cbench.machine.counters import reason

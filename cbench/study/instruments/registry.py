@@ -1,4 +1,4 @@
-"""The instruments that read a command.
+"""List the instruments that read numbers of a command.
 
 D. Flater, NIST TN 1855, section 3.4, has eight: elapsed, user and system time of a shell's `time`; elapsed time,
 cycles, cpu-clock and task-clock of `perf stat`; samples of `perf record`.

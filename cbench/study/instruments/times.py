@@ -1,4 +1,4 @@
-"""Instruments that read a command's times: elapsed, user, system, and the least step in which each can move."""
+"""Read a command's elapsed, user and system times, and determine the resolution of each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NO_HZ_FULL = "/sys/devices/system/cpu/nohz_full"
 def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
     """The steps of this host's user and system time alone, in seconds, and the reason.
 
-    From the kernel's configuration, and whether it runs with nohz_full. The sum of user and system time is the
+    They follow from the kernel's configuration and from nohz_full. The sum of user and system time is the
     scheduler's own count; ticks only say how it is divided between them (cputime_adjust() in Linux's
-    kernel/sched/cputime.c). With the generic accounting each way into the kernel is timed, on the CPUs that nohz_full
-    names; without nohz_full that accounting sleeps.
+    kernel/sched/cputime.c). With generic accounting, each entry to the kernel is timed on the CPUs that nohz_full
+    lists; without nohz_full this accounting is inactive.
     """
     reader = reader or Reader()
     config = kernel_config(reader)
@@ -41,7 +41,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
 
 
 class CommandTime(Instrument):
-    """A time of the command. `attribute`: the attribute of Execution that contains it."""
+    """Reads a time of the command. `attribute`: the attribute of Execution that contains it."""
 
     unit = "s"
 

@@ -1,1 +1,1 @@
-"""How a study starts, tags and ends processes."""
+"""Start, tag and end the processes of a study."""

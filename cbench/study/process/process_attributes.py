@@ -1,4 +1,4 @@
-"""The CPUs and the randomization of addresses that started processes inherit."""
+"""Set the CPU affinity and address randomization that child processes inherit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = 
         if cpus is not None:
             if partition:
                 join(frozenset(before))
-            with contextlib.suppress(OSError):  # removed since
+            with contextlib.suppress(OSError):  # the cgroup may have been removed
                 os.sched_setaffinity(0, before)
 
 
@@ -44,7 +44,7 @@ def _place(cpus: frozenset[int]) -> None:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
         raise Refused(f"CPUs {named}: {error.strerror}; allowed: {_allowed()}") from None
-    if (found := os.sched_getaffinity(0)) != cpus:  # the kernel accepts a part of the request
+    if (found := os.sched_getaffinity(0)) != cpus:  # the kernel may accept only part of the request
         raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} are allowed")
 
 

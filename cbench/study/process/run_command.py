@@ -1,7 +1,7 @@
 """Run one command to its end, or to the end of its time, and keep its output.
 
-Its output goes to files and not through pipes: nothing here has to run while it does. Its times are those that the
-kernel gives with its end (wait4), of itself and of the children that it has waited for.
+Its output goes to files instead of pipes, so nothing here has to run at the same time. The kernel reports its times
+when it ends (wait4): its own, and those of the children that it waited for.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Probe(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique among the probes of a command."""
+        """The probe's name, unique among the probes of a command."""
 
     def obstacle(self, path: str | None) -> str:
-        """The reason why this host cannot do it, "" if it can. `path`: the PATH of the command."""
+        """The reason why the probe cannot work on this host, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
-        """Begin. Raises UsageError if that is not possible here."""
+        """Begin measuring. Raises UsageError if that is not possible here."""
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -80,7 +80,7 @@ class Execution:
     wall_s: float
     user_s: float
     sys_s: float
-    running_s: float = 0.0  # from the command's execution on, excluding its start
+    running_s: float = 0.0  # from the exec of the command, excluding its start
     readings: Mapping[str, Reading] = field(default_factory=dict)  # by the probe's name
 
 
@@ -117,7 +117,7 @@ def execute(
                 start_new_session=True,
                 preexec_fn=partial(_bind, os.getpid()) if bound else None,  # noqa: PLW1509 - one thread starts commands
             )
-            executed = time.monotonic()  # Popen returns only after the execution
+            executed = time.monotonic()  # Popen returns only after exec
         try:
             if guard:
                 guard.hold(process.pid)
@@ -151,7 +151,7 @@ def execute(
 
 
 def _bind(parent: int) -> None:
-    """In the child: end with the parent, also with one that has ended already."""
+    """Runs in the child: make it end with its parent, even if the parent has already ended."""
     if not die_with_parent(parent):
         os._exit(1)
 
@@ -181,7 +181,7 @@ def _reason(done: Execution) -> str:
 
 
 def _ended(pid: int, timeout_s: float) -> bool:
-    """Wait for its end without reaping it; returns whether it ended in time."""
+    """Wait for a process to end, without reaping it; returns whether it ended in time."""
     fd = os.pidfd_open(pid)
     try:
         limit = time.monotonic() + timeout_s
@@ -194,7 +194,7 @@ def _ended(pid: int, timeout_s: float) -> bool:
 
 
 def end_group(pid: int) -> None:
-    """Ask its whole process group to end, then end it."""
+    """Ask the process's whole group to end, then kill it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)
     _ended(pid, GRACE_S)

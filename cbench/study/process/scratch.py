@@ -16,7 +16,7 @@ PREFIX = "cbench-scratch-"
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """An empty folder, which this process locks until it removes it; those that no process locks are removed first."""
+    """An empty folder, locked by this process until it removes it. Folders that no process locks are removed first."""
     _remove_stale()
     folder, lock = _locked()
     try:
@@ -31,7 +31,7 @@ def _locked() -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         try:
             lock = _open(folder)
-        except FileNotFoundError:  # another process took the folder for a stale one
+        except FileNotFoundError:  # another process removed the folder as stale
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # another process may have removed it before it was locked
@@ -41,7 +41,7 @@ def _locked() -> tuple[Path, int]:
 
 def _remove_stale() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # another user's, or removed by another process
+        with contextlib.suppress(OSError):  # it belongs to another user, or another process removed it
             lock = _open(folder)
             try:
                 if os.fstat(lock).st_uid == os.geteuid():

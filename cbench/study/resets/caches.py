@@ -17,9 +17,9 @@ DROP = "/proc/sys/vm/drop_caches"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachesReset(Reset):
-    """Page cache, dentries and inodes are written back and dropped (Documentation/admin-guide/sysctl/vm.rst).
+    """Write back and drop the page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
 
-    That it was done is seen in the kernel's own count of it, drop_pagecache of /proc/vmstat.
+    The kernel's own count, drop_pagecache in /proc/vmstat, confirms it.
     """
 
     kind: ClassVar[str] = "drop-caches"

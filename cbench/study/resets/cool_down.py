@@ -1,4 +1,4 @@
-"""Reset by waiting until the host is as cool, or as fast, as wanted."""
+"""Reset by waiting until the host is cool enough or fast enough."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ class CoolDownReset(Reset):
 
 
 def hottest_celsius(reader: Reader) -> float | None:
-    """The hottest of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst); None without any."""
+    """The highest temperature of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst); None
+    without any.
+    """
     paths = [f"{ZONES}/thermal_zone{number}/temp" for number in reader.numbered(ZONES, "thermal_zone")]
     for number in reader.numbered(CHIPS, "hwmon"):
         chip = f"{CHIPS}/hwmon{number}"
@@ -80,7 +82,7 @@ def hottest_celsius(reader: Reader) -> float | None:
 
 
 def slowest_khz(reader: Reader) -> int | None:
-    """The frequency of all CPUs as the cpufreq driver reports it; None without one."""
+    """The lowest frequency of all CPUs as the cpufreq driver reports it; None without a driver."""
     return min(
         _numbers(reader, [f"{POLICIES}/policy{n}/scaling_cur_freq" for n in reader.numbered(POLICIES, "policy")]),
         default=None,

@@ -13,9 +13,9 @@ from cbench.study.resets.reset import Reset, ResetContext, ResetError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessesReset(Reset):
-    """The processes that a study's trials have left running are ended: the next run begins with a fresh process tree.
+    """End processes that a study's trials left running, so that the next run begins with a fresh process tree.
 
-    Those of setup stay. Ended are descendants, and processes with a trial's tag, whichever process adopted them.
+    Processes of setup stay. It ends descendants and processes with a trial's tag, whichever process adopted them.
     """
 
     kind: ClassVar[str] = "processes"
@@ -27,7 +27,7 @@ class ProcessesReset(Reset):
         import psutil
 
         ended = context.tags.end(lambda tag: tag.position is not None)
-        for _ in range(10):  # a process that is ended may leave children
+        for _ in range(10):  # an ended process may leave children
             left = [each for each in psutil.Process().children(recursive=True) if not _of_setup(each.pid, context)]
             if not left:
                 return {"ended": ended}
@@ -44,7 +44,7 @@ def _of_setup(pid: int, context: ResetContext) -> bool:
 
 
 def adopt() -> None:
-    """Have orphans among the descendants become children of this process, so that none of them is lost (prctl(2))."""
+    """Make orphaned descendants children of this process, so that none of them is lost (prctl(2))."""
     import ctypes
 
     pr_set_child_subreaper = 36

@@ -20,7 +20,7 @@ POLL_S, ASKED_S = 0.5, 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootReset(Reset):
-    """The host reboots; the process that resumes the study reads another boot id."""
+    """Reboot the host; the process that resumes the study reads a different boot ID."""
 
     kind: ClassVar[str] = "reboot"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
@@ -46,7 +46,7 @@ class RebootReset(Reset):
         if not SYSTEMD_RUNNING.is_dir():
             return ""
         limit = time.monotonic() + self.timeout_s
-        while True:  # not --wait: that has been seen to miss the end of the boot and to wait on
+        while True:  # not --wait, which can miss the end of the boot and hang
             try:
                 done = execute("systemctl is-system-running", context.folder, context.environment, ASKED_S)
             except OSError:

@@ -1,4 +1,4 @@
-"""The kinds of reset."""
+"""Register the kinds of reset."""
 
 from __future__ import annotations
 

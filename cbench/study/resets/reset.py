@@ -1,4 +1,5 @@
-"""The type of a reset: a way to return the host to its first state before each run; none, and a user's command."""
+"""Define the type of a reset, which returns the host to its initial state before each run; includes NoReset and
+CommandReset."""
 
 from __future__ import annotations
 
@@ -56,18 +57,18 @@ class Reset:
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
-        """The reason why it can never work here, as far as that shows without doing it; "" if it may."""
+        """The reason why it can never work here, as far as can be determined without a reset; "" if none is known."""
         return ""
 
     def prepare(self) -> None:
-        """Once, before any run."""
+        """Prepare the reset; called once, before any run."""
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Reset before a run, and return the evidence that it happened. Raises ResetError, CommandError."""
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
-        """A command of this reset, which has to succeed. `run`: tag its processes as those of the run's reset."""
+        """Run a command of this reset, which must succeed. `run`: tag its processes as those of the run's reset."""
         tag = {} if run is None else context.tags.of_step(RESET, run)
         return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
 
@@ -80,7 +81,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReset(Reset):
-    """The host is not changed."""
+    """Leaves the host unchanged."""
 
     kind: ClassVar[str] = "none"
 
@@ -90,7 +91,7 @@ class NoReset(Reset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReset(Reset):
-    """Reset by a command of the user, with a command that checks it."""
+    """Resets by a command of the user, with a command that checks it."""
 
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")

@@ -18,7 +18,7 @@ STARTED, INVOCATION = "ActiveEnterTimestampMonotonic", "InvocationID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceReset(Reset):
-    """A systemd unit is restarted; systemd must report another start and invocation, and the unit as active."""
+    """Restart a systemd unit; systemd must report a new start and invocation, and the unit as active."""
 
     kind: ClassVar[str] = "service"
     keys: ClassVar[tuple[str, ...]] = ("check", "unit")

@@ -1,4 +1,4 @@
-"""Discover the tests of a suite: listed once, before the orders of a study are drawn."""
+"""List the tests of a suite, once, before the orders of a study are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process of a suite: runs some of its tests, and becomes a trial of each."""
+"""Run some tests of a suite in one process, and return one trial per test."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _trials(
 
 
 def _in_fact(planned: Sequence[int], ran: Sequence[int]) -> list[int]:
-    """The order in which the tests ran, from the results. A test without one stays after its planned predecessor."""
+    """The order in which the tests ran, from the results. A test without a result stays after its planned predecessor."""
     if not ran:
         return list(planned)
     order, with_results = list(ran), set(ran)

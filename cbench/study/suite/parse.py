@@ -1,4 +1,4 @@
-"""The table `[suite]` of a study's file, checked."""
+"""Parse and check the table `[suite]` of a study's file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NONE = Preset("", (), ())
 
 
 def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
-    """`timeout_s`: unless it has its own; `better`: the directions, the default first. Raises UsageError."""
+    """`timeout_s`: the default time limit; `better`: the directions, the default first. Raises UsageError."""
     preset = BY_NAME[table.text("preset", None, tuple(BY_NAME))] if table.has("preset") else _NONE
     program = table.texts("program") or preset.program
     discover = table.texts("discover") or preset.discover

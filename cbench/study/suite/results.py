@@ -1,4 +1,4 @@
-"""The results of a harness: read by cbench.formats, and assigned to the tests that were run."""
+"""Read the results of a harness by cbench.formats, and assign them to the tests that were run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """A process's reason for its end: its last line that has the word error, or else its last line."""
+    """The reason why a process ended: its last line with the word "error", otherwise its last line."""
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines
     return one_line(named[-1].strip()) if named else "it printed nothing"
@@ -62,7 +62,7 @@ def _owner(name: str, tests: Container[str]) -> str | None:
 
 
 def _short(results: dict[str, TestSample]) -> dict[str, TestSample]:
-    """The names by their rest, without leading words that all of them share."""
+    """The results by shortened names, without leading words that all names share."""
     common = min(results)
     while not all(rest.startswith(common) for rest in results):
         common = common[:-1]
@@ -76,7 +76,7 @@ def _within_word(text: str, at: int) -> bool:
 
 
 def value(sample: TestSample) -> float:
-    """The median of all that was measured of it in this process."""
+    """The median of all values that this process measured for the result."""
     return float(median(chain.from_iterable(sample.processes)))
 
 

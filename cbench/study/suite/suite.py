@@ -1,4 +1,4 @@
-"""A suite: how its tests are listed, how a process runs some of them, and who decides their order."""
+"""Define a suite: the commands that list and run its tests, and the party that decides their order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Suite:
         return self._filled(self.discover, (), {RESULTS: results})
 
     def variables(self, results: str) -> dict[str, str]:
-        """The environment variables that the harness gets."""
+        """The environment variables for the harness."""
         return {name: value.replace(RESULTS, results) for name, value in self.environment.items()}
 
     def _uses(self, placeholder: str) -> bool:

@@ -1,1 +1,1 @@
-"""The remedy for each cause of noise, or why there is none."""
+"""Remedies for each cause of noise, or the reason why there is none."""

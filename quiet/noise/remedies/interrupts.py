@@ -1,4 +1,4 @@
-"""Remedies for interrupts: of devices, of other CPUs, of the processor itself."""
+"""Define remedies for interrupts from devices, other CPUs and the processor itself."""
 
 from __future__ import annotations
 

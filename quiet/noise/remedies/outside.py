@@ -1,4 +1,4 @@
-"""Remedies for time that no interrupt or task of this kernel took, and for the parts of a late wake-up."""
+"""Define remedies for time that no interrupt or task of this kernel took, and for the parts of a late wake-up."""
 
 from __future__ import annotations
 

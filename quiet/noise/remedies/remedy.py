@@ -1,4 +1,4 @@
-"""A remedy: one line of knowledge about one cause."""
+"""Define a remedy: an entry of the table of remedies for one cause."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class Remedy(NamedTuple):
     how: str
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
-    still: str = ""  # its meaning if it occurs although that is already in place
-    by: str = ".*"  # the originator, if it makes a difference
+    still: str = ""  # explains the cause if the remedy is already in place
+    by: str = ".*"  # pattern of the originator, if it matters
 
     @property
     def sentence(self) -> str:
-        """The text, led by the knob or the kernel parameter."""
+        """The text, preceded by the knob or the kernel parameter."""
         return {KNOB: f"knob {self.what}: ", BOOT: f"boot with {self.what}: "}.get(self.how, "") + self.text
 
 
 def knob(pattern: str, name: str, text: str, still: str = "", by: str = ".*") -> Remedy:
-    """A knob of quiet."""
+    """A remedy by a knob of quiet."""
     return Remedy("", pattern, KNOB, name, text, still, by)
 
 
 def boot(pattern: str, parameter: str, text: str, still: str = "") -> Remedy:
-    """A kernel parameter."""
+    """A remedy by a kernel parameter."""
     return Remedy("", pattern, BOOT, parameter, text, still)
 
 
 def user(pattern: str, text: str, by: str = ".*") -> Remedy:
-    """The user's own action."""
+    """A remedy by the user's own action."""
     return Remedy("", pattern, USER, "", text, by=by)
 
 

@@ -1,4 +1,4 @@
-"""The table of remedies for each cause, or the reason why there is none. The first match wins.
+"""Look up the remedy for a cause, or the reason why there is none. The first match wins.
 
 A remedy names a knob of `quiet` if one helps (`quiet explain KNOB`), a kernel parameter if only the command line helps,
 or neither; its `text` then explains the origin of the cause and the user's options. Sources: the kernel's

@@ -1,4 +1,4 @@
-"""Remedies for deferred work of the kernel and for tasks: works, softirqs, threads."""
+"""Define remedies for the kernel's deferred work and for tasks: work items, softirqs, threads."""
 
 from __future__ import annotations
 

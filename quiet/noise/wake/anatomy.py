@@ -1,4 +1,4 @@
-"""The anatomy of a wake-up: four consecutive phases, and the work that had the CPU in each.
+"""Split a wake-up into four consecutive phases, and name the work that had the CPU in each.
 
     timer   from the requested time until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
@@ -152,7 +152,9 @@ def _idled(events: Sequence[TraceEvent], time: int) -> bool:
 
 
 def _interrupt(frames: Sequence[Frame], time: int) -> int:
-    """The begin of the innermost interrupt (or softirq, if none is there) around a time; the time itself if none."""
+    """The beginning of the innermost interrupt around a time, or of the innermost softirq; the time itself if there is
+    neither.
+    """
     begins: dict[bool, int] = {}
     level: Sequence[Frame] = frames
     while frame := next((each for each in level if each.begin <= time <= each.end), None):
@@ -187,12 +189,12 @@ class _Spent:
 
     frames: Sequence[Frame]
     idles: Sequence[_Idle]
-    idled: bool  # the idle task had the CPU when the timer was due
+    idled: bool  # whether the idle task had the CPU when the timer was due
     name: Namer
     limits: Limits
 
     def causes(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
-        """Causes with their ticks; they add up to the phase."""
+        """Causes with their ticks, which add up to the phase."""
         at = begin
         for frame in self.frames:
             if cut := clipped(frame, begin, end):
@@ -200,7 +202,8 @@ class _Spent:
                 for share in shares_of(cut):
                     cause = self.name(share)
                     if phase == TIMER_PHASE and share.kind in (THREAD, WORK):
-                        # The timer was due, its interrupt did not come, and a task went on: it had them off.
+                        # The timer was due, but its interrupt did not come while a task ran: the task had interrupts
+                        # off.
                         cause = Cause(IRQS_OFF, label(cause))
                     elif phase in (WAKE_PHASE, SWITCH_PHASE) and (share.kind, share.name) == OWN_TIMER:
                         cause = Cause(SCHEDULER, "")

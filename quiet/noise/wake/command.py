@@ -27,7 +27,7 @@ GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "p
 
 @dataclass(frozen=True, slots=True)
 class WakeOptions:
-    """The options, checked."""
+    """The checked options."""
 
     seconds: float
     period: int
@@ -72,7 +72,7 @@ class _Signals:
 @contextmanager
 def _noting_signals() -> Iterator[_Signals]:
     noted = _Signals()
-    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # ignored under nohup
     before = {number: signal.signal(number, noted.end) for number in wanted}
     try:
         yield noted

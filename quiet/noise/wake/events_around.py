@@ -1,5 +1,4 @@
-"""The events around one wake-up as a short timeline for users: the time, relative to the requested time, and the
-event."""
+"""Make a short timeline of the events around one wake-up, for users, with times relative to the requested time."""
 
 from __future__ import annotations
 

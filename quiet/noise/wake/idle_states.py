@@ -1,4 +1,4 @@
-"""How often and for how long a CPU was in each idle state: the kernel's counts, readable without root.
+"""Read how often and how long a CPU was in each idle state, from the kernel's counts, which need no root.
 
 Source: Documentation/ABI/testing/sysfs-devices-system-cpu (/sys/devices/system/cpu/cpuN/cpuidle/stateM/).
 """

@@ -1,4 +1,4 @@
-"""The measurement of wake-ups: threads in their places, tracing around them, idle states before and after."""
+"""Measure wake-ups: threads on their CPUs, tracing around them, and idle states before and after."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class WakeMeasurement:
 
 
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
-    """Measure CPUs at once. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
+    """Measure several CPUs at the same time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
     seconds = wanted.duration / 1e9
@@ -125,7 +125,7 @@ def _tracer(
     limits: list[str],
     stack: contextlib.ExitStack,
 ) -> WakeTracer | None:
-    """The tracing, set up but not on yet; None with the reason in `limits` if unavailable."""
+    """Set up the tracing without starting it; returns None, with the reason in `limits`, if it is unavailable."""
     if not wanted.trace:
         limits.append("kernel tracing was not requested, so no wake-up has a cause")
         return None
@@ -177,7 +177,7 @@ def _anatomy(
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
-    """Report the CPU whose wake-up ended the measuring, with the events around it."""
+    """Report the CPU whose wake-up ended the measurement, with the events around it."""
     limit = result.request.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:

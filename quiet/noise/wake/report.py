@@ -1,4 +1,4 @@
-"""The report of wake-ups: plain numbers, the worst ones with their causes and remedies, the verdict.
+"""Make the report of wake-ups: plain numbers, the worst wake-ups with their causes and remedies, and the verdict.
 
 The fields are named as the keys of `quiet noise --wake --json`.
 """
@@ -26,7 +26,7 @@ _US = 1_000
 
 
 class WakeBudgets(NamedTuple):
-    """The limit of a wake-up's latency, in ns; None: no limit. `stop_above` also ends the measuring."""
+    """The limit of a wake-up's latency, in ns; None: no limit. `stop_above` also ends the measurement."""
 
     max_latency_ns: float | None = None
     stop_above_ns: float | None = None
@@ -95,7 +95,7 @@ class CpuWakes:
 
 @dataclass(frozen=True, slots=True)
 class StoppedAt:
-    """The wake-up that ended the measuring, and the events around it; times from when it was due."""
+    """The wake-up that ended the measurement, and the events around it; times are relative to the time it was due."""
 
     cpu: int
     latency_ns: int

@@ -1,4 +1,4 @@
-"""The sleeping thread in its place: a process for each CPU, pinned, its memory locked, and no Python while it runs."""
+"""Run the sleeping thread in one process per CPU, pinned, with locked memory, and without Python while it measures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Sleeper:
         return 1 if lib.qn_wake_run(self.wake) else 0
 
     def placed(self) -> None:
-        """Wait until it sleeps and only waits for `go`. Raises DetectorError."""
+        """Wait until the process is ready and waits for go(). Raises DetectorError."""
         try:
             answer = self._channel.recv()
         except (EOFError, OSError):
@@ -119,7 +119,7 @@ class Sleeper:
             time.sleep(0.002)
 
     def go(self) -> None:
-        """Begin."""
+        """Start sleeping and waking."""
         self.wake.go = 1
 
     def stop(self) -> None:
@@ -127,7 +127,7 @@ class Sleeper:
         self.wake.stop = 1
 
     def running(self) -> bool:
-        """Whether it still sleeps and wakes."""
+        """Whether the thread is still sleeping and waking."""
         return not self.wake.done and not self._ended()
 
     def _ended(self) -> bool:
@@ -139,7 +139,7 @@ class Sleeper:
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
     def result(self) -> Slept:
-        """Its result, once it has ended. Raises DetectorError if it was killed, moved or could not sleep."""
+        """Wait for the thread's result. Raises DetectorError if it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
             raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished")
@@ -166,7 +166,7 @@ class Sleeper:
         )
 
     def close(self) -> None:
-        """End it if it still runs, and free its memory."""
+        """End the process if it still runs, and free its memory."""
         self.wake.stop = 1
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -177,7 +177,7 @@ class Sleeper:
 
 @contextlib.contextmanager
 def sleepers(cpus: Sequence[int], request: SleepRequest) -> Iterator[list[Sleeper]]:
-    """Sleeping threads in their places, gone afterwards in any case. Raises DetectorError."""
+    """Sleeping threads on their CPUs; they are always ended afterwards. Raises DetectorError."""
     started: list[Sleeper] = []
     try:
         started.extend(Sleeper(cpu, request) for cpu in cpus)

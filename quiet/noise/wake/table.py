@@ -1,4 +1,4 @@
-"""The report of wake-ups as lines of text, `**bold**` as in cli/text.py."""
+"""Format the report of wake-ups as lines of text, with `**bold**` as in cli/text.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quiet.noise.table import histogram
 from quiet.noise.wake.events_around import TimelineEvent
 from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpReport
 
-FEW = 5  # parts of a wake-up, and causes, that are shown; --json has all
+FEW = 5  # number of parts of a wake-up, and of causes, shown; --json has all
 _WORDS = {
     "timer": "timer interrupt {} late",
     "wake": "{} from there until the wake-up",

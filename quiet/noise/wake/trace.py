@@ -1,4 +1,4 @@
-"""The kernel's trace of wake-ups: only events around the latest wake-ups of each CPU are kept."""
+"""Trace wake-ups, and keep only the events around the latest wake-ups of each CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quiet.noise.wake.sleeper import WakeUp
 
 BUFFER_KB, SHARED_KB, LEAST_KB = 4_096, 8_192, 256
 DRAIN_S = 0.5
-RECENT_NS = 2_000_000_000  # younger pages are kept: they may lie around a wake-up that is not among the worst yet
+RECENT_NS = 2_000_000_000  # keep younger pages: they may contain a wake-up that will be among the worst
 AFTER_NS = 100_000
 _EXIT = 0xFFFFFFFF  # PWR_EVENT_EXIT, include/trace/events/power.h
 
@@ -60,7 +60,7 @@ class WakeTrace:
 
 
 class WakeTracer:
-    """`with WakeTracer(...) as trace: trace.on(); trace.drain(worst) now and then; trace.finish(worst)`."""
+    """`with WakeTracer(...) as trace: trace.on(); trace.drain(worst), periodically; trace.finish(worst)`."""
 
     def __init__(self, host: Host, pids: Mapping[int, int], online: CpuSet, period_ns: int) -> None:
         """`pids`: the thread of each CPU."""
@@ -96,7 +96,7 @@ class WakeTracer:
         self.clock = self._mine.clock
 
     def on(self) -> None:
-        """Trace from now on."""
+        """Start tracing."""
         for each in self._all:
             each.on()
 
@@ -120,7 +120,7 @@ class WakeTracer:
             each.keep(wanted)
 
     def off(self) -> None:
-        """Trace no longer."""
+        """Stop tracing."""
         for each in reversed(self._all):
             each.off()
 
@@ -134,7 +134,7 @@ class WakeTracer:
         comm = decode.comms(self._host, self._mine.mount)
         traced = {cpu: decode.events(self._mine, cpu, self._symbol, convert, rate.ticks) for cpu in sorted(cpus)}
         for pid in {event.pid for each in traced.values() for event in each}:
-            comm(pid)  # now: it may have ended when it is reported
+            comm(pid)  # look it up now: the task may have ended by the time of the report
         wakings = [
             Waking(convert(stamp), cpu, _number(values[0]))
             for cpu in sorted(self._online)
