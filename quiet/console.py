@@ -1,4 +1,4 @@
-"""How both commands start and end: one line on stderr for every expected error, and an exit code."""
+"""Start and end both commands: print expected errors as one line on stderr, and map them to exit codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quiet.errors import QuietError, UsageError
 
 _USAGE, INTERRUPTED = 2, 130
 _COMPILED = ("cbench._cbench", "quiet.noise._noise")
-_LONGEST = 480  # characters of a message
+_LONGEST = 480  # maximum length of a message, in characters
 _STEERING = {
     code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     for codes in (
@@ -68,7 +68,7 @@ class OutputGone(QuietError):
 
 def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
     """A table with a caption, and lines of text below it; every value is escaped."""
-    from html import escape  # slow to load, and for notebooks only
+    from html import escape  # slow to load, and only needed in notebooks
 
     def text(value: object) -> str:
         return escape("-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value))
@@ -82,7 +82,7 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def check_savable(path: str, option: str) -> None:
-    """Raises UsageError if a file cannot be written there: before the work, not after it."""
+    """Raises UsageError if a file cannot be written there; called before the work instead of after it."""
     if not path:
         raise UsageError(f"{option}: the name of a file is missing")
     folder = os.path.dirname(path) or "."
@@ -93,11 +93,13 @@ def check_savable(path: str, option: str) -> None:
 
 
 def save(path: str, content: str | bytes, option: str) -> None:
-    """Write a file whole or not at all. Raises QuietError."""
+    """Write a file atomically. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
-    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe, a terminal
+    temporary = (
+        path if os.path.exists(path) and not os.path.isfile(path) else beside
+    )  # write pipes and terminals directly
     try:
-        # a link that was laid in its place is not followed
+        # never follow a link planted in its place
         new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
         with open(fd, "wb") as file:
@@ -118,9 +120,9 @@ def enter(app: Callable[..., object], name: str) -> None:
 
 
 def ended(call: Callable[[], object], name: str) -> int:
-    """The exit code of a call; every expected error of it is one line on stderr."""
+    """The exit code of a call; an expected error is printed as one line on stderr."""
     _open_streams()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a locale without UTF-8 lacks letters: no reason to end
+    if isinstance(sys.stdout, io.TextIOWrapper):  # do not fail if the locale lacks a character
         sys.stdout.reconfigure(errors="replace")
     try:
         code = call()
@@ -147,7 +149,7 @@ def ended(call: Callable[[], object], name: str) -> int:
 def _open_streams() -> None:
     """Open stdin, stdout or stderr on /dev/null if the caller closed them: nothing is read or written there.
 
-    The numbers are taken, so that no file that is opened later gets these numbers and receives the output.
+    This occupies their numbers, so that no file opened later gets one of them and receives the output.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -159,7 +161,7 @@ def _open_streams() -> None:
 
 
 def _usage(error: Exception, name: str) -> int:
-    """Typer's own errors; its classes moved between versions, so they are recognized by their methods."""
+    """Handle Typer's own errors, recognized by their methods because the classes moved between versions."""
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     words = getattr(error, "format_message", None)
@@ -175,7 +177,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """A bug of this program, or unforeseen input: one line too, and never the exit code of a result."""
+    """Report a bug or unforeseen input in one line too, with an exit code that no result has."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:

@@ -1,4 +1,4 @@
-"""CPU sets in the kernel's two notations: lists ("2-3,8") and hexadecimal masks ("ff,00000001").
+"""Parse and format CPU sets in the kernel's two notations: lists ("2-3,8") and hexadecimal masks ("ff,00000001").
 
 Source: kernel document core-api/cpumask and admin-guide/kernel-parameters ("cpu lists"), lib/bitmap-str.c.
 """
@@ -13,7 +13,7 @@ from quiet.errors import UsageError
 
 CpuSet = frozenset[int]
 
-_HIGHEST = 1 << 16  # far above CONFIG_NR_CPUS of any kernel; a typing error must not fill the memory
+_HIGHEST = 1 << 16  # far above any CONFIG_NR_CPUS; a typing error must not exhaust memory
 
 
 @cache

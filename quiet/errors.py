@@ -1,4 +1,4 @@
-"""The errors that a user sees: one clear line and an exit code."""
+"""Define the errors that a user sees, each with one clear line and an exit code."""
 
 from __future__ import annotations
 

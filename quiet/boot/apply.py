@@ -1,4 +1,4 @@
-"""Apply a boot plan, and remove it. Recorded first, then file by file, each whole or not at all."""
+"""Apply a boot plan, and remove it. Changes are recorded first, then made file by file, each atomically."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BootReceipt:
 
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
-    """Make the next boot's command line. Idempotent. Raises Refused if a command fails: all is restored then."""
+    """Set the next boot's command line. Idempotent. Raises Refused if a command fails, after restoring everything."""
     make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
         plan = make(host, request, loader)
@@ -75,7 +75,7 @@ def _write(disk: Disk, edit: Edit) -> None:
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
     """Restore generated files to their state before our first apply, unless another program has written them since.
 
-    An apply that was killed does not know their content after it: the content before it counts.
+    A killed apply has not recorded the content after it; in that case, the content before it counts.
     """
     known = plan.record.generated if plan.record else []
     return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}
@@ -111,7 +111,7 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
 
 
 def _back(host: Host, disk: Disk, record: BootRecord) -> None:
-    """After a failed command, restore files and generated files to their state before it."""
+    """Restore files and generated files to their state before this apply, after a failed command."""
     for entry in (*record.files, *record.generated):
         if entry.how == THERE:
             continue
@@ -139,7 +139,7 @@ def remove(host: Host) -> BootReceipt:
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Without a record (it was deleted), the marks still show our part."""
+    """Remove our blocks by their marks if the record was deleted."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
@@ -163,7 +163,7 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
 
 
 def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
-    """Restore files, then run the loader's commands. Without `last` another apply follows, which runs them itself."""
+    """Restore files, then run the loader's commands. If not `last`, an apply follows, which runs them itself."""
     if last and known.state == APPLIED:
         known.state = REMOVING
         records.store(disk, known)
@@ -173,11 +173,11 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
     conflicts += _later_entries(disk, known)
     if not last:
         if known.commands and not known.files:
-            _run(host, known.undo)  # a loader without files: its own command is the only way
+            _run(host, known.undo)  # a loader without files is undone by its command
         return BootReceipt(changed)
     failure = None
     again = _loader(known).again
-    undo = again(BootFiles(host)) if again else known.undo  # kernels may have come and gone
+    undo = again(BootFiles(host)) if again else known.undo  # kernels may have been installed or removed
     ran, not_run = (undo, ()) if host.live else ((), undo)
     try:
         _run(host, undo)
@@ -189,7 +189,7 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The restored files, and those of them that another program had changed."""
+    """Restore the files; returns their paths, and conflicts with the changes of other programs."""
     changed, conflicts = [], []
     for entry in known.files:
         if entry.how == THERE:

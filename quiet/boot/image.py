@@ -1,4 +1,4 @@
-"""Find the running kernel's image and initrd: distributions name them differently.
+"""Find the running kernel's image and initrd, which distributions name differently.
 
 If the name does not show it, the image may: kernel document arch/x86/boot (kernel_version). An image or initrd of
 another kernel is never used: with the wrong drivers in the initrd there is no root file system.
@@ -54,7 +54,7 @@ def kernel(facts: Facts) -> str:
     release = _running(reader)
     if not release:
         raise Refused("the name of the running kernel is unknown here; give its image with --kernel FILE")
-    booted = _booted(facts) or _beside_initrd(facts)  # then no other one was started
+    booted = _booted(facts) or _beside_initrd(facts)  # the image that was started
     guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
     for path in [*_named(_KERNELS, reader, release), *(booted or guessed)]:
@@ -93,7 +93,7 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raises Refused if an image without an initrd may not find its root; `plain`: one would be beside it."""
+    """Raises Refused if an image without an initrd may not find its root; `plain`: an initrd would be next to it."""
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
@@ -109,7 +109,7 @@ def _running(reader: Reader) -> str:
 
 
 def _release(reader: Reader, image: str) -> str:
-    """The release of an image: by the name that a link leads to, or in x86's header; "" when it does not."""
+    """The release of an image, from the name that a link points to or from x86's header; "" if neither has it."""
     linked = re.search(r"-(\d+\.\d.*)", os.path.basename(reader.link(image) or ""))
     if linked:
         return linked[1]

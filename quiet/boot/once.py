@@ -1,4 +1,4 @@
-"""One boot with the wanted command line, by kexec: no file changes, and the boot after it is unaffected.
+"""Boot once with the wanted command line, by kexec: no file changes, and the next boot is unaffected.
 
 Hosts without kexec-tools use the system calls: kexec_file_load(2), then reboot(2) into the loaded kernel.
 
@@ -64,12 +64,12 @@ class Once:
 
     @property
     def settled(self) -> bool:
-        """Whether the running kernel has every word already."""
+        """Whether the running kernel already has every word."""
         return self.merged.unchanged
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Look. Raises Refused if kexec is forbidden or something is missing, UsageError for a wrong request."""
+    """Plan the boot. Raises Refused if kexec is forbidden or something is missing, UsageError for a wrong request."""
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
@@ -119,7 +119,7 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
 
 
 def load(host: Host, once: Once) -> None:
-    """Load it. Raises Refused with the kernel's reason as text."""
+    """Load the kernel. Raises Refused with the kernel's reason as text."""
     try:
         if once.load:
             host.run(*once.load)
@@ -162,13 +162,13 @@ def _file_load(image: str, initrd: str, line: str) -> None:
     with contextlib.ExitStack() as files:
         kernel = files.enter_context(open(image, "rb")).fileno()
         ram = files.enter_context(open(initrd, "rb")).fileno() if initrd else -1
-        length = ctypes.c_ulong(len(data) + 1)  # the closing zero byte counts
+        length = ctypes.c_ulong(len(data) + 1)  # includes the closing zero byte
         flags = ctypes.c_ulong(0 if initrd else _NO_INITRAMFS)
         _check(libc.syscall(ctypes.c_long(number), kernel, ram, length, ctypes.c_char_p(data), flags))
 
 
 def _reboot() -> None:
-    """Leave for the loaded kernel at once: no service is stopped. Raises OSError; does not return."""
+    """Start the loaded kernel immediately, without stopping services. Raises OSError; does not return."""
     import ctypes
 
     os.sync()

@@ -54,7 +54,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class BootPlan:
-    """The loader, the line it holds without us, the merged one, and the steps from here to there."""
+    """The loader, its line without our words, the merged line, and the steps that lead to it."""
 
     profile: str
     cpus: CpuPartition
@@ -62,7 +62,7 @@ class BootPlan:
     found: str
     others: tuple[str, ...]
     running: str
-    in_force: bool  # the running kernel was started with all of it
+    in_force: bool  # the running kernel was started with the whole line
     wanted: tuple[str, ...]
     before: CommandLine
     merged: Merged
@@ -81,7 +81,8 @@ class BootPlan:
 
 
 def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
-    """Read and compare. Raises UsageError for a wrong request, Refused if there is no boot loader.
+    """Read the boot configuration and compare it with the request. Raises UsageError for a wrong request, Refused
+    without a boot loader.
 
     `loader`: the name that --loader gives.
     """

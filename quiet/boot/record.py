@@ -1,7 +1,7 @@
-"""The journal of boot changes, on disk before any change: whole files with modes, owners and times.
+"""Keep the journal of boot changes, written before any change: whole files with modes, owners and times.
 
-One JSON file that survives reboots, replaced whole and fsync'd at each step, so that `remove` finds the first state
-after a kill at any moment.
+It is one JSON file that survives reboots, replaced atomically and fsync'd at each step, so that `remove` finds the
+original state after a kill at any time.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def _has(line: str, word: str) -> bool:
 
 
 def _text_without(text: str, pairs: list[_Pair]) -> str:
-    """Lines that are as we made them are as found again, equal ones in their order; the others lose our words."""
+    """Restore the original text of lines that are unchanged since our edit, equal ones in order; remove our words from
+    others.
+    """
     left, lines = list(pairs), []
     for line in text.splitlines(keepends=True):
         bare = line.rstrip("\r\n")
@@ -145,7 +147,7 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
 
 
 def load(disk: Disk) -> BootRecord | None:
-    """The record; None if nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
+    """Read the record; None if the boot configuration has no changes of ours. Raises UsageError for a damaged file."""
     import json
 
     saved = disk.load(BOOT_FILE)
@@ -169,7 +171,7 @@ def load(disk: Disk) -> BootRecord | None:
 
 
 def store(disk: Disk, record: BootRecord) -> None:
-    """Write the record, to the disk itself."""
+    """Write the record and flush it to disk."""
     import json
 
     data: dict[str, Any] = {
@@ -213,7 +215,9 @@ def _read(item: Any, disk: Disk) -> FileEntry:
 
 
 def _counted(path: str, disk: Disk) -> str:
-    """A loader entry's path now: systemd-boot counts tries in its name, "x+3.conf" becomes "x+2-1.conf" or "x.conf"."""
+    """A loader entry's present path: systemd-boot counts tries in the name, so "x+3.conf" becomes "x+2-1.conf" or
+    "x.conf".
+    """
     stem = _TRIES.sub("", path)
     if stem == path or disk.load(path) is not None:
         return path

@@ -1,4 +1,4 @@
-"""A summary of quiet's part of the boot configuration. The rest of this room is loaded only if there is such a part."""
+"""Summarize quiet's part of the boot configuration. Other modules of this package are loaded only if there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quiet boot`: results to stdout, and the exit code."""
+"""Run `quiet boot`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def _request(reader: Reader, profile: str, cpus: str | None) -> BootRequest:
 
 
 def plan(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
-    """Show what apply would do to the boot configuration, and why each parameter. Writes nothing, needs no root."""
+    """Show the changes of apply to the boot configuration, with the reason for each parameter. Writes nothing, needs no
+    root.
+    """
     from quiet.boot import plan as planning
     from quiet.cli import json_output, text, text_boot
     from quiet.host.reader import Reader
@@ -32,7 +34,7 @@ def plan(profile: str, cpus: str | None, root: str, loader: str | None, as_json:
 
 
 def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
-    """Put a profile's parameters on the next boots' command line. Idempotent."""
+    """Add a profile's parameters to the command line of later boots. Idempotent."""
     from quiet.boot import apply as applying
     from quiet.cli import json_output, text, text_boot
     from quiet.host.host import Host
@@ -44,7 +46,7 @@ def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json
 
 
 def remove(root: str, as_json: bool) -> int:
-    """Restore the boot configuration. Exit 4 when that was not possible."""
+    """Restore the boot configuration. Returns 4 if that was not possible."""
     from quiet.boot import apply as applying
     from quiet.cli import json_output, text, text_boot
     from quiet.host.host import Host

@@ -1,10 +1,10 @@
-"""`quiet status` and `record`: results to stdout, and the exit code."""
+"""Run `quiet status` and `quiet record`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
 
 def status(root: str = "/", as_json: bool = False) -> int:
-    """This host: its CPUs, its capabilities, and whether a profile is applied."""
+    """Show this host's CPUs and capabilities, and whether a profile is applied."""
     from quiet.boot import status as boot_status
     from quiet.console import emit_json
     from quiet.host import queue
@@ -33,7 +33,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
 
 
 def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
-    """Record this machine as a tree for --root: the files that plan and status read, private data redacted."""
+    """Record this machine as a tree for --root: the files that plan and status read, with private data redacted."""
     from quiet.cli import json_output, text, text_host
     from quiet.record import recorder
 

@@ -1,6 +1,6 @@
-"""The JSON of `quiet`, from typed results. These keys do not change.
+"""Convert typed results to the JSON of `quiet`, whose keys are stable.
 
-Most results have fields that are named as their keys (to_json); the functions here are for those that differ.
+Most results have fields with the names of the keys (to_json); the other functions convert results that differ.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def status(
     kernel_options: KernelSummary,
     tickets: Sequence[Ticket],
 ) -> Json:
-    """`quiet status --json`. "queue" are the runs on the isolated CPUs, and those that wait for them, in order."""
+    """`quiet status --json`. "queue" lists the runs on the isolated CPUs, then the waiting runs, in order."""
     runs: list[JsonValue] = [fields(each, "pid", "uid", "command", "share", "since", "running") for each in tickets]
     service = fields(installed, "unit", "profile", "cpus", "at_boot") if installed else None
     options = to_json(kernel_options)
@@ -178,7 +178,7 @@ def boot_parameter(item: BootParameter) -> Json:
 
 
 def service(done: ServiceReceipt) -> Json:
-    """`--json` of install-service and remove-service. `ran`: the commands were run, not only shown."""
+    """`--json` of install-service and remove-service. "ran": whether the commands were run, not only shown."""
     return {**fields(done, "unit", "profile", "files", "commands", "ran"), "restored": not done.left}
 
 

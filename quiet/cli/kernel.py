@@ -1,4 +1,4 @@
-"""`quiet kernel`: results to stdout, and the exit code."""
+"""Run `quiet kernel`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Check which options of the fragments the kernel has, and what each missing one costs. Exit 0 if it has all.
+    """Check which options of the fragments the kernel has, and report the cost of missing ones. Returns 0 if it has
+    all.
 
     `file`: another kernel's configuration instead of the running kernel's.
     """

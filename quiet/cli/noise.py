@@ -1,4 +1,4 @@
-"""`quiet verify` and `noise`: results to stdout, and the exit code."""
+"""Run `quiet verify` and `quiet noise`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def verify(
     texts: NoiseTexts | None = None,
     as_json: bool = False,
 ) -> int:
-    """Check whether the settings still hold, and what interrupts the isolated CPUs. Exit 0 if quiet, 1 if not.
+    """Check whether the settings still hold, and report interruptions of the isolated CPUs. Returns 0 if quiet, 1 if
+    not.
 
     `texts`: the options of the measurement as given; a duration of 0 omits it.
     """
@@ -57,14 +58,16 @@ def verify(
 def verify_plain(
     profile: str | None = None, cpus: str | None = None, root: str = "/", duration: str = "", as_json: bool = False
 ) -> int:
-    """As `verify`, with no other option of the measuring than how long."""
+    """Like `verify`, with the duration as the only option of the measurement."""
     from quiet.noise.measure_and_judge import NoiseTexts
 
     return verify(profile, cpus, root, NoiseTexts(duration or None), as_json)
 
 
 def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Report what interrupts these CPUs, how often and for how long. Exit 0, or 1 if a budget is exceeded."""
+    """Report the interruptions of these CPUs, with causes, counts and lengths. Returns 1 if a budget is exceeded, else
+    0.
+    """
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
 
@@ -82,7 +85,7 @@ def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
 
 
 def wake(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """How late do threads on these CPUs wake, and why? Exit 0, or 1 when a limit is exceeded."""
+    """Report how late threads on these CPUs wake, and why. Returns 1 if a limit is exceeded, else 0."""
     from quiet.cli import json_output, text
     from quiet.noise.wake import command, table
 

@@ -1,4 +1,4 @@
-"""Options of `quiet` that several commands share, and the panels of its `--help`."""
+"""Define the options that several commands of `quiet` share, and the panels of its `--help`."""
 
 from __future__ import annotations
 

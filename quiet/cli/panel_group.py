@@ -1,4 +1,4 @@
-"""The `--help` of both commands: panels of subcommands."""
+"""Format the `--help` of both commands, with panels of subcommands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quiet run`, `quiet lock` and the hidden `quiet run-helper`. Loads little: a short run should cost little."""
+"""Run `quiet run`, `quiet lock` and the hidden `quiet run-helper`. Loads few modules, to keep short runs cheap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
         profile=_absolute(options.profile),
         pinned=commands.pins_itself(command)[:200],
         observe=limited or not own.quiet_report,
-        trace=limited,  # for names and lengths; setting up kernel tracing takes longer than a short run
+        trace=limited,  # tracing gives names and lengths, but its setup takes longer than a short run
     )
     events = front.RunEvents(_waiting, _ready, lambda ended: _ended(ended, lingers))
     code, ended = front.run(options, own.as_user, command, events)
@@ -41,7 +41,9 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
 
 
 def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
-    """The report's writer, which makes the exit code of a run with limits. Raises UsageError for wrong options."""
+    """A function that writes the report and returns the exit code of a run with limits. Raises UsageError for wrong
+    options.
+    """
     from quiet.run import report
 
     limits = report.limits(own)
@@ -82,7 +84,7 @@ def helper() -> int:
 
 
 def seconds(text: str | None, option: str) -> float | None:
-    """A time of an option in seconds. Raises UsageError."""
+    """The value of a time option in seconds. Raises UsageError."""
     if text is None:
         return None
     plain = text.removesuffix("s").strip()
@@ -93,19 +95,19 @@ def seconds(text: str | None, option: str) -> float | None:
 
 
 def wait_limit(wait: str | None, no_wait: bool) -> float | None:
-    """How long to queue; None: forever. Raises UsageError."""
+    """The maximum time to queue in seconds; None: no limit. Raises UsageError."""
     if wait is not None and no_wait:
         raise UsageError("--wait and --no-wait contradict each other; give one of them")
     return 0.0 if no_wait else seconds(wait, "--wait")
 
 
 def _absolute(profile: str) -> str:
-    """A profile's name, or the whole path of a file: the helper is in another folder."""
+    """A profile's name, or the absolute path of its file, because the helper runs in another folder."""
     return os.path.abspath(profile) if "/" in profile or profile.endswith(".toml") else profile
 
 
 def note(text: str) -> None:
-    """A message beside the command's output."""
+    """Print a message to stderr, separate from the command's output."""
     sys.stderr.write(f"quiet: {one_line(text)}\n")
 
 

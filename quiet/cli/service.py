@@ -1,10 +1,10 @@
-"""`quiet install-service` and `remove-service`: results to stdout, and the exit code."""
+"""Run `quiet install-service` and `quiet remove-service`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
 
 def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_json: bool) -> int:
-    """Have systemd apply a profile after each boot, and restore when its unit is stopped."""
+    """Install a systemd unit that applies a profile after each boot, and restores when it is stopped."""
     from quiet.cli import json_output, text, text_host
     from quiet.host.host import Host
     from quiet.service import service
@@ -16,7 +16,7 @@ def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_j
 
 
 def remove_service(root: str, as_json: bool) -> int:
-    """Stop that unit and remove it. Exit 4 when the settings that it had applied could not all be restored."""
+    """Stop the unit and remove it. Returns 4 if a setting that it had applied could not be restored."""
     from quiet.cli import json_output, text, text_host
     from quiet.host.host import Host
     from quiet.service import service

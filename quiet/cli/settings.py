@@ -1,4 +1,4 @@
-"""`quiet plan`, `apply`, `restore`, `profiles` and `explain`: results to stdout, and the exit code."""
+"""Run `quiet plan`, `apply`, `restore`, `profiles` and `explain`: print results to stdout and return the exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quiet.errors import UsageError, did_you_mean
 def plan(
     profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False, every: bool = False
 ) -> int:
-    """Show what apply would change; `every`: the list of changes and skips. Writes nothing, needs no root."""
+    """Show the changes that apply would make; `every`: list all changes and skips. Writes nothing, needs no root."""
     from quiet import cpulist
     from quiet.host.reader import Reader
     from quiet.settings import journal
@@ -41,7 +41,7 @@ def plan(
 
 
 def apply(profile: str, cpus: str | None, root: str, as_json: bool, every: bool) -> int:
-    """Apply a profile. Idempotent. Exit 1 when something could not be applied."""
+    """Apply a profile. Idempotent. Returns 1 if a setting could not be applied."""
     from quiet.cli import json_output, text, text_summary
     from quiet.host.host import Host
     from quiet.settings import apply as applying
@@ -53,7 +53,7 @@ def apply(profile: str, cpus: str | None, root: str, as_json: bool, every: bool)
 
 
 def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
-    """Restore every setting to its original value. Exit 4 when something could not be."""
+    """Restore every setting to its original value. Returns 4 if one could not be restored."""
     from quiet.cli import json_output, text
     from quiet.host.host import Host
     from quiet.settings import restore as restoring
@@ -66,7 +66,7 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
 
 
 def profiles(as_json: bool) -> int:
-    """The bundled profiles."""
+    """List the bundled profiles."""
     from quiet.cli import json_output, text
     from quiet.settings.profile import bundled, load
 

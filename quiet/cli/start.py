@@ -1,7 +1,7 @@
-"""The entry point of `quiet`.
+"""Start `quiet`.
 
-Loading Typer takes longer than a whole plan. The commands that scripts call again and again are therefore started
-without it when their options are plain; everything else, errors and help included, is Typer's.
+Loading Typer takes longer than a whole plan. Commands that scripts call often are therefore started without it if their
+options are plain; Typer handles everything else, including errors and help.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLAIN = {
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
     if not arguments:
-        return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell completes a line
+        return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell asks for completions
     if list(arguments) == ["run-helper"]:
         from quiet.cli import run
 
@@ -104,8 +104,8 @@ def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def main() -> None:
-    """The entry point. Ctrl-C while Python still loads ends it as it ends other programs."""
-    gc.set_threshold(50_000)  # loading makes no garbage, and looking for some takes a tenth of a short command
+    """The entry point. Ctrl-C while modules are loading ends the process by the signal, as in other programs."""
+    gc.set_threshold(50_000)  # loading creates no garbage; collecting would take a tenth of a short command
     try:
         call = plain(sys.argv[1:])
         if call is None:

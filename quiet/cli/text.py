@@ -1,4 +1,4 @@
-"""The text of `quiet`: bold on a terminal, the same words as plain text elsewhere."""
+"""Print the text of `quiet`, with bold on a terminal and as plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:  # render a plan without loading the modules that apply it, to
     from quiet.settings.restore import Outcome
 
 _Result = TypeVar("_Result")
-_FEW = 3  # this many targets of a knob are shown before the rest is counted
+_FEW = 3  # number of a knob's targets shown; the rest is counted
 
 
 def out(text: str = "") -> None:
-    """Print a line; `**word**` is bold on a terminal. rich is only loaded for a terminal: it would double the start."""
+    """Print a line; `**word**` is bold on a terminal. rich is loaded only for a terminal, because it doubles the
+    startup time.
+    """
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.text import Text
@@ -53,12 +55,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def note(text: str) -> None:
-    """A message beside the result, to stderr."""
+    """Print a message to stderr, separate from the result."""
     say(f"quiet: {text}")
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
-    """Rows with aligned columns; the last one is not padded."""
+    """Print rows with aligned columns; the last column is not padded."""
     if not rows:
         return
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
@@ -68,13 +70,13 @@ def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
 
 
 def cpus(choice: CpuPartition) -> None:
-    """The CPU sets, with the reason for them."""
+    """Print the CPU sets, with the reason for the choice."""
     out(f"isolated CPUs      **{cpulist.format(choice.isolated)}**   ({choice.why})")
     out(f"housekeeping CPUs  {cpulist.format(choice.housekeeping)}")
 
 
 def plan(result: Plan, applied: bool) -> None:
-    """A plan, grouped by knob; long groups are shortened (--json has every target)."""
+    """Print a plan, grouped by knob; long groups are shortened (--json has every target)."""
     out(f"profile **{result.profile}**{' (applied)' if applied else ''}")
     cpus(result.cpus)
     out()
@@ -89,7 +91,7 @@ def plan(result: Plan, applied: bool) -> None:
 
 
 def changes(items: Iterable[Change]) -> None:
-    """Changes, grouped by knob."""
+    """Print changes, grouped by knob."""
     groups: dict[str, list[Change]] = {}
     for item in items:
         groups.setdefault(item.knob, []).append(item)
@@ -120,7 +122,7 @@ def _value(kind: str, raw: str | None) -> str:
 
 
 def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
-    """Skips by reason, the targets of one reason together."""
+    """Print skips, grouped by reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in items:
         reasons.setdefault((item.knob, item.reason), []).append(f"{_short(item.target)} {item.label}".strip())
@@ -134,7 +136,7 @@ def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
 
 
 def missing(parameters: Sequence[str]) -> None:
-    """The parameters that only the kernel command line can set."""
+    """Print the parameters that only the kernel command line can set."""
     if parameters:
         out()
         out("the rest needs the kernel command line; to reduce noise further, `quiet boot apply` would add:")
@@ -142,7 +144,7 @@ def missing(parameters: Sequence[str]) -> None:
 
 
 def receipt(done: Receipt) -> None:
-    """The changes of an apply."""
+    """Print the changes of an apply."""
     knobs = len({change.knob for change in done.changes})
     if done.changes:
         out(f"applied **{done.profile}**: {counted(len(done.changes), 'change')} by {counted(knobs, 'knob')}")
@@ -157,7 +159,7 @@ def receipt(done: Receipt) -> None:
 
 
 def verify(result: Plan, applied: bool) -> None:
-    """Whether the settings hold."""
+    """Print whether the settings hold."""
     if not result.changes:
         state = "applied" if applied else "not applied by quiet, but the host already has its settings"
         out(f"**settings hold**: profile {result.profile} ({state}), {len(result.skips)} left alone")
@@ -172,7 +174,7 @@ def verify(result: Plan, applied: bool) -> None:
 
 
 def waiting(passed: float, seconds: float) -> None:
-    """Report on a terminal how long the measuring still takes."""
+    """Show the remaining time of a measurement on a terminal."""
     if sys.stderr.isatty():
         left = seconds - passed
         sys.stderr.write(f"\rmeasuring, {left:.0f} s left " if left > 0.5 else "\r" + " " * 40 + "\r")
@@ -180,7 +182,7 @@ def waiting(passed: float, seconds: float) -> None:
 
 
 def restored(outcome: Outcome) -> None:
-    """The result of a restore."""
+    """Print the result of a restore."""
     if outcome.profile is None:
         out("nothing is applied: **nothing left changed**")
         return
@@ -205,7 +207,7 @@ def restored(outcome: Outcome) -> None:
 
 
 def explain(item: Knob, stops: Sequence[str]) -> None:
-    """A knob. `stops`: the interruptions that it removes (noise.remedies)."""
+    """Print a knob. `stops`: the interruptions that it removes (noise.remedies)."""
     out(f"**{item.name}**: {item.title}")
     rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
     if item.numeric:

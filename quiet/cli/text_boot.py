@@ -1,4 +1,4 @@
-"""The text of `quiet boot`."""
+"""Print the text of `quiet boot`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEADINGS = {
 
 
 def plan(result: BootPlan) -> None:
-    """A boot plan: loader, lines, parameters with why each, files as diffs, commands."""
+    """Print a boot plan: loader, lines, parameters with reasons, files as diffs, and commands."""
     out(f"profile **{result.profile}**")
     cpus(result.cpus)
     others = f"; also here: {', '.join(result.others)} (--loader chooses)" if result.others else ""
@@ -56,7 +56,7 @@ def plan(result: BootPlan) -> None:
 
 
 def rows(items: Sequence[MergeRow]) -> None:
-    """Parameters by their fate, each with its reason."""
+    """Print parameters by action, each with its reason."""
     for action, title in _HEADINGS.items():
         group = [item for item in items if item.action == action]
         if not group:
@@ -69,13 +69,13 @@ def rows(items: Sequence[MergeRow]) -> None:
 
 
 def commands(items: Sequence[Command], title: str) -> None:
-    """Commands, one line each."""
+    """Print commands, one per line."""
     for item in items:
         out(f"{title}: **{shlex.join(item)}**")
 
 
 def applied(done: BootReceipt) -> None:
-    """The result of an apply."""
+    """Print the result of an apply."""
     if done.plan and done.plan.settled:
         out("no change: the boot configuration already has it")
     else:
@@ -84,7 +84,7 @@ def applied(done: BootReceipt) -> None:
 
 
 def removed(done: BootReceipt) -> None:
-    """The result of a remove."""
+    """Print the result of a remove."""
     if done.record is None and done.files:
         _did(done, "removed our part from")
         out("there was no record of it, so only the text between our markers could be removed")
@@ -116,7 +116,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
-    """The kernel that is booted once."""
+    """Print the kernel that is booted once."""
     if result.settled:
         out("**no change**: the running kernel already has it")
         return
@@ -138,7 +138,7 @@ def once(result: Once, loaded: bool, starting: bool) -> None:
 
 
 def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) -> None:
-    """A kernel parameter. `stops`: the interruptions that it removes; all that is known where `parameter` is None."""
+    """Print a kernel parameter. `stops`: the interruptions that it removes, the only data if `parameter` is None."""
     if parameter is None:
         out(f"**{name}**: a parameter of the kernel's command line; it takes a reboot")
         columns([("stops", text) for text in stops])

@@ -1,4 +1,4 @@
-"""The text of `quiet status`, `record`, `kernel check`, the service commands and `watch`."""
+"""Print the text of `quiet status`, `record`, `kernel check`, the service commands and `watch`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quiet.settings.status import AppliedProfile, HostStatus
     from quiet.watch.events import WatchEvent
 
-_FEW = 4  # this many missing options are named in the status
+_FEW = 4  # number of missing options named in the status
 
 
 def status(
@@ -32,7 +32,7 @@ def status(
     checked: KernelReport,
     tickets: Sequence[Ticket],
 ) -> None:
-    """The status of a host."""
+    """Print the status of a host."""
     cpus = host.cpus
     rows = [("kernel", str(host.kernel)), ("processor", host.processor)]
     rows.append(("virtual", host.virtual or "no sign of a hypervisor"))
@@ -80,7 +80,7 @@ def _applied(applied: AppliedProfile) -> str:
 
 
 def _options(checked: KernelReport) -> str:
-    """The kernel's options in a line."""
+    """A line on the kernel's options."""
     missing = checked.of(MISSING)
     parts = [f"{len(checked.of(THERE))} of {len(checked.options) - len(checked.of(ELSEWHERE))} there"]
     if missing:
@@ -92,7 +92,7 @@ def _options(checked: KernelReport) -> str:
 
 
 def kernel(checked: KernelReport) -> None:
-    """The present options by fragment, then the missing ones with their cost."""
+    """Print the present options by fragment, then the missing ones with their cost."""
     seen = checked.source or "no configuration found: derived from the files that the options create"
     out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
     fragments = dict.fromkeys(option.fragment for option in checked.options)
@@ -120,7 +120,7 @@ def _plain(option: OptionState) -> str:
 
 
 def record(done: RecordReceipt) -> None:
-    """The archive, and the data it omits."""
+    """Print the archive's name, and the data that it omits."""
     out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in done.left_out or [
         "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
@@ -131,7 +131,7 @@ def record(done: RecordReceipt) -> None:
 
 
 def service_installed(done: ServiceReceipt) -> None:
-    """The files that were written for the service."""
+    """Print the files that were written for the service."""
     out(f"installed **{done.unit}**: profile {done.profile} after each boot, restored when it is stopped")
     _service_files(done)
     if done.ran:
@@ -139,7 +139,7 @@ def service_installed(done: ServiceReceipt) -> None:
 
 
 def service_removed(done: ServiceReceipt) -> None:
-    """The files that were removed."""
+    """Print the files that were removed."""
     if done.profile is None:
         out("no quiet service is installed: **nothing was changed**")
         return
@@ -157,7 +157,7 @@ def _service_files(done: ServiceReceipt) -> None:
 
 
 def watch_event(event: WatchEvent, width: int) -> str:
-    """A line of `quiet watch`; `width` is that of the longest event's name."""
+    """A line of `quiet watch`; `width`: the width of the longest event name."""
     parts = [time.strftime("%H:%M:%S"), event.event.ljust(width)]
     if change := event.change:
         target = f"{change.target.removeprefix('file:')} {change.label}".strip()

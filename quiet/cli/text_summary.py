@@ -1,4 +1,4 @@
-"""The short text of `quiet plan` and `quiet apply`: gains, side effects, and settings that require a reboot."""
+"""Print the short text of `quiet plan` and `quiet apply`: gains, side effects, and settings that require a reboot."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from quiet.settings.plan import Change, Plan, Skipped
 
 MOST_LINES = 15
-_GAINS, _NOTICED, _FAILURES = 5, 3, 2  # lines for each
+_GAINS, _NOTICED, _FAILURES = 5, 3, 2  # maximum number of lines for each
 _WIDTH = 100
 
 
 def plan(result: Plan, applied: bool) -> None:
-    """A plan in at most MOST_LINES lines."""
+    """Print a plan in at most MOST_LINES lines."""
     name = f"profile **{result.profile}**{' (applied)' if applied else ''}"
     left = f"{len(result.skips)} left alone; `quiet plan --all` lists them"
     if result.changes:
@@ -37,7 +37,7 @@ def plan(result: Plan, applied: bool) -> None:
 
 
 def receipt(done: Receipt) -> None:
-    """The result of an apply in at most MOST_LINES lines."""
+    """Print the result of an apply in at most MOST_LINES lines."""
     left = f"{len(done.skips)} left alone; `quiet apply --all` lists them"
     if done.changes:
         out(f"applied **{done.profile}**: {_number(done.changes)}, {left}")
@@ -57,7 +57,7 @@ def _number(changes: Sequence[Change]) -> str:
 
 
 def _gained(changes: Iterable[Change], title: str, most: int) -> None:
-    """A line for each gain, with the number of changes and the largest measured effect."""
+    """Print a line for each gain, with the number of changes and the largest measured effect."""
     number: dict[str, int] = {}
     for each in changes:
         number[each.knob] = number.get(each.knob, 0) + 1
@@ -99,7 +99,7 @@ def _noticed(changes: Iterable[Change]) -> None:
 
 
 def _lines(phrases: Sequence[str], most: int) -> list[str]:
-    """The phrases, several a line; those that do not fit are counted at the end."""
+    """The phrases, several per line; the number of phrases that do not fit is appended."""
     lines = [""]
     for number, phrase in enumerate(phrases):
         joined = f"{lines[-1]}; {phrase}" if lines[-1] else phrase
@@ -115,7 +115,7 @@ def _lines(phrases: Sequence[str], most: int) -> list[str]:
 
 
 def _failed(failures: Sequence[Skipped]) -> None:
-    """The failures, the first of them in full."""
+    """Print the failures, the first ones in full."""
     if not failures:
         return
     out(f"**could not be applied** ({len(failures)}):")

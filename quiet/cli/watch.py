@@ -1,4 +1,4 @@
-"""`quiet watch`: lines on stdout as events happen, its history, its systemd unit, and the exit code."""
+"""Run `quiet watch`: print events as lines, the history, or the systemd unit, and return the exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WatchRequest(NamedTuple):
 
 
 def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | None, unit: bool) -> int:
-    """Watch, or report the history, or print the unit. Raises UsageError when the options do not go together."""
+    """Watch, report the history, or print the unit. Raises UsageError if the options conflict."""
     if history and unit:
         raise UsageError("--history and --unit contradict each other; give one of them")
     if history:
@@ -53,7 +53,7 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
 def watch(request: WatchRequest) -> int:
     """Report interruptions of isolated CPUs, and drift from the applied profile, or repair it.
 
-    Exit 1 when drift was not repaired.
+    Returns 1 if drift was not repaired.
     """
     _check(request)
     if request.textfile is not None:
@@ -102,7 +102,7 @@ def watch(request: WatchRequest) -> int:
 
 def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
-        if not _SHORTEST_S <= seconds <= _LONGEST_S:  # nan is neither
+        if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects nan
             words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
             raise UsageError(f"{option} {seconds:g}: checks have to be {words}")
     if request.duration is not None and not 0 < request.duration < float("inf"):

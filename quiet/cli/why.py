@@ -10,7 +10,7 @@ from quiet.console import check_savable, emit_json, one_line, save
 
 
 def why(command: Sequence[str], profile: str, report: str | None, no_trace: bool, as_json: bool) -> int:
-    """Run a command and report what disturbed it. Exits with the command's exit code."""
+    """Run a command and report its interruptions. Returns the command's exit code."""
     from quiet.cli import json_output, text
     from quiet.noise import command_report
     from quiet.settings.profile import load

@@ -1,4 +1,4 @@
-"""Writing the files of a host."""
+"""Write the files of a host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.host.reader import ANSWERS, Reader
 
 
 class Files(Reader):
-    """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
+    """A Reader that also writes files. Every method raises OSError with the kernel's errno if the kernel refuses."""
 
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs require."""

@@ -1,4 +1,4 @@
-"""Devices that forget a value when they are closed: small processes that hold them open for us."""
+"""Hold devices open by small processes, because they lose a value when they are closed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
 
 
 class Holder(Files):
-    """Holds values too."""
+    """Files that also hold values."""
 
     def hold(self, name: str, value: int) -> None:
-        """Keep a number written to /dev/NAME, a device that forgets it when the file is closed; or to a socket.
+        """Keep a number written to /dev/NAME, a device that loses it when the file is closed, or to a socket.
 
         A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
         moment in which the process lives and the lock is missing. It keeps nothing else of the caller: no terminal,
@@ -39,7 +39,7 @@ class Holder(Files):
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
-            # it waits for a line that never arrives: it holds the pipe's other end itself
+            # it waits forever for a line, because it holds the pipe's other end itself
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
@@ -51,21 +51,21 @@ class Holder(Files):
                 env={},
             )
         except OSError:
-            with contextlib.suppress(OSError):  # no process has it: nothing is held
+            with contextlib.suppress(OSError):  # no process has the device open: nothing is held
                 self.unlink(HELD + name)
             raise
         finally:
             for fd in opened:
                 os.close(fd)
-        for _ in range(1000):  # indistinguishable from others until exec, when the kernel has its arguments
+        for _ in range(1000):  # until exec, its arguments do not identify it
             if self._holds(process.pid, name):
                 break
             time.sleep(0.001)
-        process.returncode = 0  # no process waits for it here: it outlives this command
+        process.returncode = 0  # do not wait for it here: it outlives this command
         self._leave_cgroups(process.pid)
 
     def release(self, name: str) -> None:
-        """End the processes that hold /dev/NAME for us, and return when they are gone; nothing when there are none."""
+        """End the processes that hold /dev/NAME for us, if any, and return when they are gone."""
         import select
         import signal
 
@@ -73,7 +73,7 @@ class Holder(Files):
             with contextlib.suppress(ProcessLookupError):
                 fd = os.pidfd_open(pid)
                 try:
-                    if pid in self._holders(name):  # it is still the same process
+                    if pid in self._holders(name):  # the PID was not reused
                         signal.pidfd_send_signal(fd, signal.SIGKILL)
                         select.select([fd], [], [], 10)
                 finally:
@@ -105,7 +105,7 @@ class Holder(Files):
         return device
 
     def _holders(self, name: str) -> list[int]:
-        """Identified by their command line and by the device that is their output."""
+        """The processes that hold a device, identified by their command line and their output device."""
         return [pid for pid in Reader().numbered("/proc") if self._holds(pid, name)]
 
     def _holds(self, pid: int, name: str) -> bool:
@@ -114,7 +114,7 @@ class Holder(Files):
                 ours = _mark(name).encode() in file.read()
             return ours and self._is_held(name, f"/proc/{pid}/fd/1")
         except OSError:
-            return False  # it has just ended
+            return False  # the process has just ended
 
     def _is_held(self, name: str, output: str) -> bool:
         if name == TIMESTAMPS:
@@ -130,5 +130,5 @@ class Holder(Files):
 
 
 def _mark(name: str) -> str:
-    """The arguments of a holder, which `ps` shows and quiet looks for."""
+    """The arguments of a holder, which `ps` shows and by which quiet finds it."""
     return f"# quiet holds /dev/{name}"

@@ -1,4 +1,4 @@
-"""All that is done to a host: files, programs, held devices; here its tasks, its swap and its mounts."""
+"""Change a host: files, programs and held devices by the base classes; tasks, swap and mounts here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.host.programs import Programs
 
 
 class Host(Holder, Programs):
-    """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
+    """A host that can be changed. Every method raises OSError with the kernel's errno if the kernel refuses."""
 
     def set_affinity(self, tid: int, cpus: str) -> None:
         """Set the CPUs that one thread may run on (sched_setaffinity(2)); `cpus` is a CPU list."""
@@ -18,7 +18,7 @@ class Host(Holder, Programs):
         os.sched_setaffinity(tid, cpulist.parse(cpus))
 
     def set_scheduling(self, tid: int, policy: str, number: int) -> None:
-        """Set a thread's policy by its name (sched(7)), with the real-time priority, or else the nice value."""
+        """Set a thread's policy by its name (sched(7)), with `number` as the real-time priority or the nice value."""
         self._only_live()
         chosen = getattr(os, f"SCHED_{policy.upper()}")
         real_time = policy in ("fifo", "rr")
@@ -34,7 +34,7 @@ class Host(Holder, Programs):
         os.kill(pid, signal.Signals[name])
 
     def swap(self, path: str, priority: int | None) -> None:
-        """Swap to a device or file with this priority (negative: the kernel chooses one), or no longer (None)."""
+        """Swap to a device or file with this priority (negative: the kernel chooses one); None: stop swapping to it."""
         self._only_live()
         if priority is None:
             self._call("swapoff", path.encode())
@@ -48,7 +48,7 @@ class Host(Holder, Programs):
         self._call("mount", kind.encode(), path.encode(), kind.encode(), 0, None)
 
     def umount(self, path: str) -> None:
-        """Take a mount away (umount(2))."""
+        """Unmount a file system (umount(2))."""
         self._only_live()
         self._call("umount", path.encode())
 

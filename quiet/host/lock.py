@@ -1,4 +1,4 @@
-"""The folder of quiet's own state on a host, and the lock in it: one command at a time changes the host."""
+"""Manage the folder of quiet's state on a host, and its lock, so that one command at a time changes the host."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @contextmanager
 def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
-    """Hold the host's lock: one apply or restore at a time; wait up to `patience` seconds.
+    """Hold the host's lock, so that one apply or restore runs at a time; wait for it up to `patience` seconds.
 
-    Raises Refused if it stays taken, or is not permitted.
+    Raises Refused if the lock stays taken or taking it is not permitted.
     """
     import fcntl
     import time
@@ -79,4 +79,4 @@ def make_folders(reader: Reader, path: str) -> None:
     for folder in (path[:end] for end, letter in enumerate(f"{path}/") if letter == "/" and end):
         with contextlib.suppress(FileExistsError), reader.place(folder, follow=False) as place:
             os.mkdir(place, 0o755)
-            os.chmod(place, 0o755)  # noqa: S103 - whatever the umask: anybody may read what is applied
+            os.chmod(place, 0o755)  # noqa: S103 - every user may read the applied state, regardless of the umask

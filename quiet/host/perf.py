@@ -1,4 +1,4 @@
-"""perf_event_open(2): counters of a CPU or of a task and its children, for reading before and after.
+"""Count events of a CPU, or of a task and its children, with perf_event_open(2).
 
 Source: include/uapi/linux/perf_event.h.
 """
@@ -46,7 +46,7 @@ class PerfCounter:
         return float(value * enabled / running) if running else 0.0
 
     def close(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

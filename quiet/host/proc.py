@@ -1,4 +1,4 @@
-"""The parsers of /proc: mounts, a task's stat and status, meminfo, the CPUs' ticks.
+"""Parse files of /proc: mounts, a task's stat and status, meminfo, and the CPUs' ticks.
 
 Sources: proc_pid_mounts(5), proc_pid_stat(5), proc_pid_status(5), proc_meminfo(5), proc_stat(5).
 """
@@ -29,7 +29,7 @@ def mounts(reader: Reader) -> list[Mount]:
 
 
 def cpuset_mount(reader: Reader) -> tuple[int, str]:
-    """(version, mount point) of the cgroup hierarchy that has the cpuset controller; (0, "") when there is none."""
+    """(version, mount point) of the cgroup hierarchy with the cpuset controller; (0, "") if there is none."""
     v1 = ""
     for mount in mounts(reader):
         if mount.type == "cgroup2" and "cpuset" in (reader.text(mount.path + "/cgroup.controllers") or "").split():
@@ -45,7 +45,7 @@ def stat_fields(text: str | None) -> list[str]:
 
 
 def start_time(reader: Reader, pid: int | str) -> str | None:
-    """When a task started, in ticks since boot: with its number it names the task, for numbers are reused."""
+    """The time when a task started, in ticks since boot; with the PID, which may be reused, it identifies the task."""
     fields = stat_fields(reader.text(f"/proc/{pid}/stat"))
     return fields[START_TIME] if len(fields) > START_TIME else None
 
@@ -57,7 +57,7 @@ def status_field(text: str | None, name: str) -> str | None:
 
 
 def meminfo(reader: Reader, name: str) -> int:
-    """A line of /proc/meminfo by its name, in KiB; 0 when the kernel does not have it."""
+    """A line of /proc/meminfo by its name, in KiB; 0 if the kernel does not have it."""
     for line in (reader.text("/proc/meminfo") or "").splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1])

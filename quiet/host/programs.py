@@ -1,4 +1,4 @@
-"""Running programs on a host, and asking systemd about its units."""
+"""Run programs on a host, and query systemd's units."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from quiet.host.files import Files
 
 
 class Programs(Files):
-    """Runs programs too."""
+    """Files and programs of a host."""
 
     _units: dict[str, tuple[str, str]] | None = None
 
     def run(self, *command: str, seconds: float = 600) -> str:
         """Run a program to its end and return its output; OSError if it fails, times out or does not exist."""
-        import subprocess  # seldom needed, and slow to load
+        import subprocess  # rarely needed and slow to load
 
         self._only_live()
         said = " ".join(command)

@@ -29,8 +29,8 @@ from quiet.host.reader import FLOCK, Reader
 QUEUE = f"{FOLDER}/queue"
 _TURN = f"{QUEUE}/turn"
 _NAME = re.compile(r"[0-9]{20}-[0-9]{1,10}")
-_MOST = 2048  # bytes of a ticket
-_COMMAND = 160  # characters of a command that are kept
+_MOST = 2048  # maximum size of a ticket, in bytes
+_COMMAND = 160  # maximum length of the recorded command, in characters
 _POLL_S, _POLL_FIRST_S = 0.1, 0.02
 _ANCESTORS = 256
 
@@ -56,7 +56,7 @@ Wait = Callable[[str, float], bool]
 
 
 def queue(reader: Reader) -> list[Ticket]:
-    """The valid tickets, in order: those on the CPUs first."""
+    """The valid tickets, in order; tickets of runs on the CPUs come first."""
     found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
     tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
     tickets = [*_without_ticket(reader, tickets), *tickets]
@@ -66,7 +66,7 @@ def queue(reader: Reader) -> list[Ticket]:
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket on the CPUs of a process or its ancestors: its run may use them too.
+    """The ticket on the CPUs that a process or one of its ancestors holds; its run may use the CPUs too.
 
     Being first is not enough: a ticket that becomes valid again may stand before that of the run on the CPUs.
     """
@@ -91,7 +91,7 @@ def _turn_lockers(reader: Reader) -> dict[int, bool]:
 
 
 def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticket]:
-    """Who has locked the turn by hand, which every user can."""
+    """Yield tickets for processes that locked the turn without a ticket, as every user can."""
     known = {ticket.locker for ticket in tickets}
     for pid, share in _turn_lockers(reader).items():
         owner = (status_field(Reader().text(f"/proc/{pid}/status"), "Uid") or "").split()
@@ -113,7 +113,7 @@ def make_queue(host: Files) -> None:
 
 
 class Turn:
-    """A place in the queue, and then the turn. Forks share it: it ends with the last of them, or when one closes it."""
+    """A place in the queue, and then the turn. Forks share it; it ends with the last fork, or when one closes it."""
 
     def __init__(self, host: Files, pid: int, command: str, share: bool = False, uid: int | None = None) -> None:
         self._host, self._share, self._turn = host, share, -1
@@ -151,7 +151,7 @@ class Turn:
         os.close(self._fd)
 
     def _position(self) -> tuple[Ticket | None, int]:
-        """The run on the CPUs, if any, and how many others are ahead. Raises Refused if the ticket was deleted."""
+        """The run on the CPUs, if any, and the number of others ahead. Raises Refused if the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -173,7 +173,7 @@ class Turn:
 
 
 def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
-    """A ticket with this text: its name, and its locked file. It gets its name when it is locked already."""
+    """Create a ticket with this text; returns its name and its locked file. It is named only after it is locked."""
     name = f"{time.monotonic_ns():020}-{pid % 10**10}"
     new = f"{QUEUE}/.{name}-{os.getpid()}"
     try:
@@ -182,7 +182,9 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(fd, 0o644)  # only now, and regardless of the umask: others test its lock, and could take one
+            os.fchmod(
+                fd, 0o644
+            )  # only now, regardless of the umask: others must read it to test its lock, but could also lock it
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -271,7 +273,7 @@ def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: 
 
 
 def refusal(reader: Reader) -> str:
-    """The reason why a run that does not wait, or no longer, is refused."""
+    """The reason why a run that does not wait, or no longer waits, is refused."""
     holder = next((ticket for ticket in queue(reader) if ticket.running), None)
     return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
 

@@ -20,7 +20,7 @@ HELD = "/run/quiet/held."  # one record for each device file that a process hold
 FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
-_MOST = 64 << 20  # bytes of a file in a recorded tree
+_MOST = 64 << 20  # maximum size of a file in a recorded tree, in bytes
 # one value per file, generated at once: less than a page is complete (filesystems/sysfs.rst), and thousands are read
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
@@ -36,7 +36,7 @@ class Reader(Root):
             return "" if self._is_empty_link(path) else None
 
     def data(self, path: str) -> bytes:
-        """The bytes of a file. Raises OSError; UsageError when a recorded tree has more of it than a kernel would."""
+        """The bytes of a file. Raises OSError; UsageError if a recorded file is larger than any file of a kernel."""
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             parts, size = [], 0
@@ -54,7 +54,7 @@ class Reader(Root):
         return b"".join(parts)
 
     def names(self, path: str) -> list[str]:
-        """The names in a directory, sorted; empty when there is none."""
+        """The names in a directory, sorted; empty if it does not exist."""
         try:
             with self.place(path) as place:
                 return sorted(os.listdir(place))
@@ -105,7 +105,7 @@ class Reader(Root):
         except OSError:
             return None
         try:
-            # tested, not taken: a process with read permission cannot block those that write
+            # test the lock without taking it: a process with read permission cannot block writers
             answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
             free = struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK
             return None if free else os.read(fd, 64).decode("ascii", "replace").strip()
@@ -115,7 +115,7 @@ class Reader(Root):
             os.close(fd)
 
     def link(self, path: str) -> str | None:
-        """The target of a symbolic link; None if it is none."""
+        """The target of a symbolic link; None if the path is not a link."""
         try:
             with self.place(path, follow=False) as place:
                 return os.readlink(place)
@@ -138,7 +138,7 @@ class Reader(Root):
             return 0
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Whether a file or directory exists."""
         try:
             self.stat(path)
         except OSError:
@@ -150,7 +150,7 @@ class Reader(Root):
         return bool(self.root) and Reader.link(self, path) == os.devnull
 
     def is_entry(self, path: str) -> bool:
-        """Whether something has this name, be it a link that leads nowhere."""
+        """Whether an entry has this name, even if it is a dangling link."""
         try:
             self.stat(path, follow=False)
         except OSError:
@@ -158,7 +158,7 @@ class Reader(Root):
         return True
 
     def is_folder(self, path: str) -> bool:
-        """Whether a directory is there."""
+        """Whether a directory exists."""
         try:
             return stat.S_ISDIR(self.stat(path).st_mode)
         except OSError:

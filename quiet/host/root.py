@@ -1,6 +1,7 @@
-"""Open paths below a root: on a live host unchanged, in a recorded tree never outside it. A tree may be untrusted. Its
-links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and directories are opened: a
-FIFO would block, a device would act. Every access to files goes through here.
+"""Open paths below a root: on a live host unchanged, in a recorded tree never outside it.
+
+A tree may be untrusted. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and
+directories are opened: a FIFO would block, a device would act. Every access to files uses this module.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Root:
         return not self.root
 
     def named(self, path: str) -> str:
-        """The path as a message names it."""
+        """The path for use in a message."""
         return self.root + path
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
@@ -87,7 +88,7 @@ class Root:
 
     @contextmanager
     def place(self, path: str, follow: bool = True) -> Iterator[str]:
-        """A path for system calls that stands for this one below the root. Raises OSError.
+        """A path for system calls that refers to this path below the root. Raises OSError.
 
         `follow`: the file that the path leads to, which exists; otherwise the entry of that name in its directory,
         which may be a link, or not exist.

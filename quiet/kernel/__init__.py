@@ -1,1 +1,1 @@
-"""The kernel's build configuration: the fragments of kernel-configs/, and which of them the running kernel has."""
+"""The kernel's build configuration: the fragments of kernel-configs/, and a check of the running kernel."""

@@ -1,4 +1,4 @@
-"""Check a kernel for the options of the fragments: by its configuration, else by the files that they bring."""
+"""Check a kernel for the options of the fragments, by its configuration or by the files that the options create."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other archi
 
 
 class OptionState(NamedTuple):
-    """One option: its state, its value (None: not in the configuration), and where that was seen."""
+    """One option: its state, its value (None: not in the configuration), and the evidence."""
 
     fragment: str
     option: str
@@ -43,7 +43,7 @@ class KernelReport(NamedTuple):
 
 
 class KernelSummary(NamedTuple):
-    """The part of `quiet status`: the number of options that are there, and the names of the others."""
+    """The summary in `quiet status`: the number of present options, and the names of the others."""
 
     source: str | None
     there: int
@@ -65,7 +65,7 @@ def report(options: Iterable[Option], config: Config, reader: Reader | None) -> 
 
 
 def summary(checked: KernelReport) -> KernelSummary:
-    """The report in short."""
+    """The summary of a report."""
     missing, unknown = (tuple(option.option for option in checked.of(state)) for state in (MISSING, UNKNOWN))
     return KernelSummary(checked.source, len(checked.of(THERE)), missing, unknown)
 
@@ -85,7 +85,7 @@ def check(options: Iterable[Option], config: Config, reader: Reader | None) -> l
 def _state(
     option: Option, config: Config, architecture: str, reader: Reader | None
 ) -> tuple[str, str | None, str | None]:
-    """An option's state, its value, and where that was seen."""
+    """An option's state, its value, and the evidence."""
     if option.only and architecture and option.only != architecture:
         return ELSEWHERE, None, f"only on {option.only}"
     if config.values:

@@ -1,5 +1,6 @@
-"""Find and read the configuration of a kernel. The kernel itself provides it if CONFIG_IKCONFIG_PROC is set; the other
-places are those of the distributions.
+"""Find and read the configuration of a kernel.
+
+The kernel itself provides it if CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Config(NamedTuple):
 
 
 def running(reader: Reader) -> Config:
-    """The running kernel's configuration: from itself, else from the file that its distribution installs."""
+    """The running kernel's configuration, from the kernel itself or from the file that its distribution installs."""
     version = reader.text("/proc/sys/kernel/osrelease") or ""
     for path in (
         "/proc/config.gz",

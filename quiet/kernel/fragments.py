@@ -1,4 +1,4 @@
-"""The fragments of a kernel's configuration that come with the package; kernel-configs/README.md has their rules."""
+"""Read the bundled fragments of a kernel's configuration; kernel-configs/README.md has their rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OptionEvidence(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One line of a fragment: `wanted` is "y" or "n", `names` are those of other versions of the kernel."""
+    """One line of a fragment: `wanted` is "y" or "n"; `names`: its names in other kernel versions."""
 
     fragment: str
     name: str
@@ -57,7 +57,7 @@ def text(file: str) -> str:
 
 
 def command_line(name: str) -> str:
-    """The parameters of a kernel command line of the folder, without their reasons."""
+    """The parameters in a command-line file of the folder, without their reasons."""
     lines = text(f"{name}.cmdline").splitlines()
     return " ".join(line for line in lines if line and not line.startswith("#"))
 

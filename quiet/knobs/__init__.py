@@ -1,1 +1,1 @@
-"""Knobs: one line of knowledge about each setting, by family."""
+"""Knobs, which describe the host's settings, by family."""

@@ -1,8 +1,8 @@
-"""CPU frequency: driver, governor, energy preference, turbo, limits; for each policy or for the whole machine.
+"""Define knobs for CPU frequency: driver, governor, energy preference, turbo and limits, per policy or machine-wide.
 
 Source: admin-guide/pm/cpufreq.rst, intel_pstate.rst and amd-pstate.rst.
 
-The order is the drivers': the energy preference before the governor (EBUSY under "performance"), turbo before the
+The drivers dictate the order: the energy preference before the governor (EBUSY under "performance"), turbo before the
 limits (switching it moves them), the upper limit before the lower one.
 """
 
@@ -38,7 +38,7 @@ def _policies(context: RuleContext) -> list[int]:
 
 
 def _none(context: RuleContext) -> Iterator[Skip]:
-    """The reason why there is nothing to set, if so."""
+    """A skip with the reason if there is nothing to set."""
     if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
     elif not _policies(context):
@@ -58,7 +58,7 @@ def _performance(name: str, choices: str) -> Rule:
 
 
 def _preference(context: RuleContext) -> RuleResult:
-    """First the switch that makes amd-pstate choose the preference by power source and refuse others (Linux 7.1)."""
+    """Set each policy's preference, after disabling amd-pstate's dynamic one, which rejects others (Linux 7.1)."""
     if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
         why = "the driver changes the preference with the power source, and rejects any other"
         yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)
@@ -121,7 +121,7 @@ def _kilohertz(text: str) -> int | None:
 
 
 def _requested(context: RuleContext, policy: int) -> int | Skip:
-    """The profile's number in kHz. A skip if the hardware does not reach it."""
+    """The profile's number in kHz; a skip if the hardware does not reach it."""
     base = f"{_BASE}/policy{policy}/"
     low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
     wanted = int(context.choice)
@@ -178,12 +178,12 @@ def _status(context: RuleContext) -> RuleResult:
 
 
 def _everything(context: RuleContext) -> Iterable[str]:
-    """A driver that is switched starts from its defaults."""
+    """All settings, because a switched driver starts with its defaults."""
     return [*_every_policy(context.facts), *context.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
 
 
 def _with_dynamic_epp(context: RuleContext) -> Iterable[str]:
-    """Switching it restarts the driver."""
+    """The side effects of switching dynamic EPP, which restarts the driver."""
     return _everything(context) if context.text(_DYNAMIC_EPP) == "enabled" else ()
 
 

@@ -1,4 +1,4 @@
-"""CPU sets: systemd's slices, an isolated partition or two cpusets (cgroup v1), and the tasks that must leave.
+"""Define knobs for CPU sets: systemd's slices, an isolated partition or two cpusets (cgroup v1), and tasks to move.
 
 Sources: systemd.resource-control(5) AllowedCPUs=, admin-guide/cgroup-v2.rst (cpuset.cpus.partition),
 admin-guide/cgroup-v1/cpusets.rst.
@@ -38,7 +38,7 @@ def _slices(context: RuleContext) -> RuleResult:
         current = registry.get(reader, f"slice:{name}") or ""
         allowed = _allowed(current) or context.facts.online
         if current and not current.endswith(systemd_slice.BY) and not allowed & context.cpus.away:
-            continue  # the administrator keeps it off already
+            continue  # the administrator already keeps it off
         wanted = cpulist.format(moved_away(context, allowed)) + systemd_slice.BY
         yield DesiredValue(f"slice:{name}", wanted, current=current)
     if not names:
@@ -46,7 +46,7 @@ def _slices(context: RuleContext) -> RuleResult:
 
 
 def _allowed(current: str) -> cpulist.CpuSet:
-    """The CPUs in a slice's value: those of our drop-in, if it exists."""
+    """The CPUs in a slice's value, which are those of our drop-in if it exists."""
     try:
         return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:
@@ -69,7 +69,7 @@ def _partition(context: RuleContext) -> RuleResult:
 
 
 def _balanced(context: RuleContext) -> bool:
-    """Whether the scheduler is to spread tasks over the isolated CPUs, and can."""
+    """Whether the scheduler should spread tasks over the isolated CPUs, and can."""
     return context.choice == "balanced" and not context.cpus.isolated & context.facts.boot_isolated
 
 

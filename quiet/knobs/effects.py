@@ -1,4 +1,4 @@
-"""The measured effect of each knob, which `make effects` writes to effects.toml."""
+"""Read the measured effect of each knob, which `make effects` writes to effects.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Huge pages set aside for the run, where the measured work runs. Source: admin-guide/mm/hugetlbpage.rst."""
+"""Define knobs that reserve huge pages on the nodes where the measured work runs. Source:
+admin-guide/mm/hugetlbpage.rst.
+"""
 
 from __future__ import annotations
 

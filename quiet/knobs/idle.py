@@ -1,11 +1,11 @@
-"""Idle states (C-states): how deep a CPU may sleep, and so how long it takes to wake.
+"""Define knobs for idle states (C-states): how deeply a CPU may sleep, and so how long it takes to wake.
 
 Source: admin-guide/pm/cpuidle.rst, power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
 Three interfaces limit idle states, and the kernel applies the strictest limit, so they cannot conflict: one for the
 whole machine that lasts while a process holds a device open, one per CPU, and a switch for each state of each CPU.
-"quiet" leaves the shallowest state that halts. Without that one too ("none") an idle CPU polls: it wakes at once, but
-it heats, it keeps the tick, and it takes turns from its sibling thread.
+"quiet" leaves the shallowest state that halts. Without that state ("none"), an idle CPU polls: it wakes immediately,
+but it produces heat, keeps the tick, and slows its sibling thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAT = "CPUs that do not sleep draw more power and leave less room for turbo"
 class _State(NamedTuple):
     number: int
     polls: bool
-    latency: int  # microseconds until it has woken
+    latency: int  # wake-up time in microseconds
 
 
 def _states(context: RuleContext, cpu: int) -> Iterator[_State]:

@@ -1,4 +1,4 @@
-"""Activities that stop or interrupt every CPU: printing, rewriting kernel code, RCU's grace periods, drivers.
+"""Define knobs for activities that stop or interrupt every CPU: console output, code patching, RCU and drivers.
 
 Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
 (netstamp_needed_key), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,
@@ -17,7 +17,7 @@ _LEVEL = 1  # only KERN_EMERG is more severe
 _KERNEL = "/sys/kernel/"
 _TASKS_IPI = "/sys/module/rcupdate/parameters/rcu_task_ipi_delay"
 _PARAMETERS = "admin-guide/kernel-parameters.txt"
-_LATE = 5000  # jiffies: 5 to 50 seconds, as the kernel's HZ is
+_LATE = 5000  # jiffies: 5 to 50 seconds, depending on HZ
 # the module and its effect
 _SUGGESTIONS = {
     "dell_smm_hwmon": "each read of the fans enters the firmware (SMM), which stops every CPU for that time",

@@ -1,4 +1,4 @@
-"""Interrupts: their CPUs. Source: core-api/irq/irq-affinity.rst."""
+"""Define the knob for the CPUs of interrupts. Source: core-api/irq/irq-affinity.rst."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFAULT = "/proc/irq/default_smp_affinity"
 def _irqs(context: RuleContext) -> RuleResult:
     away = context.cpus.away
     text = context.text
-    wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
+    wanted: dict[str, str] = {}  # cached: thousands of interrupts share a few masks
     for number, current in context.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
         target = f"irq:{number}"

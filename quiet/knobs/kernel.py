@@ -1,4 +1,4 @@
-"""Periodic work of the kernel: machine checks, watchdogs, timers, balancing, throttling, sampling, checks on itself.
+"""Define knobs for the kernel's periodic work: machine checks, watchdogs, timers, balancing, throttling, sampling.
 
 Sources: arch/x86/x86_64/machinecheck.rst, ABI/testing/sysfs-mce, admin-guide/sysctl/kernel.rst,
 admin-guide/lockup-watchdogs.rst, dev-tools/kfence.rst.
@@ -34,7 +34,7 @@ _HOUR = 3_600_000  # milliseconds
 
 def _machine_check(name: str, quiet: str) -> Rule:
     def rule(context: RuleContext) -> RuleResult:
-        # of a CPU that stays online: the folder disappears with its CPU
+        # use a CPU that stays online: the folder disappears with its CPU
         target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
         yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
 

@@ -26,12 +26,12 @@ class DesiredValue(NamedTuple):
     creates: bool = False  # the target may be absent before
     current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
-    kind: str = ""  # how its values are compared, if different from the knob's other targets
+    kind: str = ""  # comparison of values, if different from the knob's
     absent: str = "not there"  # the reason for skipping if the target does not exist
 
 
 class Skip(NamedTuple):
-    """A target that is left alone, and the reason."""
+    """A target that is not changed, with the reason."""
 
     target: str
     reason: str
@@ -47,16 +47,16 @@ class RuleContext(NamedTuple):
     names: Mapping[str, tuple[str, ...]] = {}  # the profile's lists: units to stop, units to keep
 
     def text(self, path: str) -> str | None:
-        """A file of the host."""
+        """The content of a file of the host."""
         return self.facts.reader.text(path)
 
     def files(self, paths: Iterable[str]) -> list[str]:
-        """Those of these files that exist, as targets."""
+        """The existing ones of these files, as targets."""
         return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
 
 
 def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
-    """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
+    """A mask without the isolated and offline CPUs; the housekeeping CPUs if no online CPU would remain."""
     stay = allowed - context.cpus.away
     if stay == allowed or stay & context.facts.online:
         return stay
@@ -76,7 +76,7 @@ NOT_HERE = "this kernel does not have it"
 
 
 def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
-    """A file's value, unless the file `choices` lists others only."""
+    """The wanted value of a file; a skip if the file `choices` does not list it."""
     listed = (context.text(choices) or "").split()
     if listed and wanted not in listed:
         return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
@@ -104,22 +104,22 @@ class Knob(NamedTuple):
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
     numeric: bool = False  # a number in the profile is a valid value
-    units: Callable[[str], int | None] = lambda text: None  # the number that a text such as "2.4 GHz" in the profile is
+    units: Callable[[str], int | None] = lambda text: None  # the number for a profile's text such as "2.4 GHz"
     lists: bool = False  # a list in the profile, such as "0-1", is a valid value
     targets: str = ""  # for `explain`: the targets of this knob
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
     after: tuple[str, ...] = ()
-    clamps: bool = False  # the kernel may turn a written value into another one, which is then accepted
-    atomic: bool = False  # all of its targets or none: taken back when one is refused
-    needs: str = ""  # an atomic knob without which this one would do harm
+    clamps: bool = False  # the kernel may substitute another value for the written one, which is accepted
+    atomic: bool = False  # all of its targets or none: undone if one is rejected
+    needs: str = ""  # an atomic knob without which this one would be harmful
     restore_last: bool = False  # it would disturb the other targets during a restore
     drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
-    refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
+    refusals: Mapping[int, str] = {}  # errno -> the reason why a rejection is legitimate
     # words of the kernel -> explanation, for writes that it accepts but then reports as not in effect
     verdicts: Mapping[str, Reason] = {}
     # targets that the kernel changes as a side effect
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
-    moves: str = ""  # a description of these, for `explain`
+    moves: str = ""  # a description of these targets, for `explain`
     risk: str = ""
     gain: Gain = "less background work of the kernel"  # the benefit for the isolated CPUs, for the summary of a plan
     noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
@@ -166,12 +166,12 @@ def derived(
 
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
-    """A knob that is one file with one quiet value, or the value that a profile gives instead."""
+    """A knob that is one file with one quiet value, or a value from the profile instead."""
     return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
+    """A knob that is one file whose number should be `quiet` or more; `never`: a number that disables the activity."""
     return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
 
 

@@ -1,8 +1,8 @@
-"""Memory management in the background: huge pages, merging, statistics, compaction, reclaim, monitoring, write-back.
+"""Define knobs for background memory management: huge pages, merging, statistics, compaction, reclaim, write-back.
 
 Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
 dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
-So the twin is journaled too, and comes back when it was the one in use.
+So the other file is journaled too, and restored if it was the one in use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INTERVAL = at_least(_STAT, _RARELY)
 
 
 def _at_most_on_request(context: RuleContext, current: str) -> str | None:
-    """Huge pages only on request (madvise); "never" is quiet already."""
+    """Huge pages only on request (madvise); "never" is already quiet."""
     if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"

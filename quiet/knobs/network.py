@@ -1,4 +1,4 @@
-"""Configure network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
+"""Define knobs for network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
 ABI/testing/sysfs-class-net-queues. The knob `irq` makes a queue's interrupt arrive on a housekeeping CPU; these knobs
@@ -29,7 +29,7 @@ _NO_ANSWER = "its driver does not report it"
 _DOC = "networking/scaling.rst"
 # a receive queue's interrupt by its driver's name for it: virtio0-input.3, eth0-TxRx-3, eth0-rx-3, mlx5_comp3@pci:...
 _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECASE)
-# A queue's settings, which go with it when there are fewer, and come back as defaults.
+# A queue's settings, which disappear when there are fewer queues and reappear with defaults.
 _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")
 _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min", "limit_max"))
 _CORE = "/proc/sys/net/core/"
@@ -39,7 +39,7 @@ _KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full
 
 
 def devices(context: RuleContext) -> list[str]:
-    """The interfaces with a device behind them: those that interrupt."""
+    """The interfaces of physical devices, which cause interrupts."""
     return [name for name, device in context.facts.interfaces.items() if device]
 
 
@@ -82,7 +82,7 @@ def _channels(context: RuleContext) -> RuleResult:
 
 
 def _with_channels(context: RuleContext) -> Iterator[str]:
-    """Targets that change with the number of channels: queues come and go, their interrupts are requested again."""
+    """Targets that change with the number of channels: queues appear or disappear, and interrupts are re-requested."""
     exists = context.facts.reader.exists
     for name in devices(context):
         yield f"net:{name}/rss"

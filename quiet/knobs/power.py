@@ -1,4 +1,4 @@
-"""Power management outside the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
+"""Define knobs for power outside the cores (uncore, firmware profile, links, memory bus) and the cores' energy bias.
 
 Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI documents that
 each knob names. Power and temperature limits (RAPL, thermal zones) are left alone: they protect the machine.
@@ -39,7 +39,7 @@ def _every_bias(context: RuleContext) -> Iterable[str]:
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One folder per package and die; those of its parts ("uncore") only if there is none for the whole."""
+    """One folder per package and die; folders of its parts ("uncore") only if there is none for the whole."""
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":

@@ -1,4 +1,4 @@
-"""All knobs, in the order in which they are applied and restored. A new one goes into its family and this tuple."""
+"""Register all knobs in the order of applying and restoring. Add a new knob to its family and to this tuple."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KNOBS: tuple[Knob, ...] = (
     *scheduling.BEFORE,
     *cpuset.KNOBS,
     *irq.BEFORE,
-    *network.CHANNELS,  # their interrupts are requested with the default mask, and then are to be moved
+    *network.CHANNELS,  # before `irq`: new interrupts have the default mask
     *irq.KNOBS,
     *network.KNOBS,
     *workqueue.KNOBS,

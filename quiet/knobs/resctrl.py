@@ -29,8 +29,8 @@ class DivisibleCache(NamedTuple):
 
     level: str
     resources: tuple[str, ...]
-    fewest: int  # ways that a group must have at least
-    shareable: int  # ways that devices may fill too
+    fewest: int  # minimum number of ways of a group
+    shareable: int  # ways that devices may also fill
     sparse: bool  # whether a group's ways need not be neighbors
 
 
@@ -101,7 +101,7 @@ def _users(context: RuleContext, level: str) -> dict[int, CpuSet]:
 def _divided(
     context: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
 ) -> dict[str, tuple[Masks, Masks]]:
-    """The default group's share and ours of each resource of a cache; empty when it cannot be divided."""
+    """The shares of the default group and of ours in each resource of a cache; empty if it cannot be divided."""
     users = _users(context, cache.level)
     mine: Masks = {}
     masks = {
@@ -145,7 +145,7 @@ def _group(context: RuleContext) -> RuleResult:
 
 
 def _cannot(context: RuleContext) -> bool:
-    """Whether an x86 processor reports that it cannot divide a cache; others do not report it."""
+    """Whether an x86 processor reports that it cannot divide a cache; other architectures do not report it."""
     text = context.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
     flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []

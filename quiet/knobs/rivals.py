@@ -1,4 +1,4 @@
-"""Other programs that tune the host, and would undo or fight the applied settings.
+"""Define knobs for other programs that tune the host and would undo the applied settings.
 
 Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1), intel_lpmd(8),
 stalld(8), bpftune(8); Documentation/scheduler/sched-ext.rst.
@@ -50,7 +50,7 @@ _ONCE = "it has already set its values, and acts again only on an event"
 
 
 def _loaded(context: RuleContext) -> Iterator[Skip]:
-    """A scheduler of sched_ext that belongs to none of the units: only the program that loaded it can end it."""
+    """Skip a sched_ext scheduler that belongs to none of the units: only the program that loaded it can end it."""
     reader = context.facts.reader
     units = ("scx.service", "scx_loader.service")
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):
@@ -62,7 +62,7 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
 
 
 def running(facts: Facts) -> list[str]:
-    """The rivals that run, by unit, or by process if there is no systemd; without irqbalance and thermald."""
+    """The running rivals, by unit, or by process without systemd; irqbalance and thermald are excluded."""
     reader = facts.reader
     if not systemd.booted(reader):
         names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}

@@ -1,8 +1,8 @@
-"""The scheduler's groups and choices, the accounting that is paid for at every switch, and threads bound to a CPU.
+"""Define knobs for the scheduler's groups and choices, accounting at each switch, and threads bound to a CPU.
 
 Sources: admin-guide/sysctl/kernel.rst, scheduler/sched-energy.rst, arch/x86/buslock.rst,
-admin-guide/kernel-per-CPU-kthreads.rst. Kernel threads that belong to an isolated CPU cannot go, but they can come
-before the measured work; all others are moved by the knob `tasks`.
+admin-guide/kernel-per-CPU-kthreads.rst. Kernel threads bound to an isolated CPU cannot be moved, but can get priority
+over the measured work; all others are moved by the knob `tasks`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _clocksource(context: RuleContext) -> RuleResult:
         )
     elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
-    elif current != "arch_sys_counter":  # arm64's only one, and as good
+    elif current != "arch_sys_counter":  # the only clock source of arm64, equally good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
 
 
@@ -160,7 +160,7 @@ KNOBS = (
         rule=_clocksource,
         choices=("tsc", "leave"),
         targets=f"file:{_CLOCK}current_clocksource",
-        drifts=True,  # the kernel's own watchdog may give the TSC up
+        drifts=True,  # the kernel's own watchdog may disable the TSC
         risk="switching stops every CPU for a moment",
     ),
     Knob(

@@ -1,4 +1,4 @@
-"""Background services: systemd units and timers that may be stopped for a while, by name, and those that never may.
+"""Define knobs for background services: systemd units that may be stopped temporarily, and those that never may.
 
 Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 """
@@ -205,7 +205,7 @@ def _services(context: RuleContext) -> RuleResult:
 
 
 def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
-    """Stop and mask every unit of a table that runs, or that anything could start."""
+    """Stop and mask every unit of a table that runs or could be started."""
     reader = context.facts.reader
     folders = systemd.places(reader)
     keep = set(keep)
@@ -227,14 +227,14 @@ def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = (
 
 
 def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
-    """Whether a unit's file is an alias of another unit, which is then the one to stop."""
+    """Whether a unit's file is an alias of another unit, which must be stopped instead."""
     reader = context.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
 def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
-    """Held, and later released: without systemd they could not be restarted with their own arguments."""
+    """Freeze the processes of a table; without systemd, ended ones could not be restarted with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
     leaders = set(context.facts.reader.numbered("/proc")) if names else set()

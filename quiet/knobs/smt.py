@@ -1,4 +1,6 @@
-"""SMT: a sibling thread shares the core's units with the measured one. Source: ABI sysfs-devices-system-cpu (smt/)."""
+"""Define the knob for SMT, with which sibling threads share a core's units. Source: ABI sysfs-devices-system-cpu
+(smt/).
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
             yield from policy_state(context.facts.reader, number)
     # tasks and interrupts bound to the CPUs that go offline are moved anywhere
     stay = facts.online - offline
-    homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
+    homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a few masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
     yield from (f"task:{task.tid}" for task in facts.movable_tasks if homeless(task.cpus))
     if facts.cgroup[0] == 1:
@@ -64,7 +66,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
 
 
 def _version_1_cpusets(context: RuleContext, mount: str, path: str) -> Iterator[str]:
-    """On cgroup v1 a cpuset loses a CPU that goes offline, and does not get it back (cgroup-v1/cpusets.rst)."""
+    """Targets of cgroup v1 cpusets, which permanently lose a CPU that goes offline (cgroup-v1/cpusets.rst)."""
     for name in context.facts.reader.names(mount + path):
         group = f"{path}/{name}"
         if context.facts.reader.exists(f"{mount}{group}/cpuset.cpus"):

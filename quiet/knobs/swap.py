@@ -1,4 +1,4 @@
-"""Swapping: never the measured work, the rest of the host if the profile requests it.
+"""Define knobs that prevent swapping of the measured work and, if the profile requests it, of the rest of the host.
 
 Sources: admin-guide/cgroup-v2.rst (memory.swap.max), admin-guide/sysctl/vm.rst (swappiness), swapon(2).
 """

@@ -1,4 +1,4 @@
-"""Set the CPUs of unbound workqueues, which run the kernel's deferred work. Source: core-api/workqueue.rst."""
+"""Define the knob for the CPUs of unbound workqueues, which run deferred work. Source: core-api/workqueue.rst."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
         except OSError as error:
             if error.errno != errno.EINVAL or version != 2 or wanted:
                 raise
-            _enter(host, mount, pid)  # its own group keeps off these CPUs, as systemd's slices do under a profile
+            _enter(host, mount, pid)  # its own cgroup excludes these CPUs, as systemd's slices do under a profile
             os.sched_setaffinity(pid, cpus)
     except PermissionError:
         raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `quiet run`") from None
@@ -70,7 +70,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
 
 
 def _within(host: Host, version: int, pid: int) -> bool:
-    """Whether a process is in the partition's cgroup, or in one below it, as a run's own is."""
+    """Whether a process is in the partition's cgroup, or in one below it, such as a run's own."""
     own = cgroup.group(host)
     for line in (host.text(f"/proc/{pid or 'self'}/cgroup") or "").splitlines():
         _, controllers, name = line.split(":", 2)
@@ -89,7 +89,7 @@ def _leaf(host: Host, group: str) -> str:
 
 
 def _enter(host: Host, group: str, pid: int) -> None:
-    # writing 0 would mean the writer; the number also serves for a child
+    # 0 would mean the writer; the PID also works for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
 
 

@@ -29,11 +29,11 @@ class CpuPartition(NamedTuple):
 
 
 def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> CpuPartition:
-    """Pick the CPUs.
+    """Select the CPUs.
 
-    `requested` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` the option or key it
-    comes from. `rest` are the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and
-    Refused when nothing can be isolated.
+    `requested`: "auto" or a CPU list; `smt`: the choice of the knob `smt`; `source`: the option or key of the request;
+    `rest`: the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused if nothing can
+    be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
     leaving = _leaving(facts) if smt == "off" else frozenset()
@@ -121,15 +121,17 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     first = min(facts.online)
     by_node = {node: [core for core in cores if core <= cpus] for node, cpus in facts.nodes.items()}
     by_node = {node: local for node, local in by_node.items() if local}
-    if not by_node:  # recordings with nodes that do not cover the cores
+    if not by_node:  # nodes in recordings may not cover the cores
         return 0, cores
-    # a separate node is best, then the one with most cores, then the last
+    # prefer a separate node, then the one with most cores, then the last one
     node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
     return node, by_node[node]
 
 
 def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """With smt "siblings" one thread of each isolated core stays, with "off" one of every core."""
+    """The CPUs that stay isolated, and the CPUs to take offline: with smt "siblings", one thread of each isolated core
+    stays, with "off", one of every core.
+    """
     if smt == "off":
         if not isolated - leaving:
             lost = cpulist.format(isolated)

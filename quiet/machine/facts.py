@@ -1,4 +1,4 @@
-"""Facts about a host, each read once and only when it is used.
+"""Read facts about a host, each once and on first use.
 
 Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputopology, admin-guide/cgroup-v2.
 """
@@ -56,11 +56,11 @@ class Facts:
 
     @cached_property
     def online(self) -> CpuSet:
-        """The CPUs that run now."""
+        """The online CPUs."""
         listed = self._list(f"{CPU}/online")
         if listed:
             return listed
-        # kernels and recordings without the list: a CPU without the switch cannot be off
+        # without the list (some kernels and recordings): a CPU without the switch is always online
         running = (c for c in self.numbered_cpus if self.reader.text(f"{CPU}/cpu{c}/online") != "0")
         return frozenset(running) or frozenset({0})
 
@@ -71,12 +71,12 @@ class Facts:
 
     @cached_property
     def present(self) -> CpuSet:
-        """The CPUs that are plugged in, on or off."""
+        """The CPUs that are plugged in, online or offline."""
         return (self._list(f"{CPU}/present") or self.numbered_cpus) | self.online
 
     @cached_property
     def boot_isolated(self) -> CpuSet:
-        """CPUs taken out of the scheduler's domains at boot (isolcpus=domain)."""
+        """CPUs removed from the scheduler's domains at boot (isolcpus=domain)."""
         return (self._list(f"{CPU}/isolated") or frozenset()) & self.online
 
     @cached_property
@@ -86,7 +86,7 @@ class Facts:
 
     @cached_property
     def boot_chosen(self) -> tuple[CpuSet, str]:
-        """The CPUs that the kernel command line keeps work off, and by which parameter; (empty, "") without.
+        """The CPUs that the kernel command line keeps free of work, and the parameter; (empty, "") if there are none.
 
         A list with the flag `domain` is the most deliberate choice, then isolcpus= with other flags, then nohz_full=.
         """
@@ -128,11 +128,11 @@ class Facts:
 
     @cached_property
     def secondary(self) -> CpuSet:
-        """The online CPUs that are not their core's first thread: those that go when SMT is switched off."""
+        """The online CPUs that are not their core's first thread, which go offline when SMT is disabled."""
         return frozenset(cpu for core in self.cores for cpu in core if cpu != min(self.siblings(cpu)))
 
     def siblings(self, cpu: int) -> CpuSet:
-        """The hardware threads of this CPU's core, itself included; a lone CPU when the kernel does not say."""
+        """The hardware threads of this CPU's core, including itself; only itself if the kernel does not report them."""
         base = f"{CPU}/cpu{cpu}/topology/"
         for name, read in (
             ("core_cpus_list", cpulist.parse),
@@ -166,7 +166,7 @@ class Facts:
     @cached_property
     def slow_cpus(self) -> CpuSet:
         """The CPUs of the smaller core types of a hybrid machine; empty on an even one."""
-        # efficient cores, and on some processors a few more that save still more power
+        # efficient cores, and low-power cores on some processors
         listed = (self._list(f"/sys/devices/cpu_{kind}/cpus") for kind in ("atom", "lowpower"))
         small = frozenset().union(*(cpus for cpus in listed if cpus)) & self.online
         if small and small < self.online:
@@ -187,14 +187,14 @@ class Facts:
 
     @cached_property
     def interfaces(self) -> dict[str, bool]:
-        """The network interfaces of the own namespace, and whether there is a device behind each."""
+        """The network interfaces of this process's namespace, and whether each has a device."""
         base, exists = "/sys/class/net", self.reader.exists
         names = (name for name in self.reader.names(base) if exists(f"{base}/{name}/ifindex"))
         return {name: exists(f"{base}/{name}/device") for name in names}
 
     @cached_property
     def irq_cpus(self) -> dict[int, str]:
-        """The CPUs that each interrupt may go to, as the kernel lists them."""
+        """The CPUs to which each interrupt may be delivered, as a CPU list of the kernel."""
         read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
         return {number: text for number, text in read if text is not None}
 

@@ -1,4 +1,4 @@
-"""Resources that cores share: caches and clusters, and the groups of CPUs that expire each other's timers.
+"""Find resources that cores share: caches, clusters, and groups of CPUs that expire each other's timers.
 
 Sources: ABI/testing/sysfs-devices-system-cpu (cache/index*/), admin-guide/cputopology.rst (cluster_cpus_list),
 kernel/time/timer_migration.c (TMIGR_CHILDREN_PER_GROUP).
@@ -35,7 +35,7 @@ def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
 
 
 def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
-    """The file with the CPUs of a cache; "" without. All CPUs number their caches in the same way."""
+    """The file with the CPUs of a cache, "" if there is none. All CPUs number their caches in the same way."""
     base = f"{CPU}/cpu{max(cpus)}/cache"
     for number in facts.reader.numbered(base, "index"):
         if facts.reader.text(f"{base}/index{number}/level") == level:
@@ -44,7 +44,7 @@ def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
 
 
 def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
-    """By CPU; each domain's file is read once."""
+    """The domain of each CPU; each domain's file is read once."""
     domains: dict[int, CpuSet] = {}
     for cpu in sorted(cpus) if file else ():
         if cpu not in domains:
@@ -96,7 +96,7 @@ def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
 def timer_migrators(facts: Facts) -> CpuSet:
     """The CPUs most likely to expire a group's timers; none if no isolated CPU does.
 
-    A CPU of nohz_full= never does, and kernels before and after leave isolated CPUs out.
+    A CPU of nohz_full= never does, and kernels before and after the releases in _PULLED exclude isolated CPUs.
     """
     if not _PULLED[0] <= facts.release <= _PULLED[1]:
         return frozenset()
@@ -111,6 +111,6 @@ def device_nodes(facts: Facts) -> dict[int, list[str]]:
     by_node: dict[int, list[str]] = {}
     for path in (*nets, *drives):
         node = facts.reader.text(f"{path}/device/numa_node") or ""
-        if node.isdecimal():  # -1: the firmware does not say
+        if node.isdecimal():  # -1: unknown to the firmware
             by_node.setdefault(int(node), []).append(path.rpartition("/")[2])
     return by_node

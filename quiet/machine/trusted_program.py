@@ -1,4 +1,4 @@
-"""Find who can change the program that root is to run: its interpreter, packages, and every folder on the way to them.
+"""Find users who can change a program that root will run: its interpreter, packages, and all folders above them.
 
 Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
 """
@@ -14,18 +14,18 @@ from collections.abc import Iterable, Iterator
 import quiet
 from quiet.host.reader import Reader
 
-_LINKS = 40  # the kernel's limit
+_LINKS = 40  # the kernel's limit on symbolic links
 
 
 def others(reader: Reader) -> tuple[str, str] | None:
-    """A path of this program that another user than root can change, with the user; None if only root can."""
+    """A path of this program that a user other than root can change, with the user; None if only root can."""
     if not reader.is_entry(sys.executable):
-        return None  # a tree of another machine, which gets its own
+        return None  # a recorded machine has its own program
     return who_can_change(reader, _paths(reader))
 
 
 def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | None:
-    """The first of these paths, or folders above them, that another user than root can change, with the user.
+    """The first of these paths, or of the folders above them, that a user other than root can change, with the user.
 
     In a recorded tree the owner of the tree stands for root.
     """
@@ -54,7 +54,7 @@ def _paths(reader: Reader) -> Iterator[str]:
 
 
 def _below(reader: Reader, path: str) -> Iterator[str]:
-    """A file or folder, and all that is in it; links are not followed."""
+    """A file or folder with everything in it; links are not followed."""
     yield path
     if reader.link(path) is None:
         for name in reader.names(path):
@@ -89,7 +89,9 @@ def _who(reader: Reader, place: str, owner: int) -> str:
         found = reader.stat(place)
     except OSError:
         return ""  # a missing path is created in its folder, which was checked
-    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # names that are there stay their owners'
+    sticky = (
+        stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    )  # in a sticky folder, entries belong to their owners
     if found.st_uid != owner:
         return _user(found.st_uid)
     if found.st_mode & stat.S_IWOTH and not sticky:
@@ -109,7 +111,7 @@ def _user(uid: int) -> str:
 
 
 def _members(gid: int) -> str:
-    """A group whose members can write; "" for one without members but root, as Debian's staff at first."""
+    """The name of a group whose members can write; "" if root is the only member, as initially in Debian's staff."""
     import grp
     import pwd
 

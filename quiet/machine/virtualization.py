@@ -1,4 +1,4 @@
-"""The type of machine, its abilities and its hypervisor's effects: for `quiet status`, not for knobs."""
+"""Detect the type of machine, its abilities and its hypervisor's effects, for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # th
 
 
 def virtual(facts: Facts) -> str:
-    """The hypervisor, container or WSL that this host runs in; "" on bare metal as far as the kernel shows."""
+    """The hypervisor, container or WSL in which this host runs; "" on bare metal, as far as the kernel shows."""
     return ", ".join(filter(None, (hypervisor(facts), container(facts))))
 
 
@@ -82,7 +82,7 @@ def hypervisor(facts: Facts) -> str:
     reader = facts.reader
     version = reader.text("/proc/version") or ""
     if "microsoft" in version.lower():
-        return "WSL" if "microsoft-standard" in version else "WSL 1"  # WSL 2 has its own kernel, by Microsoft
+        return "WSL" if "microsoft-standard" in version else "WSL 1"  # WSL 2 has Microsoft's own kernel
     if "gvisor" in version or _GVISOR in version:
         return "gVisor"
     kind = reader.text("/sys/hypervisor/type")
@@ -97,7 +97,7 @@ def hypervisor(facts: Facts) -> str:
         signs = (*_VM_NAMES, *_CLOUD_NAMES) if clouds_count else _VM_NAMES
         if not any(name.startswith(signs) for name in (product, sys_vendor, *others)):
             return ""
-    # without firmware's names, and with all devices mapped into memory: Firecracker and its like
+    # no firmware names, and all devices memory-mapped: Firecracker and similar
     small = "a microVM" if reader.names("/sys/bus/platform/drivers/virtio-mmio") else ""
     name = " ".join(filter(None, (sys_vendor, product))) or board or small
     return f"hypervisor ({name})" if name else "hypervisor"
@@ -110,13 +110,13 @@ def _x86_flags(facts: Facts) -> list[str] | None:
 
 
 def _virtual_board(reader: Reader) -> str:
-    """The machine's name in the device tree when it exists only as a virtual one; "" otherwise."""
+    """The machine's name in the device tree if only virtual machines have it; "" otherwise."""
     names = (reader.text("/proc/device-tree/compatible") or "").split("\0")
     return next((name for name in names if name.startswith(_VM_BOARDS)), "")
 
 
 def cpuinfo(facts: Facts) -> str:
-    """/proc/cpuinfo."""
+    """The content of /proc/cpuinfo."""
     return facts.reader.text("/proc/cpuinfo") or ""
 
 
@@ -210,7 +210,7 @@ def disturbances(facts: Facts) -> list[str]:
 
 
 def stolen_share(facts: Facts) -> float | None:
-    """The part of all CPU time since boot that the hypervisor spent elsewhere (proc_stat(5), "steal")."""
+    """The share of all CPU time since boot that the hypervisor took (proc_stat(5), "steal")."""
     ticks = cpu_ticks(facts.reader.text("/proc/stat") or "").get("cpu", [])[: STEAL + 1]  # guests count in user time
     total = sum(ticks)
     return ticks[STEAL] / total if len(ticks) > STEAL and total else None

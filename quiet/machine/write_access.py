@@ -24,13 +24,13 @@ class ReadOnlyMounts(NamedTuple):
     where: str
 
     def closed(self, path: str) -> bool:
-        """Whether a path lies on a read-only mount."""
+        """Whether a path is on a read-only mount."""
         inside = (closed for place, closed in self.mounts if path == place or path.startswith(place + "/"))
         return next(inside, False)
 
 
 def whole(facts: Facts) -> str:
-    """The reason why nothing at all can be applied here, in one sentence; "" if it can."""
+    """The reason why nothing can be applied here, in one sentence; "" if settings can be applied."""
     kind = virtualization.hypervisor(facts)
     if kind in ("WSL 1", "gVisor"):
         return f"{kind} is not a Linux kernel: it has no settings to change; measure on a Linux host, or with WSL 2"
@@ -61,6 +61,6 @@ def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
 
 
 def why_not(ro: ReadOnlyMounts, reader: Reader, target: str) -> str:
-    """The reason why this target cannot be written here; "" if it may be."""
+    """The reason why this target cannot be written here; "" if none is known."""
     path = registry.written_file(reader, target)
     return f"mounted read-only in {ro.where}: only the host can change it" if path and ro.closed(path) else ""

@@ -264,7 +264,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
             if gaps[number].begin > frame.begin and gaps[number].begin >= frame.end:
                 break
             if frame.length == 0 and frame.begin <= gaps[number].begin + gaps[number].length:
-                best = number  # the frame has no length
+                best = number  # the frame is a point in time
                 break
             if (shared := _overlap(gaps[number], frame)) > most:
                 best, most = number, shared

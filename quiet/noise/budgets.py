@@ -1,4 +1,4 @@
-"""Parse the limits up to which a CPU counts as quiet, from a profile or the command line, with times in human notation."""
+"""Parse the limits up to which a CPU counts as quiet, from a profile or the command line, with times such as "5us"."""
 
 from __future__ import annotations
 

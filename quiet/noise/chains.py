@@ -84,7 +84,7 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
 
 
 def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
-    """The core's speed according to successive chains of `length` additions. `edge`: the cost of timing one, in ticks."""
+    """The core's speed by successive chains of `length` additions. `edge`: the cost of timing one, in ticks."""
     pairs = [(one, other) for one, other in pairwise(timed) if chains_agree(one.narrow, other.narrow, step)]
     alone, why = unshared_ratio([one.wide / one.narrow for one, _ in pairs], machine)
     if alone is None and not why.startswith(ALWAYS):

@@ -1,4 +1,4 @@
-"""Make the report of a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+"""Report a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
 
 from __future__ import annotations
 

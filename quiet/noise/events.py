@@ -110,12 +110,12 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """Convert a TLB flush: it names the most common function of call interrupts on kernels that do not name them."""
+    """Convert a remote TLB flush into a call frame, for kernels that do not name a call interrupt's function."""
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
 def _pull(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """Convert the event before this CPU runs the timers of another CPU, which it names; the timers' own events follow."""
+    """Convert the event that names another CPU whose timers this CPU runs next; the timers' own events follow."""
     return TraceEvent(time, PULL, SOFTIRQ, "", pid, _number(values[0]))
 
 

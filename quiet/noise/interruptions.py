@@ -1,4 +1,4 @@
-"""Hold the interruptions of a command, the result of observe.py, as plain numbers. The fields are the keys of the JSON."""
+"""Represent a command's interruptions, the result of observe.py, as plain numbers. The fields are the JSON's keys."""
 
 from __future__ import annotations
 

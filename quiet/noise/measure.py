@@ -186,7 +186,9 @@ class _Processor:
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Store it with the only frequency that cpufreq's limits allow, if so; returns the source of the SMI count."""
+        """Store the results in `on`, with the frequency if cpufreq's limits allow only one; returns the SMI counts'
+        source.
+        """
         on.ran = self._cycles.result()
         if self.cpu in self._smis_before and self.cpu in self._smis_after:
             on.firmware = self._smis_after[self.cpu] - self._smis_before[self.cpu]

@@ -172,7 +172,7 @@ def _without_collector() -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """The first signal that ends a command raises NoiseInterrupted, so that traces are removed; later ones are ignored."""
+    """Raise NoiseInterrupted at the first signal that ends a command, so that traces are removed; ignore later ones."""
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:

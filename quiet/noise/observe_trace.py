@@ -22,7 +22,7 @@ _LEFT_OUT = {
     "sched_switch",
     "page_fault_user",
     "tick_stop",
-}  # the command's own faults, which are frequent, do not count
+}  # the command's own faults are frequent and do not count
 BUFFERS_KB = 65_536  # for all CPUs together
 MOST_KB, LEAST_KB = 8_192, 512  # for one CPU
 BACKLOG = 8 << 20  # unprocessed bytes; more are processed while the command still runs

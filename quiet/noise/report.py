@@ -19,9 +19,7 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = (
-    "frequency"  # in Exceeded, besides the budgets: the frequency differs from the one that cpufreq's limits fix
-)
+FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the frequency that cpufreq's limits fix
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)

@@ -46,7 +46,7 @@ COLOURS = {
 }
 
 
-_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # allows only this script, so a name in the data cannot become one
+_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # only this script may run, not a name in the data
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Record a machine: every file that facts and rules read, as a tree for --root, and no other file."""
+"""Record a machine as a tree for --root: every file that facts and rules read, and no other file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recording(Reader):
     def text(self, path: str) -> str | None:
         """As Reader.text, kept with the file's mode."""
         content = super().text(path)
-        with contextlib.suppress(OSError):  # it has just disappeared, as for a task that ended
+        with contextlib.suppress(OSError):  # the file has just disappeared, such as that of an ended task
             mode = self.stat(path).st_mode & 0o777
             if content is not None:
                 self.files[path] = (content, mode)
@@ -73,7 +73,7 @@ class Recording(Reader):
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is kept as one, a file with its content."""
         exists = super().exists(path)
-        # a question for the existence of a file on a disk is none for its content: a unit may hold anything
+        # checking whether a file on disk exists does not record its content: a unit may contain private data
         if path.startswith(("/sys/", "/proc/")) and exists and path not in self.files and self._is_regular(path):
             self.text(path)
         if exists:
@@ -109,7 +109,7 @@ class Recording(Reader):
 
 
 class RecordReceipt(NamedTuple):
-    """The archive: how many files it has, the intentional omissions, and the files that this user may not read."""
+    """The archive, its number of files, its intentional omissions, and the files that this user may not read."""
 
     file: str
     files: int
@@ -130,11 +130,11 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     _ask_every_knob(facts)
     _ask_kernel(reader)
     for name in bundled():
-        with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
+        with contextlib.suppress(QuietError):  # the host may have no boot loader, or no CPU to isolate
             profile = load(name)
             boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
-        mode = 0o666 if redacted else 0o600  # files that only root may read are not for others either
+        mode = 0o666 if redacted else 0o600  # keep files that only root may read from other users
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             _write(reader, archive, file, redacted)
     except FileExistsError:
@@ -166,7 +166,7 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: b
                     _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(file)  # half an archive would look complete
+            os.unlink(file)  # a partial archive would look complete
         raise
 
 
@@ -206,7 +206,7 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """The kernel's configuration, unpacked regardless of its name, and the evidence of its options."""
+    """Record the kernel's configuration, unpacked regardless of its name, and the evidence of its options."""
     built = config.running(reader)
     if built.values:
         lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())
@@ -221,7 +221,7 @@ def _ask_kernel(reader: Recording) -> None:
 
 
 def _choices(facts: Facts) -> Iterable[CpuPartition]:
-    """Every CPU is once among the isolated ones, and once among the offline ones."""
+    """Partitions in which every CPU is isolated once and offline once."""
     first = frozenset({min(facts.online)})
     rest = facts.online - first
     threads = frozenset().union(*(core - {min(core)} for core in facts.cores))

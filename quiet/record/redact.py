@@ -1,4 +1,4 @@
-"""Redact names, addresses and identifiers in a recording: each is replaced by another of the same form.
+"""Redact names, addresses and identifiers in a recording by replacing each with one of the same form.
 
 The same name gets the same replacement everywhere in one recording, so that related files still match. Data that a rule
 reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
@@ -78,12 +78,12 @@ class Redaction:
         self._names = Names((*files, *folders), files.get("/proc/sys/kernel/osrelease", ""), self._number)
 
     def keeps(self, path: str) -> bool:
-        """Whether a file or folder is in the recording at all."""
+        """Whether the recording keeps a file or folder."""
         whole = f"{path}/"
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """A path without the names that people gave, and the ids of containers."""
+        """A path without names given by people and without IDs of containers."""
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
@@ -105,7 +105,7 @@ class Redaction:
             return "\n".join(line for line in text.splitlines() if line.startswith("cpu"))
         if name in _IDS or name.endswith(("_serial", "_uuid")):
             return MASKED
-        if "/efivars/" in path:  # names the boot loader that started the system
+        if "/efivars/" in path:  # the name of the boot loader that started the system
             return next((word for word in ("systemd-boot", "GRUB") if word in text.replace("\0", "")), MASKED)
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""
@@ -118,7 +118,9 @@ class Redaction:
         return self._ids(_SERIAL.sub(rf"\1 {MASKED}", text))
 
     def _mounts(self, text: str) -> str:
-        """The kernel's own file systems, and the type of the root's, which identifies a container."""
+        """The mounts of the kernel's own file systems, and the type of the root file system, which identifies a
+        container.
+        """
         kept = []
         for line in text.splitlines():
             fields = line.split(" ")
@@ -187,7 +189,7 @@ class Redaction:
             return MASKED
         comm = self._comm(path, text.partition("(")[2].rpartition(")")[0])
         state = "T" if fields[0] == "T" else "S"
-        # the parent and the flags, proc_pid_stat(5); all the rest is the task's own business
+        # keep the parent and the flags (proc_pid_stat(5)); the rest is private
         kept = [state, fields[1], "0", "0", "0", "-1", fields[6], *["0"] * 13]
         return f"{text.partition(' ')[0]} ({comm}) {' '.join(kept)}"
 

@@ -1,4 +1,4 @@
-"""Redact a kernel command line: the parameters that quiet knows are kept, with values of a harmless form."""
+"""Redact a kernel command line: keep the parameters that quiet knows, with values of a harmless form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORDS = re.compile(
 
 
 def parameters(line: str) -> str:
-    """The parameters of a kernel command line that quiet knows; of others at most that they are there."""
+    """The parameters of a kernel command line that quiet knows; for others, at most their names."""
     kept = []
     for word in split(line):
         if word == "--":

@@ -47,7 +47,7 @@ def known_options() -> frozenset[str]:
 def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
     """A file's content, redacted; "" for a file that is not known to be read.
 
-    `unit` redacts a unit's name, `options` are the kernel's that quiet knows.
+    `unit`: redacts a unit's name; `options`: the kernel options that quiet knows.
     """
     boot_file = _boot_file(path, text)
     if boot_file is not None:
@@ -55,7 +55,7 @@ def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
     if path in ("/run/systemd/container", "/run/host/container-manager"):
         return text if not text or _MANAGERS.fullmatch(text) else MASKED
     if path.startswith(_UNITS):
-        return "\n".join(_unit(text, unit)) or "[Unit]" if text else ""  # an empty one is a masked one
+        return "\n".join(_unit(text, unit)) or "[Unit]" if text else ""  # an empty unit file is a masked unit
     if "/config" in path and "CONFIG_" in text:
         lines = ((line, _OPTION.fullmatch(line)) for line in text.splitlines())
         return "\n".join(line for line, match in lines if match and match[1] in options)

@@ -1,6 +1,6 @@
-"""Redact names that people give, in paths and texts: of interfaces, cgroups, units, entries of a boot menu.
+"""Redact names that people give to interfaces, cgroups, units and boot menu entries, in paths and texts.
 
-Names that the kernel, systemd and the distributions give are kept.
+Names from the kernel, systemd and distributions are kept.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Names:
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if own else None
 
     def text(self, text: str) -> str:
-        """A text of the kernel without the names of interfaces."""
+        """A kernel text without the names of interfaces."""
         return self._pattern.sub(lambda match: self._interfaces[match[0]], text) if self._pattern else text
 
     def path(self, path: str) -> str:
@@ -105,7 +105,9 @@ class Names:
         return part if not part or _GROUP.fullmatch(part) else self.unit(part)
 
     def _rest(self, path: str) -> str:
-        """Below a folder named by a user, only files that quiet reads by name exist, or another of the kind."""
+        """The redacted path below a folder named by a user, in which only files that quiet reads, or more such folders,
+        exist.
+        """
         return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
 
     def _name(self, kind: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The command: found, forked, held until it is on its CPUs, executed, with its signals forwarded."""
+"""Run the command: find it, fork, hold it until it is on its CPUs, execute it, and forward signals."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CommandSignals:
             try:
                 os.kill(self.child, number)
             except ProcessLookupError:
-                return  # it has just ended
+                return  # the child has just ended
 
 
 class Child:
@@ -97,10 +97,12 @@ class Child:
         try:
             os.write(self._gate, b"f" if fixed else b"g")
         except BrokenPipeError:
-            return  # a signal has ended it
+            return  # a signal has ended the child
 
     def wait(self) -> int:
-        """Wait for its end; the exit code, 128 + N for signal N. One that was never begun ends here."""
+        """Wait for the child to end; returns its exit code, 128 + N for signal N. A child that was never begun ends
+        here.
+        """
         os.close(self._gate)
         _, status, used = os.wait4(self.pid, 0)
         self._signals.child = 0
@@ -112,7 +114,7 @@ class Child:
 
 
 def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork; None if a signal arrived first."""
+    """Fork the child; None if a signal arrived first."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()
@@ -128,9 +130,9 @@ def start(program: str, command: Sequence[str], user: Identity | None, signals: 
 
 
 def _become(program: str, command: Sequence[str], user: Identity | None, gate: int) -> NoReturn:
-    """In the child: wait, and execute."""
+    """Runs in the child: wait for the start, then execute the program."""
     try:
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, its children should not
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)
         if user:
             from quiet.run import identity

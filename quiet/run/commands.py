@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from quiet.run.options import NamedTuple
 
-# they place their child processes themselves, and a balancing scheduler would only move these
+# they place their child processes themselves; a balancing scheduler would move these
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
 _ENGINES = ("docker", "podman", "nerdctl")
 _STARTS = ("run", "create")
@@ -34,7 +34,7 @@ class ContainerStart(NamedTuple):
     engine: str
     position: int
     option: str  # "" if no option helps
-    reason: str  # why not, for a user without root
+    reason: str  # the reason why no option helps, for a user without root
 
     def added(self, command: Sequence[str]) -> list[str]:
         """The command with the option."""
@@ -52,7 +52,7 @@ def is_engine(command: Sequence[str]) -> bool:
 
 
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
-    """The start of a container without a cgroup option; None for every other command.
+    """Detect the start of a container without a cgroup option; None for every other command.
 
     `group`: the cgroup of the isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's
     cgroups, and stays in the command's cgroup if it creates none.

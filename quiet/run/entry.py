@@ -34,7 +34,7 @@ def run_helper() -> int:
 
 
 def forked(connection: socket.socket) -> None:
-    """The helper of a front that is root."""
+    """Run the helper in a fork of a front that is root."""
     pid = os.fork()
     if pid == 0:
         _go_on(connection.fileno(), Peer(os.getppid(), 0))
@@ -47,7 +47,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
         try:
             host = Host()
             process.cleanse(host)
-            from quiet.run.helper import RunSession  # slow to load: only the front waits for it
+            from quiet.run.helper import RunSession  # slow to load, so import it only here
 
             RunSession(host, channel, caller).run()
         except Exception as error:

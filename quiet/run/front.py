@@ -1,6 +1,6 @@
-"""The front of `quiet run`: the caller's own process, with their environment, folder and terminal.
+"""Run the front of `quiet run`: the caller's own process, with its environment, folder and terminal.
 
-It starts the helper, forks the command, passes signals on, and ends with the command's exit code.
+It starts the helper, forks the command, forwards signals, and ends with the command's exit code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from quiet.run.identity import Identity
 
-_SHOWN = 200  # characters of the command that others see
+_SHOWN = 200  # number of characters of the command shown to others
 
 
 class RunEvents(NamedTuple):
@@ -41,7 +41,7 @@ class RunEvents(NamedTuple):
 
 
 class _FrontState:
-    """The channel, for a signal that comes before the command is started."""
+    """The channel to the helper, for a signal that arrives before the command is started."""
 
     channel: HelperChannel | None = None
 
@@ -115,10 +115,10 @@ def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> 
 
 
 def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
-    """Channels to helpers, each with whether one has surely begun: the one that stays, then those to start."""
+    """Yield channels to helpers, each with whether the helper has surely begun: the lingering one, then new ones."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
-    from quiet.run import starter  # not if the profile lingers, because such a run must be cheap
+    from quiet.run import starter  # not loaded if the profile lingers, because such a run must be cheap
 
     for command in starter.attempts():
         yield starter.start(command)
@@ -141,7 +141,7 @@ def _command(
     user: Identity | None,
     signals: CommandSignals,
 ) -> int:
-    """Run the command on its CPUs; its exit code."""
+    """Run the command on its CPUs; returns its exit code."""
     running = child.start(program, command, user, signals)
     if running is None:
         channel.send(CommandDone())
@@ -162,7 +162,7 @@ def _command(
 
 
 def _error(failure: RunFailure) -> QuietError:
-    """A failure as the error that it was in the helper."""
+    """The error that a failure was in the helper."""
     error = QuietError(failure.text)
     error.exit_code = failure.code
     return error

@@ -1,4 +1,4 @@
-"""The processes of one run: a separate cgroup within the partition, if there is one."""
+"""Manage the processes of one run, in a separate cgroup within the partition if there is one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunGroup:
             raise Refused(f"the command cannot be moved to CPUs {cpulist.format(cpus)}: {error.strerror}") from None
 
     def _has_ended(self) -> bool:
-        """Whether the command has: its number may then be another process's."""
+        """Whether the command has ended; its PID may then belong to another process."""
         return bool(select.select([self._pidfd], [], [], 0)[0])
 
     def _inherit_pressure(self, path: str) -> None:
@@ -100,7 +100,8 @@ class RunGroup:
             time.sleep(_POLL_S)
 
     def release(self) -> None:
-        """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours.
+        """Return processes that outlive the command to the command's original cgroup and CPUs, and remove the run's
+        cgroup.
 
         Processes that cannot return, because their cgroup is gone or because they fork faster than they are moved, are
         ended: the restore would move them out of their user's limits.
@@ -125,7 +126,7 @@ class RunGroup:
             self._remove()
 
     def _remove(self) -> None:
-        for _ in range(100):  # an exiting task is still in it
+        for _ in range(100):  # an exiting task may still be in it
             try:
                 for each in reversed(list(groups_below(self._host, self.path))):
                     self._host.rmdir(each)
@@ -162,7 +163,7 @@ class RunGroup:
         return found
 
     def _cgroup(self, pid: int) -> str:
-        """The folder of a process's cgroup in the hierarchy of the partition; "" when it is none of version 2."""
+        """The folder of a process's cgroup in the hierarchy of the partition; "" if that is not cgroup v2."""
         lines = (self._host.text(f"/proc/{pid}/cgroup") or "").splitlines()
         name = next((line[3:] for line in lines if line.startswith("0::")), "")
         return f"{self._mount}{name.rstrip('/')}" if name and self._version == 2 else ""

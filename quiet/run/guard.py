@@ -1,4 +1,4 @@
-"""A second process that ends a run in the helper's place, should that be killed."""
+"""Guard a run by a second process that ends the run if the helper is killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DISMISSED = b"."
 
 
 class Guard:
-    """Knows of the helper's death by a pipe, and how far it was by the letters in it."""
+    """Detects the helper's death by a pipe, and the run's progress by the letters in the pipe."""
 
     def __init__(self, take_over: Callable[[bytes], None]) -> None:
         watched, self._pipe = os.pipe()
@@ -28,16 +28,16 @@ class Guard:
             os._exit(0)
 
     def note(self, letter: bytes) -> None:
-        """How far the run is now."""
+        """Record the run's progress for the guard."""
         os.write(self._pipe, letter)
 
     def dismiss(self) -> None:
-        """The run has ended as it should."""
+        """Dismiss the guard, because the run has ended normally."""
         os.write(self._pipe, _DISMISSED)
         os.close(self._pipe)
 
     def drop(self) -> None:
-        """In a fork of the helper: the second process is not to wait for this one."""
+        """Call it in a fork of the helper, so that the guard does not wait for this process."""
         os.close(self._pipe)
 
     def wait(self) -> None:

@@ -1,6 +1,6 @@
-"""The root helper of `quiet run`: waits for its turn, applies, moves the command, and restores at the end.
+"""Run the root helper of `quiet run`: wait for the turn, apply, move the command, and restore at the end.
 
-The front's end of the socket closes when the front dies for any reason; a guard takes over when the helper does.
+The front's end of the socket closes when the front dies for any reason; a guard takes over if the helper dies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quiet.settings.apply import Receipt
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome
 
-_REQUEST_S = 30  # for a front to send its request
+_REQUEST_S = 30  # time limit for a front to send its request
 _APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # the data for a guard
 
 
@@ -46,11 +46,11 @@ class RunSession:
         self._observer: RunObserver | None = None
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
-        self._asked: Profile | None = None  # the profile itself, if that of the run differs
+        self._asked: Profile | None = None  # the requested profile, if that of the run differs
         self._profile: Profile | None = None  # the request of the front
 
     def run(self) -> None:
-        """The whole run; failures are reported to the front."""
+        """Perform the whole run; failures are reported to the front."""
         try:
             options = self._channel.receive(RunRequest, within_s=_REQUEST_S)
             if not isinstance(options, RunRequest):
@@ -70,7 +70,7 @@ class RunSession:
             self._leave()
 
     def _leave(self, message: RunEnded | RunFailure | None = None) -> None:
-        """End the turn, then say how the run ended."""
+        """End the turn, then send the result of the run."""
         if self._turn:
             self._turn.close()
             self._turn = None
@@ -79,10 +79,10 @@ class RunSession:
         self._channel.close()
 
     def _wait(self) -> bool:
-        """Queue for the CPUs. False when the front has gone. Raises Refused if the turn does not come in time."""
+        """Queue for the CPUs. Returns False if the front has gone. Raises Refused if the turn does not come in time."""
         queue.make_queue(self._host)
         if queue.holder_above(self._host, self._caller.pid):
-            return True  # started by the run that has them
+            return True  # started by the run that has the CPUs
         options = self._options
         self._turn = Turn(self._host, self._caller.pid, options.command, options.share, self._caller.uid)
 
@@ -99,7 +99,7 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        process.leave_cgroups(self._host)  # not before: those who wait count for the limits of their user
+        process.leave_cgroups(self._host)  # only now: waiting helpers count toward their user's limits
         if self._lingering and not self._lingering.fits(self._host, self._options):
             self._lingering = None  # so this run applies and restores by itself
         kept = self._lingering is not None
@@ -182,7 +182,7 @@ class RunSession:
         try:
             outcome = use.end_use(self._host, self._users)
             record = journal.read(self._host) if outcome is None and self._asked else None
-            if record is not None and self._asked and not record.passing:  # applied before, and unchanged since
+            if record is not None and self._asked and not record.passing:  # it was applied before and is unchanged
                 use.apply_for_use(self._host, self._users, self._asked, None)
             return _ended(outcome)
         except QuietError as error:
@@ -196,7 +196,7 @@ class RunSession:
         lingering = Lingering(self._host, self._options, self._profile, self._ready, self._caller.uid)
         self._note(_LINGERS)
         listening = lingering.listen(self._host)
-        if not listening:  # another helper of this user does it
+        if not listening:  # another helper of this user already listens
             ended = _ended(use.end_use(self._host, self._users))
         self._leave(ended)
 
@@ -211,7 +211,7 @@ class RunSession:
         self._guard.wait()
 
     def _drop(self) -> None:
-        """In a fork: close everything that others watch for the end of this helper."""
+        """Call it in a fork: close everything that other processes watch for the end of this helper."""
         assert self._guard
         os.close(self._users)
         self._guard.drop()
@@ -221,7 +221,7 @@ class RunSession:
         self._guard.note(letter)
 
     def _take_over(self, letters: bytes) -> None:
-        """In the guard, after the helper was killed: end the run in its place."""
+        """Runs in the guard after the helper was killed: end the run in its place."""
         self._ours = self._ours or _APPLIED in letters
         message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
@@ -264,7 +264,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
 
 
 def _hung_up(channel: HelperChannel, seconds: float) -> bool:
-    """Whether the front has gone, or does within this time."""
+    """Whether the front has gone or goes within this time."""
     poll = select.poll()
     poll.register(channel, select.POLLRDHUP)
     return bool(poll.poll(seconds * 1000))

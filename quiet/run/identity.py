@@ -39,7 +39,7 @@ def wanted(as_user: str | None) -> Identity | None:
 
 
 def become(user: Identity) -> None:
-    """Become that user, for good: groups, environment, user. Raises OSError."""
+    """Become that user permanently: groups, environment, user. Raises OSError."""
     if user.name:
         os.initgroups(user.name, user.gid)
     else:

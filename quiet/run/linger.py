@@ -25,11 +25,11 @@ from quiet.settings.profile import Profile
 LONGEST_S = 3600.0
 _SESSIONS = 64  # maximum at once, because the user's limits do not count root's processes; further runs use sudo
 _POLL_S = 0.2
-_PATIENCE_S = 120  # for a helper that restores
+_PATIENCE_S = 120  # time limit for a helper to restore
 
 
 class _Stop(Exception):
-    """Restore now."""
+    """Ends the serving, so that the helper restores."""
 
 
 class Lingering:
@@ -52,7 +52,7 @@ class Lingering:
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
     def profile(self, name: str) -> Profile | None:
-        """A bundled profile as it was first read: only root can change it, so it is not read again."""
+        """A bundled profile, read only once, because only root can change it."""
         return self._profile if name == self._profile.source and "/" not in name else None
 
     def listen(self, host: Host) -> bool:
@@ -122,7 +122,7 @@ class Lingering:
 
 
 def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
-    """Have helpers that keep another profile, or other CPUs, restore now. Raises Refused for a damaged journal."""
+    """Make helpers that keep another profile or other CPUs restore now. Raises Refused for a damaged journal."""
     state = journal.load(host)
     if state is None or not state.passing:
         return

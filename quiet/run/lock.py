@@ -1,4 +1,4 @@
-"""`quiet lock`: the turn on the isolated CPUs for one command, without a change to the host. It needs no root."""
+"""Implement `quiet lock`, which takes the turn on the isolated CPUs for one command. Changes nothing, needs no root."""
 
 from __future__ import annotations
 

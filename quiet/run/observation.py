@@ -1,4 +1,4 @@
-"""The interruptions of the isolated CPUs during a run: observed by the helper, received by the front."""
+"""Observe the interruptions of the isolated CPUs during a run in the helper, and report them to the front."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quiet.run.protocol import CommandDone, RunEnded
 
 
 class RunObserver:
-    """Observes one command; a failure of observing is one line of the report, never of the run."""
+    """Observes one command. A failure to observe is a line of the report and does not fail the run."""
 
     def __init__(self, host: Host, cpus: CpuSet, pid: int, cgroup: str, applied: frozenset[str], trace: bool) -> None:
         self._error, self._trace = "", trace
@@ -29,13 +29,13 @@ class RunObserver:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Take the events so far; to be called every TICK_S seconds."""
+        """Process the events so far; call it every TICK_S seconds."""
         if not self._error:
             with self._noted():
                 self._observer.tick()
 
     def stop(self, done: CommandDone) -> None:
-        """Stop observing; before the host is restored, which interrupts these CPUs too."""
+        """Stop observing; call it before the restore, which also interrupts these CPUs."""
         self._wall_s = time.monotonic() - self._began
         with self._noted():
             if not self._error:
@@ -74,7 +74,7 @@ class RunObserver:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: nanoseconds are whole numbers."""
+    """A value converted for JSON; nanoseconds become whole numbers."""
     if isinstance(value, Nanoseconds):
         return round(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Define the options of `quiet run`: those passed to the helper, and those used only by the front.
 
-Also provides a NamedTuple for modules that a front loads: loading `typing` would take a tenth of a run whose profile
-lingers.
+The module also provides a NamedTuple for modules that a front loads, because loading `typing` would take a tenth of a
+run whose profile lingers.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class RunRequest(NamedTuple):
     profile: str = "bench"
     cpus: str | None = None
     share: bool = False
-    wait_s: float | None = None  # how long to queue; None: without limit
+    wait_s: float | None = None  # maximum time to queue; None: no limit
     linger_s: float = 0.0
     observe: bool = True
     trace: bool = False  # observe by kernel tracing; else by counts, which costs less
     threads: bool | None = None  # spread over the CPUs; None: only if nothing pins the command
     pinned: str = ""  # the word of the command that pins its children
     mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as in the profile
-    command: str = ""  # to be shown to others, never executed
+    command: str = ""  # shown to others, never executed
 
 
 class FrontOptions(NamedTuple):

@@ -27,7 +27,7 @@ def detach(keep: int) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before there is a new session
     if os.fork():
         os._exit(0)
-    with contextlib.suppress(PermissionError):  # it already leads a session
+    with contextlib.suppress(PermissionError):  # this process already leads a session
         os.setsid()
     kept = os.dup(keep)  # not inherited by the executed program
     os.chdir("/")

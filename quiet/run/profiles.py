@@ -1,4 +1,4 @@
-"""The profiles that the helper accepts: bundled ones, and files of root in /etc/quiet."""
+"""Load the profiles that the helper accepts: bundled ones, and files of root in /etc/quiet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages between a front and its helper: one JSON object per line, on a socket.
+"""Exchange messages between a front and its helper: one JSON object per line, on a socket.
 
 Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (again and again), RunReady,
 Moved, RunEnded; or RunFailure at any time. Either side may close: then the helper ends the command and restores.
@@ -17,10 +17,10 @@ from quiet.errors import QuietError, UsageError
 from quiet.host import FOLDER
 from quiet.run.options import NamedTuple, RunRequest
 
-LINGER_SOCKET = f"{FOLDER}/linger."  # and the number of its user
+LINGER_SOCKET = f"{FOLDER}/linger."  # followed by the user's ID
 
 FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # bytes of a line
-_PATIENCE_S = 10  # for the rest of a line, and for a reader
+_PATIENCE_S = 10  # time limit for the rest of a line, and for a reader
 
 
 class Start(NamedTuple):
@@ -89,7 +89,7 @@ _KINDS = {
 
 
 class Peer(NamedTuple):
-    """The process at the other end, as the kernel recorded it when the socket was made."""
+    """The process at the other end, recorded by the kernel when the socket was created."""
 
     pid: int
     uid: int
@@ -100,23 +100,23 @@ class HelperProtocolError(UsageError):
 
 
 class HelperChannel:
-    """A connected socket with whole messages."""
+    """A connected socket that sends and receives whole messages."""
 
     def __init__(self, connection: _socket.socket, most: int) -> None:
         self._socket, self._most, self._read = connection, most, b""
-        self.closed = False  # by the other side
+        self.closed = False  # closed by the other side
 
     def fileno(self) -> int:
-        """For poll(2)."""
+        """The file descriptor, for poll(2)."""
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """Raises OSError if it is not a socket of this host."""
+        """The process at the other end. Raises OSError if it is not a socket of this host."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
     def send(self, message: Message) -> None:
-        """Send, unless the other side has gone or does not read."""
+        """Send a message, unless the other side has gone or does not read."""
         line = json.dumps({"kind": type(message).__name__, **message._asdict()}).encode() + b"\n"
         try:
             self._socket.settimeout(_PATIENCE_S)
@@ -190,7 +190,7 @@ def parse(line: bytes) -> Message:
 
 
 def _value(type_name: object, value: object) -> object:
-    """The value, when it has this type (an annotation, or its text). Raises ValueError."""
+    """Check that the value has this type (an annotation or its text) and return it. Raises ValueError."""
     name = str(getattr(type_name, "__forward_arg__", type_name))
     if name.endswith(" | None"):
         if value is None:
@@ -208,7 +208,7 @@ def _value(type_name: object, value: object) -> object:
 
 
 def lingering_helper(uid: int) -> HelperChannel | None:
-    """The helper that stays for this user; None if there is none. Only one of root counts."""
+    """Connect to this user's lingering helper; None if there is none. Only a helper of root is accepted."""
     connection = connect(f"{LINGER_SOCKET}{uid}")
     channel = HelperChannel(connection, FROM_HELPER) if connection else None
     if channel and channel.peer().uid != 0:

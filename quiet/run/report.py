@@ -1,4 +1,4 @@
-"""The report of a run at the edge: the file, and the limits that make a noisy run fail."""
+"""Write the report of a run to a file, and apply the limits that make a noisy run fail."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quiet.errors import UsageError
 from quiet.run.options import FrontOptions
 from quiet.run.protocol import RunEnded
 
-_NOISY = 1  # the exit code of a run that was interrupted too much, when the command succeeded
+_NOISY = 1  # exit code if the command succeeded but was interrupted too much
 
 
 class RunLimits(NamedTuple):
-    """The most that may interrupt a run. None: anything."""
+    """The limits on interruptions of a run. None: no limit."""
 
     lost_pct: float | None
     interruptions: int | None

@@ -29,7 +29,7 @@ def attempts() -> list[tuple[str, ...]]:
 
 
 def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
-    """Start a helper with one of these commands; whether that was permitted."""
+    """Start a helper with one of these commands; returns the channel, and whether starting was permitted."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         if command:
@@ -51,7 +51,7 @@ def refusal() -> Refused:
 
 
 def own_program() -> str:
-    """The path of this program, as a rule for sudo names it."""
+    """The path of this program, for use in a sudoers rule."""
     beside = [os.path.join(os.path.dirname(os.path.abspath(path)), "quiet") for path in (sys.argv[0], sys.executable)]
     for path in (os.path.abspath(sys.argv[0]), *beside):
         if os.path.basename(path) == "quiet" and os.access(path, os.X_OK) and os.path.isfile(path):
@@ -60,7 +60,7 @@ def own_program() -> str:
 
 
 def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
-    """Run it to its end, and whether it succeeded: the helper itself continues in the background."""
+    """Run the command to its end; returns whether it succeeded. The helper itself continues in the background."""
     pid = os.fork()
     if pid == 0:
         try:

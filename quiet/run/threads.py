@@ -1,4 +1,4 @@
-"""Whether the scheduler spreads a command over the isolated CPUs, and which NUMA nodes its memory comes from."""
+"""Decide whether the scheduler spreads a command over the isolated CPUs, and from which NUMA nodes it gets memory."""
 
 from __future__ import annotations
 

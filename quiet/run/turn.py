@@ -1,4 +1,4 @@
-"""The turn on the isolated CPUs for programs that measure there themselves, as `cbench run` does."""
+"""Provide the turn on the isolated CPUs for programs that measure there themselves, such as `cbench run`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Install and remove the systemd unit that applies a profile after each boot, and restores when it is stopped.
 
-All of it is files of our own, named in the unit's head, so that removal leaves the folders as they were: the unit, the
-link that enables it, a copy of the profile where that is the user's own file, and the folders that were made for them.
+It consists only of separate files, listed in the unit's head, so that removal restores the folders: the unit, the link
+that enables it, a copy of the profile if it is the user's own file, and the folders created for them.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class ServiceReceipt(NamedTuple):
     files: tuple[str, ...]
     commands: tuple[str, ...]
     ran: bool
-    left: bool = False  # it was stopped, and its settings are still applied
+    left: bool = False  # stopped, but its settings are still applied
     unit: str = NAME
 
 
 def installed(reader: Reader) -> Installed | None:
-    """The service that is installed; None if there is none of ours."""
+    """The installed service; None if there is none, or it is not quiet's."""
     lines = (reader.text(UNIT) or "").splitlines()
     if not lines or lines[0] != MARK:
         return None
@@ -73,8 +73,8 @@ def installed(reader: Reader) -> Installed | None:
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
     """Apply the profile after each boot from now on; an existing service of ours is replaced.
 
-    Raises Refused if systemd is not there, the unit's name is taken, writing is not permitted, or others than root can
-    change the program that root would run at each boot; `trust`: they may.
+    Raises Refused if systemd is missing, the unit's name is taken, writing is not permitted, or users other than root
+    can change the program that root would run at each boot (`trust` permits this).
     """
     _check_systemd(host)
     _check_name(host)
@@ -160,7 +160,7 @@ def _check_name(host: Reader) -> None:
 
 
 def _check_program(host: Reader) -> None:
-    """A user who can change a program that root runs at each boot is as powerful as root."""
+    """Raises Refused if a user other than root can change the program, because that user would be as powerful as root."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(
@@ -170,14 +170,14 @@ def _check_program(host: Reader) -> None:
 
 
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
-    """The choice in the kernel's notation; one that fails now would fail after the next boot, unseen."""
+    """The CPU choice in the kernel's notation. Check it now, because it would fail unseen after the next boot."""
     if host.exists(CPU):
         profile.choose(Facts(host), cpus)
     return cpulist.format(parse_requested(cpus, "--cpus")) if cpus is not None else None
 
 
 def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
-    """The path where the service finds the profile, and the copy to make for that: path and content.
+    """The path of the profile for the service, and the copy to create for it, if any: path and content.
 
     Root applies it at each boot, so root must own it, and it must be available early. A file in /etc is used in place,
     and changes to it take effect at the next boot; any other file is copied there.
@@ -211,7 +211,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
 
 
 def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The files, each after the folders (with a slash at the end) that are not there yet, or that are ours already."""
+    """The files, each after its folders (ending with a slash) that are missing or are already ours."""
     made: list[str] = []
     for path in files:
         parts = path.split("/")[1:-1]

@@ -36,7 +36,7 @@ _RIVALS = (
 
 
 def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
-    """The unit. `profile` is a bundled name or an absolute path; `made` are the paths that removal takes away."""
+    """The unit's text. `profile`: a bundled name or an absolute path; `made`: the paths to remove with the service."""
     chosen = ["--cpus", cpus] if cpus else []
     lines = [
         MARK,
@@ -142,7 +142,7 @@ def _late(reader: Reader) -> bool:
 
 
 def _unit(reader: Reader, name: str) -> str | None:
-    """The text of an installed service, "" of one that is only an init script; None if it is not there, or masked."""
+    """The text of an installed service, "" if it is only an init script; None if it is missing or masked."""
     for folder in FOLDERS:
         found = reader.text(f"{folder}/{name}.service")
         if found is not None:
@@ -163,7 +163,7 @@ def word(text: str) -> str:
 
 
 def _command(words: Sequence[str]) -> str:
-    """A command line: there a dollar is special too."""
+    """A command line of a unit, in which a dollar is special too."""
     return " ".join(each if _is_plain(each) else word(each).replace("$", "$$") for each in words)
 
 

@@ -5,9 +5,11 @@ resets the settings; for hosts where it persists, the journal contains the boot 
 they may appear:
 
     begin    format, boot_id, version, profile, source, cpus, time
-    before a target with its original value (None: absent), its knob, kind and identity
-    intent   a value is about to be written      done     it was written, and this value was read back
-    refused  the kernel declined, with the reason  settled  all recorded targets' values after all writes
+    before   a target with its original value (None: absent), its knob, kind and identity
+    intent   a value is about to be written
+    done     it was written, and this value was read back
+    refused  the kernel rejected it, with the reason
+    settled  the values of all recorded targets after all writes
     stay     the settings that `quiet run` applied for its command stay applied
     restore  a restore has begun; these targets were changed by another program
     back     it has ended incompletely; these targets are restored

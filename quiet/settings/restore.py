@@ -282,7 +282,7 @@ def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) ->
 
 
 def _widen_children(host: Host, record: AppliedState) -> None:
-    """Give tasks that were created while the profile was applied, with a narrowed mask, their ancestor's restored mask."""
+    """Give tasks created while the profile was applied, with a narrowed mask, their ancestor's restored mask."""
     narrowed = {
         int(e.target[5:]): e for e in record.entries.values() if e.target.startswith("task:") and e.wanted is not None
     }

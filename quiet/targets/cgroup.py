@@ -1,10 +1,10 @@
-"""A cgroup of the hierarchy with the cpuset controller (admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst).
+"""Access a cgroup in the hierarchy with the cpuset controller (admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst).
 
 cgroup:/quiet              the cgroup: "present" or absent
 cgroup:/quiet/cpuset.cpus  a file of it
 cgroup:/+cpuset            whether the controller is passed on to a cgroup's children: "on" or "off"
 
-The isolated CPUs' cgroup is /quiet.slice where systemd manages cgroups, and /quiet elsewhere: see `group`.
+The isolated CPUs' cgroup is /quiet.slice if systemd manages cgroups, otherwise /quiet: see `group`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUP, SLICE = "/quiet", "/quiet.slice"
 def group(reader: Reader) -> str:
     """The cgroup of the isolated CPUs on this host: a slice if systemd uses cgroup v2 with all controllers.
 
-    An earlier version's /quiet is used as long as it is there.
+    An earlier version's /quiet is used as long as it exists.
     """
     if cpuset_mount(reader) != (2, "/sys/fs/cgroup") or not systemd.booted(reader):
         return GROUP
@@ -32,7 +32,7 @@ def group(reader: Reader) -> str:
 
 
 def groups_below(reader: Reader, path: str) -> Iterator[str]:
-    """The folder of a cgroup and of all below it: runs have their own."""
+    """The folders of a cgroup and of all cgroups below it; each run has its own."""
     yield path
     for name in reader.names(path):
         if reader.exists(f"{path}/{name}/cgroup.procs"):
@@ -72,7 +72,7 @@ def _remove(host: Host, name: str) -> None:
     elif "." not in leaf:
         _remove_group(host, path)
     elif leaf == "cpuset.cpus.partition" and host.exists(path):
-        host.write(path, "member")  # a partition has to be given up before its cgroup can go
+        host.write(path, "member")  # a partition must be released before its cgroup can be removed
 
 
 def _remove_group(host: Host, path: str) -> None:
@@ -81,10 +81,10 @@ def _remove_group(host: Host, path: str) -> None:
 
 
 def empty_group(host: Host, path: str, outside: str) -> None:
-    """Move the tasks of a cgroup and of all below it to another one, and remove those below."""
+    """Move the tasks of a cgroup and of all cgroups below it to another one, and remove the cgroups below."""
     first, *below = groups_below(host, path)
     for each in reversed(below):
-        with contextlib.suppress(FileNotFoundError):  # a run has just ended
+        with contextlib.suppress(FileNotFoundError):  # the cgroup disappears when its run ends
             _move_tasks(host, each, outside)
             host.rmdir(each)
     _move_tasks(host, first, outside)

@@ -1,4 +1,4 @@
-"""`cpuset:812`: the cpuset that a thread is in, on cgroup v1 (admin-guide/cgroup-v1/cpusets.rst)."""
+"""Access `cpuset:812`: the cpuset of a thread, on cgroup v1 (admin-guide/cgroup-v1/cpusets.rst)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Access a network device's queues: read by ioctl SIOCETHTOOL, which needs no root; write by ethtool's netlink family.
 
-Layouts and numbers: include/uapi/linux/ethtool.h. By ioctl, because every kernel answers it and loading pyroute2 takes
-ten times as long as the whole of `plan`; the table of flows to queues can only be written so before Linux 6.17.
+Layouts and numbers: include/uapi/linux/ethtool.h. Reading uses ioctl because every kernel supports it and loading
+pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table of flows to queues.
 
 With netlink (networking/ethtool-netlink.rst), the kernel returns an error text if it rejects a request. Only this
 module loads pyroute2, at the first write, because loading takes 0.3 s.
@@ -32,7 +32,7 @@ Counts = dict[str, int]
 
 
 def channels(interface: str) -> Counts:
-    """The counts of the sorts of channels that the device can have: {"combined": 4}. Raises OSError."""
+    """The number of channels of each kind that the device supports: {"combined": 4}. Raises OSError."""
     fields = _CHANNELS.unpack(_ask(interface, _CHANNELS.pack(_GET_CHANNELS, *[0] * 8)))
     names = ("rx", "tx", "other", "combined")
     both = zip(names, fields[1:5], fields[5:9], strict=True)
@@ -48,7 +48,7 @@ def adaptive(interface: str) -> Counts:
 def table(interface: str) -> list[int]:
     """The receive queue for each value of the flows' hash. Raises OSError."""
     size = _rss(interface)[2]
-    # without room for the key the kernel leaves it out
+    # without room for the key, the kernel omits it
     answer = _ask(interface, _RSS.pack(_GET_RSS, 0, size, 0, 0, 0) + bytes(4 * size))
     return list(struct.unpack_from(f"{size}I", answer, _RSS.size))
 
@@ -68,7 +68,7 @@ def rules(interface: str) -> Counts:
     for place in struct.unpack_from(f"{_RULES.unpack_from(answer)[4]}I", answer, _RULES.size):
         rule = _RULES.unpack_from(_ask(interface, _rules(_RULE, place)))[3]
         (cookie,) = _COOKIE.unpack_from(rule, _COOKIE_AT)
-        if cookie != _DISCARD and not cookie >> 32:  # above: a virtual function's queues
+        if cookie != _DISCARD and not cookie >> 32:  # higher values: queues of a virtual function
             queues[str(place)] = int(cookie)
     return queues
 
@@ -79,7 +79,7 @@ def _rss(interface: str) -> tuple[int, ...]:
 
 def _rules(command: int, place: int = 0, count: int = 0) -> bytes:
     rule = bytes(_PLACE_AT) + struct.pack("=I4x", place)
-    return _RULES.pack(command, 0, 0, rule, count) + bytes(4)  # the kernel's structure ends on 8 bytes
+    return _RULES.pack(command, 0, 0, rule, count) + bytes(4)  # the kernel's structure is padded to 8 bytes
 
 
 def _ask(interface: str, request: bytes) -> bytes:
@@ -95,12 +95,12 @@ def _ask(interface: str, request: bytes) -> bytes:
 
 
 def set_channels(interface: str, counts: Mapping[str, int]) -> None:
-    """Set the counts of the named sorts of channels. Raises OSError with the kernel's words."""
+    """Set the number of channels of each named kind. Raises OSError with the kernel's error text."""
     _send(interface, _CHANNELS_SET, {_COUNTS[name]: count for name, count in counts.items()}, "uint32")
 
 
 def set_adaptive(interface: str, flags: Mapping[str, int]) -> None:
-    """Set whether the rate of interrupts follows the load. Raises OSError with the kernel's words."""
+    """Set whether the rate of interrupts follows the load. Raises OSError with the kernel's error text."""
     _send(interface, _COALESCE_SET, {_ADAPTIVE[name]: flag for name, flag in flags.items()}, "uint8")
 
 

@@ -1,4 +1,4 @@
-"""`file:/sys/...`: the content of a file."""
+"""Access `file:/sys/...`: the content of a file."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A value that lasts only while a process has its file open: a small process holds it for us.
+"""Hold values that last only while a process has their file open, by a small process.
 
     held:cpu_dma_latency  a number in a device
     held:timestamps       a socket whose packets get time stamps: while one exists, the kernel's code for them stays on
 
-Absent is None: no process holds it for us. Other programs may hold their own: of all requests the kernel takes the
-strictest (power/pm_qos_interface.rst).
+None means absent: no process of ours holds the value. Other programs may hold their own; the kernel applies the
+strictest request (power/pm_qos_interface.rst).
 """
 
 from __future__ import annotations

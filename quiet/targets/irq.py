@@ -1,4 +1,4 @@
-"""`irq:131`: the CPUs that an interrupt may go to, a CPU list (core-api/irq/irq-affinity.rst)."""
+"""Access `irq:131`: the CPUs to which an interrupt may be delivered, a CPU list (core-api/irq/irq-affinity.rst)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _path(name: str) -> str:
 def _identity(reader: Reader, name: str) -> str:
     base = f"/sys/kernel/irq/{name}/"
     parts = [reader.text(base + part) for part in ("chip_name", "hwirq", "actions")]
-    # the folder's inode is another one when the driver frees the interrupt and requests it again
+    # the folder's inode changes when the driver frees the interrupt and requests it again
     return " ".join(part or "-" for part in parts) + f"{MADE}{reader.inode(base)}"
 
 

@@ -1,4 +1,4 @@
-"""lockup:soft: the soft-lockup detector, "1" or "0" (/proc/sys/kernel/soft_watchdog).
+"""Access `lockup:soft`: the soft-lockup detector, "1" or "0" (/proc/sys/kernel/soft_watchdog).
 
 While neither detector runs, reading kernel.watchdog also switches the common switch behind it off, in kernels of before
 late 2024 (kernel/watchdog.c, proc_watchdog_common): any `sysctl -a` does. Writing 1 to soft_watchdog alone then has no
@@ -14,7 +14,7 @@ _SYS = "/proc/sys/kernel/"
 
 
 def _put(host: Host, name: str, value: str) -> None:
-    if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree: reading would change it
+    if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree
         host.write(_SYS + "watchdog", "1")
     host.write(f"{_SYS}{name}_watchdog", value)
 

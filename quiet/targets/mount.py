@@ -1,4 +1,4 @@
-"""`mount:/sys/fs/resctrl`: "resctrl", the file system of the kernel that is mounted on a directory, or absent."""
+"""Access `mount:/sys/fs/resctrl`: the kernel's file system mounted on a folder, "resctrl", or absent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Network interfaces of the own namespace: `net:eth0/...`.
+"""Access `net:eth0/...`: network interfaces of this process's namespace.
 
     net:eth0/queues/rx-0/rps_cpus   a file below /sys/class/net/eth0
-    net:eth0/channels    how many channels of each sort: "combined 4", "rx 2 tx 2"
+    net:eth0/channels    the number of channels of each kind: "combined 4", "rx 2 tx 2"
     net:eth0/rss         the receive queue for each value of the flows' hash, once around: "128: 0 1 2 3"
     net:eth0/adaptive    whether the driver changes the rate of interrupts with the load: "rx 1 tx 0"
     net:eth0/rules       the queues that rules send flows to, by their numbers: "1023 3"; only read
@@ -41,7 +41,7 @@ def spell(numbers: dict[str, int]) -> str:
 
 
 def queues(text: str) -> list[int]:
-    """The table that is written "128: 0 1 2 3"."""
+    """The table for a text such as "128: 0 1 2 3"."""
     size, _, once = text.partition(":")
     around = [int(queue) for queue in once.split()]
     return [around[at % len(around)] for at in range(int(size))]
@@ -114,7 +114,7 @@ def _watched_files(reader: Reader, name: str) -> tuple[str]:
 
 
 def _identity(reader: Reader, name: str) -> str | None:
-    # a number that no other device gets while the machine runs: names are given again
+    # unique to the device while the machine runs, unlike names, which are reused
     return reader.text(f"{folder(name.partition('/')[0])}/ifindex")
 
 

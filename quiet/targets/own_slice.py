@@ -60,7 +60,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no systemd to change")
     unit = items[0][0].partition("/")[0]
-    if (unit, NO_UNIT) in items:  # the cgroup of others, as it was
+    if (unit, NO_UNIT) in items:  # the cgroup of other programs, unchanged
         if host.exists(_file(unit)):
             host.unlink(_file(unit))
         host.systemctl("daemon-reload")
@@ -80,14 +80,14 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 def _remove(host: Host, name: str) -> None:
     if "/" in name:
-        return  # disappears with the unit
+        return  # the property disappears with the unit
     folder = f"{MOUNT}/{name}"
     units = [child for child in host.names(folder) if child.endswith(_UNITS) and _populated(host, f"{folder}/{child}")]
     if units:
         raise OSError(errno.EBUSY, f"{', '.join(units)} runs in it; stop that, then run `quiet restore` again")
     if host.exists(folder):
         empty_group(host, folder, MOUNT)
-    with contextlib.suppress(OSError):  # systemd may not know it yet, or no longer
+    with contextlib.suppress(OSError):  # systemd may not know the unit yet, or no longer
         host.systemctl("stop", name)
     if host.exists(_file(name)):
         host.unlink(_file(name))

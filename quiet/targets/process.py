@@ -1,4 +1,4 @@
-"""`process:812`: "running", or "stopped" by SIGSTOP."""
+"""Access `process:812`: "running", or "stopped" by SIGSTOP."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Targets: every piece of host state is a named string that can be read and written, such as `irq:131`.
+"""Register the types of targets. A target is a piece of host state, such as `irq:131`, read and written as a string.
 
 The word before the colon is the target's type. Each type is one file of this folder, which documents its names and
-values, and one line of TYPES. Absent is None; writing None to a target makes it absent again.
+values, and one line of TYPES. None means absent; writing None makes a target absent again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def put_many(host: Host, writes: Sequence[tuple[str, str | None]]) -> None:
 
 
 def shared_put(target: str) -> str:
-    """The word of a target that can be written together with others of its type; "" when it is written alone."""
+    """The type of a target that can be written together with others of its type; "" if it must be written alone."""
     target_type, _ = split(target)
     return target_type.word if target_type.put_many else ""
 
@@ -105,7 +105,7 @@ def written_file(reader: Reader, target: str) -> str:
 
 
 def watched_files(reader: Reader, target: str) -> Sequence[str]:
-    """The files that another program writes to change the target; none when it can be changed without one."""
+    """The files that another program writes to change the target; empty if it can be changed without a file."""
     target_type, name = split(target)
     if target_type.watched_files is not None:
         return target_type.watched_files(reader, name)
@@ -125,7 +125,7 @@ def same_thing(identity: str | None, recorded: str | None) -> bool:
 
 
 def current_name(reader: Reader, target: str, recorded: str | None) -> str:
-    """The name that a target with a recorded identity has now: network interfaces can be renamed."""
+    """The present name of a target with a recorded identity; network interfaces can be renamed."""
     target_type, name = split(target)
     if recorded is None:
         return target

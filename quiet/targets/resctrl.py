@@ -1,9 +1,10 @@
-"""A resctrl group: which part of the caches its CPUs may fill (filesystems/resctrl.rst, before 6.16 arch/x86/).
+"""Access a resctrl group, which limits the part of the caches that its CPUs may fill.
 
     resctrl:/quiet            the group: "present" or absent
     resctrl:/quiet/cpus_list  a file of it
 
-The kernel explains a refused write in info/last_cmd_status.
+The kernel explains a rejected write in info/last_cmd_status. Source: filesystems/resctrl.rst (before Linux 6.16
+arch/x86/).
 """
 
 from __future__ import annotations

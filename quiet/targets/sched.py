@@ -1,4 +1,4 @@
-"""sched:812: how a thread is scheduled, "other 0" (with its nice value) or "fifo 2" (with its real-time priority).
+"""Access `sched:812`: a thread's scheduling, such as "other 0" (nice value) or "fifo 2" (real-time priority).
 
 Source: proc_pid_stat(5), sched(7).
 """

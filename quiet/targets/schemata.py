@@ -1,7 +1,7 @@
-"""One resource of a resctrl group's schemata, domain by domain (filesystems/resctrl.rst).
+"""Access one resource of a resctrl group's schemata, domain by domain (filesystems/resctrl.rst).
 
-schemata:/quiet/L3  of a group: "0=ff0;1=00f"
-schemata:/L3        of the default group, which has all CPUs and tasks of no other
+schemata:/quiet/L3  the schemata of a group: "0=ff0;1=00f"
+schemata:/L3        those of the default group, which has all CPUs and tasks that are in no other group
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from quiet.targets.target_type import TargetType
 
 
 def lines(reader: Reader, group: str) -> dict[str, str]:
-    """A group's schemata by resource ("" is the default group); empty when there is none."""
+    """A group's schemata by resource (`group` "" is the default group); empty if there are none."""
     text = reader.text(f"{ROOT}{group}/schemata") or ""
     pairs = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,4 +1,4 @@
-r"""swap:/dev/sda2: a swap device or file, "off", "on" (with a priority of the kernel's choice) or "on 5".
+r"""Access `swap:/dev/sda2`: a swap device or file, "off", "on" (the kernel chooses the priority) or "on 5".
 
 Source: proc_swaps(5), swapon(2). /proc/swaps writes a space in a path as \040.
 """
@@ -14,7 +14,7 @@ from quiet.targets.target_type import TargetType
 
 
 class Area(NamedTuple):
-    """A line of /proc/swaps; sizes in KiB. A priority below 0 is one that the kernel chose."""
+    """A line of /proc/swaps; sizes in KiB. The kernel chose a priority below 0."""
 
     path: str
     kind: str
@@ -24,7 +24,7 @@ class Area(NamedTuple):
 
     @property
     def deleted(self) -> bool:
-        """Whether it is a file without a name now: swapping to it could not be resumed."""
+        """Whether it is a deleted file, which could not be swapped on again."""
         return self.path.endswith(" (deleted)")
 
 

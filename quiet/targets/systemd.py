@@ -38,25 +38,25 @@ def booted(reader: Reader) -> bool:
 
 
 def places(reader: Reader) -> list[str]:
-    """The folders of unit files that are there, the first one winning. They are not listed: they are long."""
+    """The existing folders of unit files, by precedence. Their contents are not listed, because they are large."""
     return [folder for folder in PATHS if reader.exists(folder)]
 
 
 def files(reader: Reader, name: str, folders: Sequence[str] | None = None) -> list[str]:
-    """The files of a unit, the one in force first; an instance may have its template's. `folders`: see places()."""
+    """The files of a unit, the effective one first; an instance may use its template's. `folders`: see places()."""
     names = dict.fromkeys((name, template(name)))
     where = places(reader) if folders is None else folders
     return [path for folder in where for each in names if reader.exists(path := f"{folder}/{each}")]
 
 
 def template(name: str) -> str:
-    """ "foo@.service" for "foo@bar.service"; other names as they are."""
+    """The template of an instance: "foo@.service" for "foo@bar.service"; other names are unchanged."""
     stem, at, rest = name.partition("@")
     return f"{stem}@.{rest.rpartition('.')[2]}" if at else name
 
 
 def runs(reader: Reader, name: str) -> bool:
-    """Whether a service has processes, by its cgroup: needs no systemctl, so it also holds for a recorded tree."""
+    """Whether a service has processes, by its cgroup; it needs no systemctl, so it also works for a recorded tree."""
     stem, at, _ = name.partition("@")
     inner = f"system-{stem.replace('-', chr(92) + 'x2d')}.slice/" if at else ""
     return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)

@@ -1,9 +1,9 @@
 """Restrict the CPUs that systemd allows a slice (or init.scope) to use.
 
-    slice:system.slice   its live cpuset.cpus: "0-2", "" when nothing restricts it, "0-1 by drop-in" when we do
+    slice:system.slice   its live cpuset.cpus: "0-2", "" if unrestricted, "0-1 by drop-in" if quiet restricts it
 
-Put writes a drop-in of our own (AllowedCPUs=, systemd.resource-control(5)) beside any other setting of the slice's
-CPUs, and reloads: a value known to systemd survives reloads, new units, and the disabling of unneeded controllers. To
+Put writes a separate drop-in (AllowedCPUs=, systemd.resource-control(5)), keeps other settings of the slice's CPUs, and
+reloads systemd: a value known to systemd survives reloads, new units, and the disabling of unneeded controllers. To
 restore another value, the drop-in is removed; systemd may then leave the live value unchanged (systemd issue 43846), so
 that value is written too.
 """

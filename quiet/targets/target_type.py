@@ -1,4 +1,4 @@
-"""A type of target: how the state behind a name such as `irq:131` is read and written."""
+"""Define a type of target: functions that read and write the state behind a name such as `irq:131`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from quiet.host.reader import Reader
 
 
 class TargetType(NamedTuple):
-    """How targets of one type are read and written: `word` precedes the colon, `name` follows it."""
+    """A type of target: `word` precedes the colon of a target, the argument `name` follows it."""
 
     word: str
     # the value; None if the target is absent
     get: Callable[[Reader, str], str | None]
     # write a value. Raises OSError with the kernel's errno
     put: Callable[[Host, str, str], None]
-    # make the target absent again; None: it cannot be. Raises OSError
+    # make the target absent again; None: impossible. Raises OSError
     remove: Callable[[Host, str], None] | None = None
     # the file that `put` writes, whose mount must be writable; "" when it writes no file
     written_file: Callable[[Reader, str], str] = lambda reader, name: ""

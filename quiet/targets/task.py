@@ -1,4 +1,4 @@
-"""`task:812`: the CPUs that a thread may run on, a CPU list (sched_setaffinity(2))."""
+"""Access `task:812`: the CPUs on which a thread may run, a CPU list (sched_setaffinity(2))."""
 
 from __future__ import annotations
 

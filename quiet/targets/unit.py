@@ -18,7 +18,7 @@ from quiet.targets.target_type import TargetType
 
 
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
-    """One reload, one stop and one start for all: each call of systemctl costs about as much as all the rest."""
+    """Write several units with one reload, one stop and one start, because each call of systemctl is expensive."""
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no services to change")
     now = {name: (systemd.state(host, name) or "").split() for name, _ in items}
@@ -26,7 +26,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
     needed = _needed(host, stop)
     stop = [name for name in stop if name not in needed]
-    if stop:  # ahead of the mask: a timer that finds itself masked has failed
+    if stop:  # stop before masking: a running timer that gets masked fails
         host.systemctl("stop", *stop)
     reload = any("stale" in words for words in now.values())
     for name, words in wanted.items():
@@ -47,7 +47,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 
 def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
-    """The units to stop that would also stop a unit that has to keep running, with that unit."""
+    """The units to stop whose stop would also stop units that must keep running, with those units."""
     needed: dict[str, frozenset[str]] = {}
     users = systemd.needed_by(host, stop) if stop else {}
     while more := {

@@ -11,7 +11,7 @@ TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "
 UNIT = "unit"  # a systemd unit's state, as text
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
-_UNIT_WORDS = {"active", "masked", "stale"}  # a systemd unit's; whether it is enabled is reported, and never written
+_UNIT_WORDS = {"active", "masked", "stale"}  # states of a systemd unit that are written; enablement is only reported
 _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
 
@@ -41,7 +41,7 @@ def _domains(raw: str) -> dict[str, str]:
     return {name.strip(): value.strip().lstrip("0").lower() for name, _, value in pairs}
 
 
-# how the raw values of a kind are compared; others unchanged
+# conversion of raw values for comparison, by kind; other kinds are compared unchanged
 MEANINGS: dict[str, Callable[[str], object]] = {
     NUMBER: lambda raw: int(raw, 0),
     NUMBERS: lambda raw: [int(number, 0) for number in raw.split()],

@@ -1,6 +1,6 @@
-"""`workqueue:NAME`, `workqueue:global` (all unbound ones): the CPU mask that was requested, not the one in force.
+"""Access `workqueue:NAME` and `workqueue:global` (all unbound ones): the requested CPU mask, not the effective one.
 
-Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requested, where the kernel has it).
+Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requested, if the kernel has it).
 """
 
 from __future__ import annotations

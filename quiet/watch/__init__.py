@@ -1,1 +1,1 @@
-"""`quiet watch`: keeps running, and reports or repairs drift from the applied profile as it happens."""
+"""`quiet watch`, which keeps running and reports or repairs drift from the applied profile."""

@@ -1,4 +1,4 @@
-"""Drift: a plan for some knobs finds it, the ledger lists it, a repair applies the profile again."""
+"""Detect drift by planning some knobs, list it in a ledger, and repair it by applying the profile again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GONE = "a CPU of the applied profile has gone offline"
 
 
 def check(reader: Reader, profile: Profile, state: AppliedState, facts: Facts, names: set[str] | None) -> list[Change]:
-    """The changes that apply would make now, by these knobs (None: by all)."""
+    """The changes that apply would make now with these knobs (None: all knobs)."""
     chosen = profile
     if names is not None:
         wanted = names | {BY_NAME[name].needs for name in names if name in BY_NAME}
@@ -35,7 +35,7 @@ def check(reader: Reader, profile: Profile, state: AppliedState, facts: Facts, n
 
 
 def _offline(state: AppliedState, facts: Facts) -> list[Change]:
-    """CPUs that were online when the profile was applied and are not now; no knob covers them."""
+    """Drifts of CPUs that were online when the profile was applied but are offline now; no knob covers them."""
     gone = sorted((state.cpus.isolated | state.cpus.housekeeping) & facts.present - facts.online)
     return [
         Change(CPUS, f"file:{CPU}/cpu{cpu}/online", "0", "1", _GONE, value_types.NUMBER, f"CPU {cpu}") for cpu in gone
@@ -44,7 +44,7 @@ def _offline(state: AppliedState, facts: Facts) -> list[Change]:
 
 @dataclass(slots=True)
 class Ledger:
-    """The drifts that are open, and how many there were."""
+    """The open drifts, and the number of all drifts so far."""
 
     open: dict[str, Change] = field(default_factory=dict)
     seen: int = 0
@@ -66,7 +66,7 @@ class Ledger:
 
 
 def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
-    """Apply again, with the same journal and engine: a restore still writes the original values.
+    """Apply the profile again with the same journal and engine, so a restore still writes the original values.
 
     Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
     """

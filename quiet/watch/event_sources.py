@@ -21,20 +21,20 @@ from quiet.watch.netlink import Links, Processes, Uevent, Uevents
 from quiet.watch.watched_files import JOURNAL, rechecked_on
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_MOST_TASKS = 512  # checked one by one; the next check of everything finds the others
+_MOST_TASKS = 512  # checked individually; the next full check finds the others
 RIVALS = ("irqbalance", "tuned", "tlp", "auto-cpufreq", "power-profiles-", "powertop", "thermald")
 
 
 @dataclass(slots=True)
 class Pending:
-    """Gathered until the next check. `knobs` None: all of them."""
+    """The notifications gathered until the next check. `knobs` None: all knobs."""
 
     knobs: set[str] | None = field(default_factory=set)
     tids: set[int] = field(default_factory=set)
     by: str = ""
     first: float = 0.0  # time.monotonic() of the first notification
     tids_first: float = 0.0  # time.monotonic() of the first new thread
-    renew: bool = False  # files have come or gone: the watched files have to be listed again
+    renew: bool = False  # files have appeared or disappeared, so list the watched files again
 
     @property
     def ready(self) -> bool:
@@ -49,7 +49,9 @@ class Pending:
         self.knobs = None if knobs is None or self.knobs is None else self.knobs | set(knobs)
 
     def uevents(self, events: Iterable[Uevent], now: float) -> None:
-        """Devices: a CPU concerns every knob, others their interrupts; an action "change" concerns none."""
+        """Add notifications of devices: a CPU concerns every knob, others their interrupts; an action "change" concerns
+        none.
+        """
         for event in events:
             if event.action == "change":
                 continue
@@ -58,26 +60,26 @@ class Pending:
             self.add(None if event.subsystem == "cpu" else rechecked_on("device"), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
-        """Threads that began or became another program; they are judged when notifications have settled."""
+        """Add threads that began or executed another program; they are judged when notifications have settled."""
         new = set(tids)
         if new and not self.tids:
             self.tids_first = now
         self.tids |= new
 
     def interfaces(self, now: float) -> None:
-        """A network interface went up or down."""
+        """Add the notification that a network interface went up or down."""
         self.renew = True
         self.add(rechecked_on("device"), "a network interface", now)
 
     def lost(self, source: Processes | Uevents, now: float) -> None:
-        """The socket overflowed: every knob that it may have been about is checked."""
+        """Add every knob that lost notifications may concern, because the socket overflowed."""
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
             self.add(knobs, "more notifications than could be read", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
-        """Check the new threads: which may run on the isolated CPUs, and which are rivals."""
+        """Check which new threads may run on the isolated CPUs, and which are rivals."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
         for tid in sorted(self.tids)[:_MOST_TASKS]:
@@ -92,11 +94,11 @@ class Pending:
                 wanted |= rechecked_on("service")
         self.tids = set()
         if wanted:
-            self.add(wanted, "a new process", self.tids_first)  # they have already settled
+            self.add(wanted, "a new process", self.tids_first)  # these notifications have already settled
 
 
 class Sources:
-    """Opened by `with`. A recorded tree has only its files."""
+    """All sources of notifications, a context manager. A recorded tree has only files."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -132,7 +134,7 @@ class Sources:
                 self._files.add(path, mask)
 
     def summary(self) -> str:
-        """The sources that are used, and those that are missing."""
+        """The sources that are used and the sources that are missing, as text."""
         parts = [f"{len(self._files)} files"] if self._files is not None else []
         named = (("devices", self._devices), ("network links", self._links), ("processes", self._processes))
         parts += [name for name, source in named if source is not None]
@@ -143,7 +145,9 @@ class Sources:
         return ", ".join(parts)
 
     def register(self, poll: select.poll, resting: bool) -> None:
-        """Have these wake the watcher; `resting`: not for new processes, their socket keeps the messages."""
+        """Register the sources that wake the watcher; `resting`: exclude new processes, whose socket keeps the
+        messages.
+        """
         for source in (self._files, self._devices, self._links):
             if source is not None:
                 poll.register(source.fileno(), select.POLLIN)
@@ -185,7 +189,7 @@ class StopSignals:
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._wake = signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
         for number in _ENDING:
-            if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            if signal.getsignal(number) != signal.SIG_IGN:  # ignored under nohup
                 self._before[number] = signal.signal(number, self._take)
         return self
 

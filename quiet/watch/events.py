@@ -1,4 +1,4 @@
-"""The events that watching reports."""
+"""Define the events that `quiet watch` reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WATCHING, DRIFT, MENDED, REPAIRED, REFUSED, INTERRUPTED, NOTE, ENDED = NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class WatchSummary:
-    """The whole of a watch, at its end."""
+    """The summary at the end of a watch."""
 
     seconds: float
     cpu_seconds: float
@@ -39,7 +39,7 @@ class WatchInterruption:
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One event: the drift or the cause that it is about, the source that reported it (`by`), and further words.
+    """One event: its drift or cause, the source that reported it (`by`), and further text.
 
     `missing`: the sources that this host does not have.
     """
@@ -55,5 +55,5 @@ class WatchEvent:
 
     @property
     def settled(self) -> bool:
-        """Whether the drift is over."""
+        """Whether the drift has ended."""
         return self.event in (MENDED, REPAIRED)

@@ -1,6 +1,6 @@
 """Record interruptions: a line of JSON for each minute with interruptions, in two files of bounded size.
 
-A line is whole in itself:
+Each line is self-contained:
 
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
@@ -60,7 +60,7 @@ class HistoryWriter:
             raise Refused(f"no history is kept: {error.filename or folder}: {error.strerror}") from None
 
     def start(self, cpus: CpuSet, now: float | None = None) -> None:
-        """These CPUs are watched from now on. The counts until now become separate lines."""
+        """Watch these CPUs from now on. The counts until now become separate lines."""
         now = time.time() if now is None else now
         if self._from:
             self._end_minute()
@@ -88,7 +88,7 @@ class HistoryWriter:
         self.write()
 
     def write(self) -> None:
-        """Write the lines that wait. Raises OSError."""
+        """Write the buffered lines. Raises OSError."""
         if not self._waiting:
             return
         if os.fstat(self._fd).st_nlink == 0:

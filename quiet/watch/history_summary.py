@@ -1,4 +1,4 @@
-"""Summarize the history: each cause with its count, its first and last minute and its busiest one."""
+"""Summarize the history: each cause with its count, and its first, last and busiest minute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quiet.watch.history import MINUTE_S, NAME, OLD, CpuCounts
 from quiet.watch.interrupt_counts import called
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-_LATEST = 1e11  # seconds since the epoch that a date can be made of
+_LATEST = 1e11  # latest time, in seconds since the epoch, that can be shown as a date
 
 
 @dataclass(frozen=True, slots=True)

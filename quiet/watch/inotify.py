@@ -1,6 +1,7 @@
-"""Report writes to files by inotify(7), through libc. A write(2) by any process is reported, including to sysfs, procfs
-and cgroup files; a change by the kernel itself only for files that notify (cgroup-v2.rst: cpuset.cpus.partition and
-cgroup.events do).
+"""Report writes to files by inotify(7), through libc.
+
+A write(2) by any process is reported, including to sysfs, procfs and cgroup files. A change by the kernel itself is
+reported only for files that notify, such as cpuset.cpus.partition and cgroup.events (cgroup-v2.rst).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Inotify:
         self._paths: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._pins: dict[str, int] = {}
-        self.left_out = 0  # files that cannot be watched, or are too many
+        self.left_out = 0  # number of files that cannot be watched, or exceed the limit
 
     def fileno(self) -> int:
         return self._fd
@@ -52,7 +53,8 @@ class Inotify:
             return
         self._paths[number], self._numbers[path] = path, number
         if path.startswith("/proc/"):
-            # procfs makes a new inode whenever it has forgotten the name, and the watch would stay with the old one
+            # procfs creates a new inode when it has dropped the name from its cache, but the watch would stay on the
+            # old one
             self._pins[path] = self._reader.pin(path)
 
     def read(self) -> list[tuple[str, str]]:

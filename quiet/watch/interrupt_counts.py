@@ -22,7 +22,7 @@ from quiet.noise.counters import purpose
 from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, label, line_causes
 
 INTERRUPTS, SOFTIRQS, SCHEDSTAT, STAT = "/proc/interrupts", "/proc/softirqs", "/proc/schedstat", "/proc/stat"
-SWITCHES = Cause(THREAD, "task switch")  # a task began to run, be it the CPU's own after a sleep
+SWITCHES = Cause(THREAD, "task switch")  # a task began to run, possibly the CPU's own after a sleep
 STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
 """The causes that accompany the tick, on a CPU that has one."""
@@ -41,7 +41,7 @@ class Interruption(NamedTuple):
 
 
 class ProcTable(NamedTuple):
-    """A file as read: the place of each CPU's column, and the text after each label."""
+    """The content of a file: the position of each CPU's column, and the text after each label."""
 
     columns: dict[int, int]
     rows: dict[str, bytes]
@@ -105,12 +105,12 @@ class InterruptCounts:
 
 
 def called(cause: Cause) -> str:
-    """A cause for people."""
+    """The display text of a cause."""
     return f"{label(cause)} (in ticks of 10 ms)" if cause == STOLEN else label(cause)
 
 
 def growth(before: int, now: int) -> int:
-    """How much a counter of 32 bits grew: it may have wrapped, or begun again with the interrupt's descriptor."""
+    """The growth of a 32-bit counter, which may have wrapped, or restarted with a new descriptor of the interrupt."""
     if now >= before:
         return now - before
     wrapped = now + _WRAP - before
@@ -120,7 +120,7 @@ def growth(before: int, now: int) -> int:
 def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
     """Label, CPU, growth and purpose of each line that grew.
 
-    A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is omitted once.
+    A new line counts from zero; a new CPU has counts from before it went offline, and is omitted once.
     """
     known = sorted(cpu for cpu in cpus if cpu in before.columns and cpu in now.columns)
     same = before.columns == now.columns

@@ -1,4 +1,4 @@
-"""Counts the interruptions of some CPUs at an interval, and reports, records and exports them.
+"""Count the interruptions of some CPUs at an interval, and report, record and export them.
 
 It runs on other CPUs, and takes at most 0.05 % of one: if its checks are expensive, the interval grows.
 """
@@ -26,8 +26,8 @@ from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interrup
 from quiet.watch.rate_limit import COUNTS_SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
-HOUR_S = 3600.0  # between two reports of expected interruptions, and at most between two of a continuing cause
-FRESH_S = 60.0  # the metrics are written so often at least
+HOUR_S = 3600.0  # interval of reports of expected interruptions; maximum for a continuing cause
+FRESH_S = 60.0  # maximum interval between two writes of the metrics
 _VERBS = {IRQ: "fired", SOFTIRQ: "ran"}
 
 
@@ -45,7 +45,9 @@ class _Pending:
 
 
 class Monitor:
-    """`start()`, then `look()` whenever `at` (time.monotonic()) has come, then `end()`. Raises QuietError at first."""
+    """Monitors CPUs: call start(), look() whenever `at` (time.monotonic()) has come, and end(). Creating it may raise
+    QuietError.
+    """
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class Monitor:
     def _rest(self, began: float, now: float) -> None:
         """The time of the next check, from the CPU time that the last one took."""
         self.at = max(self.at + self.interval_s, now + (spent() - began) / COUNTS_SHARE)
-        if self.at <= now:  # the machine was asleep
+        if self.at <= now:  # the machine was suspended
             self.at = now + self.interval_s
 
     def end(self, applied: WatchState | None = None) -> None:
@@ -119,7 +121,7 @@ class Monitor:
         try:
             self.look(applied)
             self._report_due(float("inf"))
-        finally:  # the reader of the reports is gone
+        finally:  # even if the reader of the reports is gone
             if self._history:
                 self._history.close()
             if self._textfile:
@@ -154,7 +156,7 @@ class Monitor:
             self._over("textfile", f"--textfile {self._textfile.path}: writing works again")
 
     def _note(self, what: str, text: str) -> None:
-        """Once, until it is over."""
+        """Report a problem once until it has ended."""
         if what not in self._failed:
             self._failed.add(what)
             self._report(WatchEvent(events.NOTE, text=text))
@@ -177,7 +179,7 @@ class Monitor:
             if now < pending.due:
                 continue
             if not pending.counts:
-                del self._causes[cause]  # it did not continue
+                del self._causes[cause]  # the cause did not continue
                 continue
             self._report(_event(cause, pending, self._looked))
             pending.counts = {}

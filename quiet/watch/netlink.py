@@ -1,4 +1,4 @@
-"""The kernel's own notifications, on netlink sockets: devices (uevents), network interfaces, processes.
+"""Receive the kernel's notifications of devices (uevents), network interfaces and processes on netlink sockets.
 
 Sources: netlink(7), rtnetlink(7), driver-api/connector.rst and include/uapi/linux/{connector,cn_proc,netlink}.h.
 """
@@ -21,7 +21,7 @@ _EVENT = struct.Struct("=IIQ")  # proc_event up to its data
 _FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
 _SIZE = 1 << 16
 _ROOM = 1 << 20
-_AT_ONCE = 1024  # messages that are taken before others get their turn
+_AT_ONCE = 1024  # messages that are read before other sources get their turn
 
 
 class Uevent(NamedTuple):
@@ -33,7 +33,7 @@ class Uevent(NamedTuple):
 
 
 class _Netlink:
-    """A socket that is read until it is empty. Raises OSError if it is not permitted."""
+    """A nonblocking netlink socket, which is read until it is empty. Raises OSError if it is not permitted."""
 
     protocol: ClassVar[int]
 
@@ -72,7 +72,7 @@ class _Netlink:
 
 
 class Uevents(_Netlink):
-    """Devices that appear, disappear or are bound to a driver; CPUs that go online and offline."""
+    """Notifications of devices that appear, disappear or are bound to a driver, and of CPUs going online or offline."""
 
     protocol = _UEVENT
 
@@ -82,7 +82,7 @@ class Uevents(_Netlink):
 
 
 def uevent(data: bytes) -> Uevent | None:
-    """One message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte."""
+    """Parse one message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte."""
     head, *rest = data.decode(errors="replace").split("\0")
     action, at, path = head.partition("@")
     values = dict(item.partition("=")[::2] for item in rest)
@@ -90,7 +90,7 @@ def uevent(data: bytes) -> Uevent | None:
 
 
 class Links(_Netlink):
-    """Network interfaces that go up or down: a driver requests its interrupts then, without an uevent."""
+    """Notifications of network interfaces that go up or down; drivers then request interrupts without a uevent."""
 
     protocol = _ROUTE
 
@@ -100,7 +100,7 @@ class Links(_Netlink):
 
 
 class Processes(_Netlink):
-    """New threads, and programs that are started. Requires CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
+    """Notifications of new threads and started programs. Requires CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
 
     protocol = _CONNECTOR
 
@@ -130,7 +130,7 @@ class Processes(_Netlink):
 
 
 def started(data: bytes) -> int:
-    """The thread that a message is about when it is a fork, an execution or a new name; else 0."""
+    """The thread of a message that reports a fork, an exec or a new name; 0 for other messages."""
     at = _HEADER.size + _MESSAGE.size
     if len(data) < at + _EVENT.size + 16:
         return 0

@@ -6,13 +6,13 @@ import resource
 
 SHARE = 0.0005  # share of one CPU for checking everything without a notification
 COUNTS_SHARE = 0.0004  # share for checking counters alone: the rest of SHARE is for waking up
-BUSY_SHARE = 0.2  # of one CPU, while notifications keep arriving, after this many seconds of CPU time at once:
+BUSY_SHARE = 0.2  # share of one CPU while notifications keep arriving, after a burst of this many seconds:
 BURST_S = 5.0
 SOON_SHARE = 0.01  # share of one CPU for the check of everything after a device's notification
 TASKS_SHARE = 0.02  # share of one CPU for checking new threads
 SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
 SOON_S = 2.0  # minimum time between two checks of everything
-FEWEST_S = 0.5  # between two repairs
+FEWEST_S = 0.5  # minimum time between two repairs
 MOST_S = 60.0
 
 
@@ -23,21 +23,21 @@ def spent() -> float:
 
 
 class RateLimit:
-    """When to check, by the CPU time that earlier checks have taken. All times are of time.monotonic()."""
+    """Determines when to check from the CPU time that earlier checks took. All times are of time.monotonic()."""
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
         self._hurry = ""  # the notification that may concern more than the checked knobs
         self._whole = 0.0  # the cost of a full check, in seconds of CPU time
         self._last = 0.0
-        self._debt = 0.0  # CPU time that checks have taken and that has not been slept for
-        self._at = 0.0  # when that was so
+        self._debt = 0.0  # CPU time of checks that has not been compensated by sleep
+        self._at = 0.0  # time of the last update of the debt
         self._tasks_from = 0.0
         self.repair_at = 0.0  # when a repair is allowed again
         self._patience = FEWEST_S
 
     def checked(self, began: float, now: float, whole: bool) -> None:
-        """A check is over; `began` is spent() before it."""
+        """Record that a check has ended; `began` is spent() before it."""
         cost = spent() - began
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now
@@ -52,7 +52,7 @@ class RateLimit:
         return max(self.rescan_s, self._whole / SHARE)
 
     def hurry(self, by: str) -> None:
-        """A notification may concern more knobs than were checked."""
+        """Record that a notification may concern more knobs than were checked."""
         self._hurry = self._hurry or by
 
     @property
@@ -61,23 +61,23 @@ class RateLimit:
         return f"a full check after {self._hurry}" if self._hurry else "a full check"
 
     def whole_at(self) -> float:
-        """When everything is checked again."""
+        """The time of the next full check."""
         return self._last + self.interval
 
     def pending_at(self, first: float) -> float:
-        """When to check after a series of notifications that began at `first`."""
+        """The time to check after a series of notifications that began at `first`."""
         return max(first + SETTLE_S, self._at + (self._debt - BURST_S) / BUSY_SHARE)
 
     def judged(self, began: float, now: float) -> None:
-        """New threads were checked."""
+        """Record that new threads were checked."""
         self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
-        """When to check new threads, the first reported at `first`."""
+        """The time to check new threads, of which the first was reported at `first`."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repaired(self, now: float) -> None:
-        """A repair is over. Repeated repairs wait longer each time: another program writes the same settings."""
+        """Record a repair. Repeated repairs wait longer each time, because another program writes the same settings."""
         calm = now - self.repair_at > MOST_S
         self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
         self.repair_at = now + self._patience

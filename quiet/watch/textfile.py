@@ -1,4 +1,4 @@
-"""Metrics for the textfile collector of Prometheus's node_exporter, in the text exposition format, version 0.0.4.
+"""Write metrics for the textfile collector of Prometheus's node_exporter, in text exposition format 0.0.4.
 
 The number of series is bounded: causes beyond the limit count as one, named "other".
 """
@@ -17,7 +17,7 @@ OTHER = ("other", "other")  # kind and cause
 
 
 class WatchState(NamedTuple):
-    """The applied profile ("" when it was restored), and how many of its settings are not as wanted now."""
+    """The applied profile ("" if it was restored), and the number of its settings that have drifted."""
 
     profile: str
     drifts: int
@@ -41,7 +41,7 @@ class Textfile:
             self._counts[key] = self._counts.get(key, 0) + count
 
     def write(self, watching: bool, cpu_s: float, applied: WatchState | None) -> None:
-        """Write the file. Raises QuietError if that fails; the old one is then still there."""
+        """Write the file. Raises QuietError if that fails; the old file is then kept."""
         save(self.path, "".join(f"{line}\n" for line in self._lines(watching, cpu_s, applied)), "--textfile")
 
     def _lines(self, watching: bool, cpu_s: float, applied: WatchState | None) -> Iterator[str]:

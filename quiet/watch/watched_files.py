@@ -21,7 +21,7 @@ CPUS = "cpus"  # not a knob: CPUs of the profile that are no longer online
 
 
 def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """The knobs by the files that are written when they drift; `targets`: knobs with their targets."""
+    """The knobs by the files that are written when the knobs drift; `targets`: knobs with their targets."""
     knobs: dict[str, set[str]] = {}
     for knob, target in targets:
         for path in registry.watched_files(reader, target):
@@ -35,7 +35,7 @@ def folders() -> dict[str, set[str]]:
 
 
 def rechecked_on(trigger: Trigger) -> set[str]:
-    """The knobs that stop or hold services, move tasks, or are the first that a device's appearance concerns."""
+    """The knobs that must be checked again when a service or task starts or a device appears, by `trigger`."""
     return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 

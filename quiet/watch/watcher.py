@@ -28,7 +28,7 @@ _WAITING = "another quiet is running, or was killed midway; waiting until it end
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Times are in seconds; `seconds` None: forever."""
+    """The options of `quiet watch`. Times are in seconds; `seconds` None: no limit."""
 
     repair: bool = False
     rescan_s: float = 60.0
@@ -61,10 +61,10 @@ class Watcher:
         self._ledger = drift.Ledger()
         self._checks = 0
         self._halted = _at_work(state)
-        self._reload_at: float | None = None  # the journal has changed, and may still be changing
+        self._reload_at: float | None = None  # when to read the changed journal, which may still be changing
 
     def run(self) -> int:
-        """Watch until a signal, the end of the time, or a restore; 1 when drift was seen that was not repaired."""
+        """Watch until a signal, a timeout or a restore. Returns 1 if drift was detected and not repaired."""
         isolated, housekeeping = (cpulist.format(cpus) for cpus in (self._cpus.isolated, self._cpus.housekeeping))
         self._pin(housekeeping)
         with Sources(self._host) as sources, StopSignals() as signals:
@@ -114,7 +114,7 @@ class Watcher:
             self._gather()
 
     def _gather(self) -> bool:
-        """Read the notifications; True when another quiet is at work."""
+        """Read the notifications; returns True if another quiet is applying or restoring."""
         now = time.monotonic()
         journal_changed = self._sources.read(self._pending, self._files, now)
         if journal_changed and self._reload_at is None:
@@ -139,7 +139,7 @@ class Watcher:
         if pending.ready and now >= self._rate.pending_at(pending.first):
             self._pending = Pending(tids=pending.tids, tids_first=pending.tids_first)
             if pending.knobs is None:
-                self._check({CPUS}, pending.by)  # quick, and often the relevant part
+                self._check({CPUS}, pending.by)  # a quick check that often finds the drift
             elif pending.renew:
                 self._rate.hurry(pending.by)
             self._check(pending.knobs, pending.by, renew=pending.renew)
@@ -206,7 +206,7 @@ class Watcher:
         self._rate.repaired(time.monotonic())
         if reasons is None or self._state is None:
             return
-        self._sources.read(Pending(), {}, 0.0)  # notifications of our own writes
+        self._sources.read(Pending(), {}, 0.0)  # discard notifications of our own writes
         began, facts = spent(), Facts(self._host)
         left = drift.check(self._host, self._profile, self._state, facts, None)
         still = {change.target for change in left}
@@ -225,7 +225,7 @@ class Watcher:
         self._rate.checked(began, time.monotonic(), True)
 
     def _reload(self) -> None:
-        """The journal has changed: another apply, a restore, or our own repair."""
+        """Reload the journal, changed by another apply, a restore, or our own repair."""
         self._reload_at = None
         before, self._state = self._state, journal.load(self._host)
         state = self._state

@@ -1,7 +1,7 @@
-"""Run a command as if this program were not there: its files, terminal, signals and exit code are the caller's.
+"""Run a command transparently: files, terminal, signals and exit code are those of the caller.
 
-The command stays in this process group, so that the terminal's own signals reach it without us; signals sent to
-this process are forwarded. siginfo distinguishes the two: a terminal's signals come from the kernel.
+The command stays in this process group, so the terminal's signals reach it directly; signals sent to this process are
+forwarded. siginfo distinguishes the two: a terminal's signals come from the kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HANDED_ON = {
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
     *(signal.SIGALRM, signal.SIGWINCH, signal.SIGCONT),
 }
-_OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these, the command should not
+_OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, but the command should not
 _LONG_S = 3600.0
 NOT_EXECUTABLE = 126  # same code as in a shell
 
@@ -41,9 +41,11 @@ class Command:
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
-        ignored = {number for number in _HANDED_ON if signal.getsignal(number) == signal.SIG_IGN}  # nohup
+        ignored = {number for number in _HANDED_ON if signal.getsignal(number) == signal.SIG_IGN}  # ignored under nohup
         self._taken = {*(_HANDED_ON - ignored), signal.SIGCHLD}
-        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would leave none to wait for
+        self._of_children = signal.signal(
+            signal.SIGCHLD, signal.SIG_DFL
+        )  # if ignored, there would be no child to wait for
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
         waiting, self._gate = os.pipe()
         sys.stdout.flush()
@@ -58,13 +60,13 @@ class Command:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._open_gate()  # it ends silently
         if not self._waited:
-            self.wait(_LONG_S, lambda: None)  # even if observing has failed, the command is not abandoned
+            self.wait(_LONG_S, lambda: None)  # do not abandon the command if observing fails
             self.usage()
         signal.signal(signal.SIGCHLD, self._of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def _become(self, waiting: int) -> None:
-        """In the child: wait, then execute; never returns."""
+        """Runs in the child: wait, then execute; never returns."""
         try:
             if os.read(waiting, 1) == b"g":
                 for number in (*_OF_PYTHON, *(self._taken - {signal.SIGCHLD})):
@@ -85,12 +87,12 @@ class Command:
             self._gate = -1
 
     def go(self) -> None:
-        """Execute it now."""
+        """Let the child execute the command."""
         self._began = time.monotonic()
         self._open_gate(b"g")
 
     def wait(self, every_s: float, tick: Callable[[], None]) -> None:
-        """Hand on signals until it has ended; its process is still there then. `tick` is called now and then."""
+        """Forward signals until the command has ended, without reaping it. `tick` is called periodically."""
         due = time.monotonic() + every_s
         while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             came = signal.sigtimedwait(self._taken, max(due - time.monotonic(), 0))
@@ -102,7 +104,7 @@ class Command:
         self._wall_s = time.monotonic() - self._began
 
     def usage(self) -> CommandUsage:
-        """Its exit code (128 + N for signal N) and its resource usage; once."""
+        """Reap the command; returns its exit code (128 + N for signal N) and its resource usage. Call it once."""
         _, status, used = os.wait4(self.pid, 0)
         self._waited = True
         code = os.waitstatus_to_exitcode(status)

@@ -35,7 +35,7 @@ def why(command: Sequence[str], profile: Profile, trace: bool = True) -> Command
             limits: tuple[str, ...] = ()
             prediction: Prediction | None = None
             try:
-                facts = Facts(host)  # read again: CPUs may have come and gone
+                facts = Facts(host)  # read again: CPUs may have been hotplugged
                 plan, state = plan_now(host, profile, None, facts)
                 prediction = Prediction(facts, profile, plan, state is not None)
                 seen = observer.result(plan.cpus.isolated, prediction.absent, prediction.in_place)
@@ -49,7 +49,9 @@ def why(command: Sequence[str], profile: Profile, trace: bool = True) -> Command
 
 
 def _stay_out_of_the_way() -> None:
-    """A SCHED_BATCH task never displaces another one when it wakes (sched(7)); Python's collector does not run."""
+    """Reduce our own disturbance: SCHED_BATCH does not preempt other tasks on wake-up (sched(7)); disable Python's
+    collector.
+    """
     with contextlib.suppress(OSError):  # a sandbox may forbid it
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     gc.freeze()

@@ -70,7 +70,7 @@ class AgainstOthers(Grouped):
     h: Values  # Kruskal and Wallis's H; p() computes its p
 
     def p(self, at: int) -> float:
-        """p by permutation if it can affect the result: with few trials and coarse clocks, chi-squared is inaccurate."""
+        """p by permutation if it can matter: with few trials and coarse clocks, chi-squared is inaccurate."""
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -200,7 +200,7 @@ def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Sorted values, and their places `at` grouped by label, ascending within a label; each group begins at `starts`."""
+    """Sorted values, and their places `at` grouped by label, ascending within it; each group begins at `starts`."""
 
     values: Values
     at: NDArray[np.intp]

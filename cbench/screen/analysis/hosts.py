@@ -50,7 +50,7 @@ def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
 
 
 def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
-    """Which blocks have every treatment that any block of their batch has; incomplete blocks would bias the comparison."""
+    """Which blocks have every treatment that any block of their batch has; others would bias the comparison."""
     known = ~np.isnan(values)
     whole = np.zeros(batch.size, dtype=bool)
     for each in np.unique(batch).tolist():

@@ -342,7 +342,7 @@ class ScreenHosts:
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult:
-    """One response. `why`: the reason why it has no effects. `sets`: main effects by choice of treatments and factor."""
+    """One response. `why`: the reason for missing effects. `sets`: main effects by choice of treatments and factor."""
 
     workload: str
     response: str

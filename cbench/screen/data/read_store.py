@@ -46,7 +46,7 @@ def read(path: Path) -> Data:
 
 
 def _distinct(treatments: Sequence[Treatment]) -> list[int]:
-    """A number for each treatment; equal for rows of a design that repeat a treatment, as Plackett-Burman designs do."""
+    """A number per treatment; equal for rows of a design that repeat a treatment, as in Plackett-Burman designs."""
     numbers: dict[tuple[int, ...], int] = {}
     return [numbers.setdefault(each.numbers, len(numbers)) for each in treatments]
 

@@ -108,7 +108,7 @@ def _trials(
 
 
 def _in_fact(planned: Sequence[int], ran: Sequence[int]) -> list[int]:
-    """The order in which the tests ran, from the results. A test without a result stays after its planned predecessor."""
+    """The order in which the tests ran, by the results. A test without one stays after its planned predecessor."""
     if not ran:
         return list(planned)
     order, with_results = list(ran), set(ran)

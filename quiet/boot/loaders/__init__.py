@@ -1,1 +1,1 @@
-"""Boot loaders, and the files in which each keeps the command line."""
+"""Boot loaders, and the files in which each stores the command line."""

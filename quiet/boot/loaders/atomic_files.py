@@ -1,4 +1,4 @@
-"""Files that outlive a reboot, read and written whole, with their modes, owners and times. Below the reader's root."""
+"""Read and atomically write persistent files, with modes, owners and times, below the reader's root."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quiet.host.reader import Reader
 
 _NEW = ".quiet-new"  # no boot loader reads such a name
 _LABEL = "security.selinux"
-_LINKS = 40  # the kernel's limit
+_LINKS = 40  # the kernel's limit on symbolic links
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Disk:
             )
 
     def data(self, path: str) -> bytes | None:
-        """A file's bytes; None if it is not there. Raises Refused if it cannot be read."""
+        """A file's bytes; None if it does not exist. Raises Refused if it cannot be read."""
         saved = self.load(path)
         return saved.data if saved else None
 
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
-        """Write a file atomically and to the disk itself; mode and owner like those of `like`, `times` too."""
+        """Write a file atomically and flush it to disk, with the mode and owner of `like`, and its times if `times`."""
         real = self._real(path)
         with self.reader.place(real, follow=False) as place:
             new = place + _NEW
@@ -68,7 +68,7 @@ class Disk:
                     os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, if there is no `like`
                 with contextlib.suppress(PermissionError):
                     os.fchmod(fd, like.mode if like else 0o644)
-                with contextlib.suppress(OSError):  # without SELinux there is none
+                with contextlib.suppress(OSError):  # without SELinux there is no label
                     os.setxattr(fd, _LABEL, os.getxattr(place, _LABEL))
                 if like and times:
                     os.utime(fd, ns=(like.atime_ns, like.mtime_ns))
@@ -141,7 +141,7 @@ class Disk:
             os.rmdir(place)
 
     def _real(self, path: str) -> str:
-        """The file itself where a link leads to it, which is kept. Raises OSError."""
+        """The path of the file itself if a link leads to it; the link is kept. Raises OSError."""
         for _ in range(_LINKS):
             to = self.reader.link(path)
             if to is None:

@@ -1,4 +1,4 @@
-"""Boot Loader Specification entries: systemd-boot's own, and Fedora's and RHEL's through grubby.
+"""Change Boot Loader Specification entries: systemd-boot's directly, Fedora's and RHEL's through grubby.
 
 Sources: the Boot Loader Specification of uapi-group.org ("options" may stand several times); man pages
 kernel-install(8), systemd-boot(7), grubby(8), loader.conf(5).
@@ -30,7 +30,7 @@ from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.errors import Refused
 
 _OPTIONS = re.compile(r"^options[ \t]+(?P<line>.*)$", re.MULTILINE)
-_PROGRAM = re.compile(r"\A(?!.*^linux[ \t]).*^efi[ \t]", re.MULTILINE | re.DOTALL)  # memtest, a shell: no kernel
+_PROGRAM = re.compile(r"\A(?!.*^linux[ \t]).*^efi[ \t]", re.MULTILINE | re.DOTALL)  # memtest or a shell, not a kernel
 _WORDS = re.compile(r"^(?!#)[ \t]*(?P<line>\S.*)$", re.MULTILINE)
 _CMDLINE = "/etc/kernel/cmdline"
 _PARTITIONS = ("/boot", "/efi", "/boot/efi", "/boot/firmware")
@@ -39,7 +39,7 @@ _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c
 
 
 def entries(files: BootFiles, names: Callable[[str], list[str]] | None = None) -> list[str]:
-    """The paths of the entries, on whichever partition they lie."""
+    """The paths of the entries on all partitions."""
     folders = [f"{place}/loader/entries" for place in _PARTITIONS]
     listed = names or files.reader.names
     return [f"{path}/{name}" for path in folders for name in listed(path) if name.endswith(".conf")]
@@ -87,7 +87,7 @@ def _bls_steps(context: LoaderContext) -> Steps:
 
 
 def _without_grubby(context: LoaderContext) -> Steps:
-    """The words in the entries themselves. Raises Refused for entries that take them from elsewhere."""
+    """Edit the words in the entries. Raises Refused for entries that take them from another file."""
     if not entries(context.files):
         raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
@@ -121,7 +121,7 @@ def _systemd_line(context: LoaderContext) -> CommandLine:
 def _systemd_steps(context: LoaderContext) -> Steps:
     """The entries, the line that kernel-install uses for later ones, and images with a built-in line."""
     files = context.files
-    entries(files, files.names)  # one that cannot be read is not an empty one
+    entries(files, files.names)  # an unreadable entry raises Refused
     changes = [change for path in _ordinary(files) if (change := edit(context, path, _OPTIONS, together=True))[1]]
     edits = [item for item, _ in changes if item]
     here = files.text(_CMDLINE)
@@ -152,7 +152,7 @@ def _systemd_steps(context: LoaderContext) -> Steps:
 
 
 def _ordinary(files: BootFiles) -> list[str]:
-    """The entries without those for repairs, which stay as they are: a way back. The running kernel's come first."""
+    """The entries except those for repairs, which stay unchanged as a fallback. The running kernel's come first."""
     paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback|memtest", path)]
     paths = [path for path in paths if not _PROGRAM.search(files.text(path) or "")]
     release = files.reader.text("/proc/sys/kernel/osrelease") or "none"
@@ -161,14 +161,14 @@ def _ordinary(files: BootFiles) -> list[str]:
 
 
 def _installs(files: BootFiles) -> bool:
-    """Whether kernel-install makes entries here, which then uses the file or, without one, the running line."""
+    """Whether kernel-install creates entries here; it uses the file or, without one, the running line."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)
 
 
 def _cmdline(files: BootFiles) -> str:
-    """The file's words; kernel-install joins its lines and leaves comments out."""
+    """The file's words; like kernel-install, join its lines and omit comments."""
     lines = (files.text(_CMDLINE) or "").splitlines()
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
@@ -178,7 +178,7 @@ def _rebuilt(files: BootFiles) -> tuple[Command, ...]:
 
 
 def _mkinitcpio(files: BootFiles) -> tuple[Command, ...]:
-    """Arch's way to unified images: presets that name them. The files of /etc/cmdline.d are not known here."""
+    """Arch's command that builds unified images, if its presets name any. Files in /etc/cmdline.d are not handled."""
     presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
     ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
     parts = any(name.endswith(".conf") for name in files.reader.names("/etc/cmdline.d"))
@@ -191,7 +191,9 @@ def _images(files: BootFiles) -> list[str]:
 
 
 def _unified(files: BootFiles) -> list[Command]:
-    """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
+    """Commands that run kernel-install for each installed kernel with a unified image (EFI/Linux), which contains the
+    line.
+    """
     images, releases = _images(files), files.reader.names("/usr/lib/modules")
     unified = (release for release in releases if any(release in name for name in images))
     paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}

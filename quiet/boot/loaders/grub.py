@@ -1,8 +1,8 @@
-"""GRUB as Debian, Ubuntu, Arch and openSUSE have it: /etc/default/grub, and a grub.cfg that is made from it.
+"""Change GRUB's configuration on Debian, Ubuntu, Arch and openSUSE: /etc/default/grub, and the grub.cfg made from it.
 
-Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg; there a file of our own is enough. Both are shell, read
-in order. GRUB_CMDLINE_LINUX_DEFAULT is for the ordinary entries and not for the recovery ones, which stay as they are.
-Source: info grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
+Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg, where a separate file is enough. Both are shell scripts,
+read in order. GRUB_CMDLINE_LINUX_DEFAULT applies to ordinary entries; recovery entries stay unchanged. Source: info
+grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
 def found(files: BootFiles) -> str:
-    """How GRUB was recognized."""
+    """The evidence for GRUB, "" if there is none."""
     config = _config(files)
     if config and files.reader.exists(_DEFAULT):
         return f"{_DEFAULT} and {config} are there"
@@ -48,7 +48,9 @@ def line(context: LoaderContext) -> CommandLine:
 
 
 def steps(context: LoaderContext) -> Steps:
-    """A separate file if grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
+    """Write a separate file if grub.d is read, otherwise a block at the end of /etc/default/grub; then regenerate
+    grub.cfg.
+    """
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
         raise by_hand(
@@ -67,20 +69,22 @@ def steps(context: LoaderContext) -> Steps:
 
 
 def reads_folder(files: BootFiles) -> bool:
-    """Whether grub-mkconfig reads /etc/default/grub.d here: as its own text shows, or Debian's folder without it."""
+    """Whether grub-mkconfig reads /etc/default/grub.d here, by its script or, if that is unavailable, by Debian's
+    folder.
+    """
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
         script = files.text(path)
-        if script and script.strip():  # a recording has programs without their content
+        if script and script.strip():  # recorded machines contain programs without content
             return "default/grub.d" in script
     return debian
 
 
 def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> str:
-    """The shell lines. With `init` the words go ahead of the first " -- "."""
+    """The shell lines of our block. With `init`, the words precede the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
-        if drop:  # whole words only, wherever they are set
+        if drop:  # whole words only, in any variable
             words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
@@ -105,7 +109,7 @@ def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
 
 
 def _config(files: BootFiles) -> str:
-    """The grub.cfg with the menu; the one on the EFI partition is only a pointer to it nowadays."""
+    """The path of the grub.cfg with the menu; the one on the EFI partition only points to it."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
     here = [path for path in _CONFIGS if files.reader.exists(path)]
     menus = (path for path in (*here, *own) if "menuentry" in (files.reader.text(path) or ""))

@@ -1,4 +1,4 @@
-"""A boot loader: the place of the command line, the files to change and the commands to run after it.
+"""Define a boot loader: the place of the command line, the files to change and the commands to run afterwards.
 
 The functions at the end change command lines inside other files, found by the text before them.
 """
@@ -40,7 +40,7 @@ class Steps:
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
     generated: tuple[str, ...] = ()  # files that the commands regenerate
-    add: tuple[str, ...] = ()  # the words in all the edits together, where lines differ
+    add: tuple[str, ...] = ()  # words added by all edits, if lines differ
     drop: tuple[str, ...] = ()
 
 
@@ -55,14 +55,14 @@ class Known(Protocol):
 
 
 class BootFiles(Disk):
-    """The boot configuration's files as text, an earlier apply's changes taken out of them."""
+    """The boot configuration's files as text, without the changes of an earlier apply."""
 
     def __init__(self, reader: Reader, known: Known | None = None) -> None:
         super().__init__(reader)
         self._known = known
 
     def text(self, path: str) -> str | None:
-        """A file's content; None if it is not there, or was not before an apply."""
+        """A file's content; None if it does not exist, or did not before an apply."""
         self.reader.text(path)  # for a recording; the bytes themselves are needed here
         saved = self.load(path)
         data = saved.data if saved else None
@@ -93,7 +93,7 @@ class LoaderContext:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """A type of boot loader: how it is recognized ("" when it is not here), its line, the steps to change it."""
+    """A type of boot loader: functions that recognize it ("" if absent), read its line, and plan the change."""
 
     name: str
     title: str
@@ -133,12 +133,12 @@ def without_block(text: str) -> str:
 
 
 def first(reader: Reader, *paths: str) -> str:
-    """The first of these files that is there, or ""."""
+    """The first of these files that exists, or ""."""
     return next((path for path in paths if reader.exists(path)), "")
 
 
 def rewritten(text: str, merged: Merged) -> str:
-    """A line without the words to drop and with the new ones at the end, before init's own; blanks stay."""
+    """A line without the words to drop, and with the new ones at the end but before init's words; blanks stay."""
     for word in merged.drop:
         text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
     if not merged.add:
@@ -152,7 +152,7 @@ def rewritten(text: str, merged: Merged) -> str:
 
 
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
-    """Raises Refused if a tool that can only append would give init the words."""
+    """Raises Refused if a tool that can only append would pass the words to init."""
     if line.init and merged.add:
         raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 
@@ -197,9 +197,9 @@ def _label(text: str, match: re.Match[str]) -> str:
 
 
 def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> CommandLine:
-    """The first line that the pattern finds in the files; the running one without ours when there is none.
+    """The first line that the pattern finds in the files; without any, the running line without our words.
 
-    With `together` all that it finds in a file are parts of one line.
+    With `together`, all matches in a file are parts of one line.
     """
     for path in paths:
         lines = [match["line"] for match in pattern.finditer(files.text(path) or "")]

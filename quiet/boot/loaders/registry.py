@@ -1,4 +1,4 @@
-"""The boot loaders, in the order in which they are searched: those that read another's files come first."""
+"""Register the boot loaders in search order: a loader that reads another loader's files comes before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOADERS: tuple[Loader, ...] = (
 
 
 def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
-    """The boot loader here, how it was recognized, and the names of others whose files are here too.
+    """The boot loader of this host, the evidence for it, and the names of other loaders whose files exist too.
 
     `requested` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
-_ESCAPED = {"'": "", '"': '$`"\\'}  # the characters that a backslash escapes, by the quotes around it; otherwise all
+_ESCAPED = {"'": "", '"': '$`"\\'}  # characters that a backslash escapes, by enclosing quote; without quotes, all
 _OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
 _CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
 _VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""
@@ -15,7 +15,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
-    """The variables after the files were read in this order."""
+    """The variables after reading the files in this order."""
     values: dict[str, str] = {}
     for text in texts:
         for line in text.replace("\\\n", "").splitlines():

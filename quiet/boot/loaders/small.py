@@ -1,8 +1,8 @@
-"""Boot loaders whose command line is in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
+"""Support boot loaders with the command line in one file (Raspberry Pi, extlinux, zipl), and ostree.
 
-There the line belongs to a deployment, and rpm-ostree makes a new one with other words. Sources: rpm-ostree(1), kargs;
-Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8); zipl.conf(5) and
-zipl(8).
+With ostree, the line belongs to a deployment, and rpm-ostree creates a new deployment with other words. Sources:
+rpm-ostree(1), kargs; Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8);
+zipl.conf(5) and zipl(8).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _raspberry_steps(context: LoaderContext) -> Steps:
 
 
 def _repairs(label: str) -> bool:
-    """Whether a label is for repairs, and so keeps its line: a way back."""
+    """Whether a label is for repairs, so that its line stays unchanged as a fallback."""
     names = re.findall(r"^[ \t]*((?:menu[ \t]+)?label|linux|kernel)[ \t]+(.*)$", label, re.MULTILINE | re.I)
     return bool(re.search("rescue|recovery|fallback|memtest", " ".join(name for _, name in names), re.I))
 
@@ -139,7 +139,7 @@ def _ostree_line(context: LoaderContext) -> CommandLine:
 
 
 def _ostree_steps(context: LoaderContext) -> Steps:
-    """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
+    """One command to apply and one to undo; each creates a deployment for the next boot and keeps the present one."""
     merged = context.merged(str(_ostree_line(context)))
     if merged.unchanged:
         return Steps()

@@ -79,7 +79,7 @@ def parse(line: str) -> CommandLine:
 
 
 def check(word: str, source: str) -> str:
-    """Check a word that is to be added. Raises UsageError if a boot loader could not take it verbatim."""
+    """Check a word to add. Raises UsageError if a boot loader could not store it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(
             f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"

@@ -1,4 +1,4 @@
-"""Parameters that keep work off CPUs: the scheduler's, RCU's, interrupts', workqueues', ticks, clocks and watchdogs."""
+"""Define parameters that keep work off CPUs: scheduler, RCU, interrupts, workqueues, ticks, clocks and watchdogs."""
 
 from __future__ import annotations
 

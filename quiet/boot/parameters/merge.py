@@ -2,8 +2,8 @@
 
 The rules are the kernel's (kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, mm/hugetlb.c): of two isolcpus= with
 different lists the second is dropped, and so is nohz_full= when it differs from isolcpus=nohz; rcu_nocbs= are taken
-together; the boot CPU keeps its tick; one CPU has to be in none of them; hugepages= counts pages of the hugepagesz=
-before it. Of some names all words count (BootParameter.adds), elsewhere the last does.
+together; the boot CPU keeps its tick; at least one CPU must be in none of them; hugepages= counts pages of the
+hugepagesz= before it. For some names, all words count (BootParameter.adds); for others, only the last.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
 KEEP, ADD, CHANGE, DROP, SKIP = "keep", "add", "change", "drop", "skip"
-_HUGE = ("hugepagesz", "hugepages")  # one series of words: the order is their meaning
+_HUGE = ("hugepagesz", "hugepages")  # one series of words, whose order matters
 _UNTIL = "no CPU would be left for everything else"
 
 
 class MergeRow(NamedTuple):
-    """The action for one parameter: `current` are its words in the line, `wanted` is the new one."""
+    """The action for one parameter: `current`: its words in the line, `wanted`: the new word."""
 
     action: str
     parameter: str
@@ -45,7 +45,7 @@ class Merged(NamedTuple):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the line has every wanted word already."""
+        """Whether the line already has every wanted word."""
         return not self.add and not self.drop
 
 
@@ -62,7 +62,7 @@ def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
 
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
-    """Merge. Raises Refused if the line and the wanted words together leave no housekeeping CPU."""
+    """Merge the wanted words into the line. Raises Refused if the result leaves no housekeeping CPU."""
     words = _without_repeats(wanted)
     merger = _Merger(line, facts, words)
     for word in words:
@@ -71,13 +71,13 @@ def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
 
 
 def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source: str) -> tuple[str, ...]:
-    """The parameters of a profile that work here and that the running kernel was not given."""
+    """The parameters of a profile that work here but that the running kernel was booted without."""
     if not parameters:
         return ()
     wanted = fill_in(parameters, cpus, facts, source)
     try:
         return merge(parse(facts.command_line), wanted, facts).add
-    except Refused:  # the existing words leave no CPU beside these: `quiet boot plan` reports it
+    except Refused:  # existing and wanted words leave no CPU: `quiet boot plan` reports it
         return tuple(wanted)
 
 
@@ -120,12 +120,14 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """The reason why a word is omitted: the line has a safeguard, which an administrator had a reason for."""
+        """The reason why a word is omitted: the line has a safeguard that an administrator has chosen; "" if there is
+        none.
+        """
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
         return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 
     def _series(self, word: str) -> list[str]:
-        """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""
+        """The wanted words that are meaningful only together and in this order; [] for an independent word."""
         names = _HUGE if name(word) in _HUGE else (name(word),)
         series = [other for other in self.words if name(other) in names]
         return series if names == _HUGE or len(series) > 1 else []
@@ -168,7 +170,7 @@ class _Merger:
             self._replace(there_already, word, why, there_already != [] and equal)
 
     def _replace(self, current: list[str], word: str, why: str, keep: bool) -> None:
-        """Keep the first word that is there, or replace all of them."""
+        """Keep the first existing word, or replace all of them."""
         if keep:
             self._row(KEEP, current[0], current[0], why)
         else:
@@ -204,7 +206,7 @@ class _Merger:
         if "nohz_full" not in self.isolated:
             if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
                 return
-            self.isolated["nohz_full"] = self._present("nohz_full")  # it already exists with a different list
+            self.isolated["nohz_full"] = self._present("nohz_full")  # the line already has it, with a different list
         flags, tickless = self.isolated["nohz_full"]
         tickless -= {min(self.facts.online)}
         if not tickless:

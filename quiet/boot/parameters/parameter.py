@@ -1,4 +1,4 @@
-"""The type of a kernel parameter: a line of knowledge."""
+"""Define the type of a kernel parameter in the table of known parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Needs = Callable[[Facts], str]
 
 
 def _made_by(markers: tuple[str, ...], reason: str) -> Needs:
-    """The reason why a parameter does nothing on processors other than those that /proc/cpuinfo marks so."""
+    """The reason why a parameter has no effect on processors without one of these markers in /proc/cpuinfo."""
 
     def needs(facts: Facts) -> str:
         text = virtualization.cpuinfo(facts)
@@ -29,19 +29,19 @@ amd = _made_by(("AuthenticAMD", "HygonGenuine"), "only AMD's processors have it"
 
 
 def counted(facts: Facts) -> str:
-    """The reason why a parameter for the time stamp counter does nothing here, or should not."""
+    """The reason why a parameter for the time stamp counter has no effect here, or should not be used."""
     clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
     return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
 
 
 def tickless(facts: Facts) -> str:
-    """The reason why a parameter of kernels with CONFIG_NO_HZ_FULL does nothing here."""
+    """The reason why a parameter of kernels with CONFIG_NO_HZ_FULL has no effect here."""
     there = facts.reader.exists("/sys/devices/system/cpu/nohz_full") or not facts.reader.exists("/sys/devices/system")
     return "" if there else "this kernel was built without CONFIG_NO_HZ_FULL"
 
 
 class BootParameter(NamedTuple):
-    """One parameter.
+    """One kernel parameter.
 
     `takes` describes its value. `against`: words that contradict it and must be removed; `yields`: words that are a
     safeguard, so the parameter is omitted if one is present; `covered`: words that already have the same effect.

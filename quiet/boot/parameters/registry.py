@@ -1,4 +1,4 @@
-"""Every kernel parameter that is known here, by name."""
+"""Register all known kernel parameters by name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Parameters of power and frequency, of memory, and of the guards against attacks: their use, and their risk."""
+"""Define parameters for power, frequency, memory and mitigations, with their use and risk."""
 
 from __future__ import annotations
 
 from quiet.boot.parameters.parameter import DOC, FLAG, BootParameter, amd, intel, x86
 
 TABLE: tuple[BootParameter, ...] = (
-    # frequency, idling, the machine's own checks and its links
+    # frequency, idle states, hardware checks and links
     BootParameter(
         "intel_pstate",
         "the mode of Intel's frequency driver: passive leaves them to the generic governors, disable to acpi-cpufreq, "
