@@ -1,4 +1,4 @@
-"""The entry point of `cbench` and `python -m cbench`: Ctrl-C during imports ends them as it ends other programs."""
+"""Start `cbench` or `python -m cbench`. Ctrl-C during imports ends the process by the signal, as in other programs."""
 
 from __future__ import annotations
 

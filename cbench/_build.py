@@ -1,4 +1,4 @@
-"""Builds `cbench._cbench`: the C that measures, and the workloads (CFFI, API mode)."""
+"""Build the extension module `cbench._cbench`: the measuring C code and the workloads (CFFI, API mode)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of cbench: assembles the commands; heavy imports wait until one runs."""
+"""Assemble the command line of cbench. Heavy imports are deferred until a command runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _first_steps(*_arguments: object, **_options: object) -> int:
 
 
 def _command(*arguments: object, **options: object) -> object:
-    """The command line; int() and float() take other scripts' digits too, and these are refused."""
+    """Run the command line. Reject digits of other scripts, which int() and float() would accept."""
     own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # the rest is another program's
     for word in own:
         if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):

@@ -1,4 +1,4 @@
-"""Options of the command line that several commands share."""
+"""Define command-line options that several commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages, progress and exits of the commands, Ctrl-C included: all output besides results."""
+"""Handle the commands' output besides results: messages, progress and exits, including Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class StoppedError(QuietError):
-    """Ctrl-C, with a shell's exit code for it."""
+    """The command was stopped by Ctrl-C; the exit code is that of shells."""
 
     exit_code = 128 + signal.SIGINT
 
@@ -35,12 +35,12 @@ def interruptible(kept: bool = False) -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """A message for the user: stderr, one line."""
+    """Print a message for the user to stderr, as one line."""
     say(f"cbench: {line}")
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
-    """One JSON object on stdout, or the table. A reader that closes early ends the command silently."""
+    """Print one JSON object on stdout, or the table. If the reader closes the output, the command ends silently."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         if as_json:
@@ -54,7 +54,7 @@ def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
 
 
 def tell_or_json(result: object, as_json: bool, line: str) -> None:
-    """One JSON object on stdout, or a message."""
+    """Print one JSON object on stdout, or a message."""
     if as_json:
         write_json(result)
     else:
@@ -62,14 +62,14 @@ def tell_or_json(result: object, as_json: bool, line: str) -> None:
 
 
 def decimals(value: float, width: float) -> int:
-    """How many decimal places show a value to a tenth of its interval's width; none for a whole number."""
+    """The number of decimal places that show a value to a tenth of its interval's width; 0 for a whole number."""
     if float(value).is_integer() and width == 0:
         return 0
     return next((digits for digits in range(4) if width * 10**digits >= 2), 4) if value < 1e6 else 0
 
 
 def write_json(result: object) -> None:
-    """A result as one JSON object on stdout."""
+    """Print a result as one JSON object on stdout."""
     from cbench.results import json_text
 
     sys.stdout.write(json_text(result) + "\n")
@@ -93,7 +93,7 @@ def table_console(width: int = 0) -> Console:
 
 
 class TrialBar:
-    """A progress bar on a terminal, else nothing. Drawn only on request: no thread disturbs the trials."""
+    """A progress bar, only on a terminal. It is drawn on request, so no thread disturbs the trials."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None

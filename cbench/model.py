@@ -1,4 +1,4 @@
-"""The words of cbench as frozen values: workload, counter, trial, result."""
+"""Define the terms of cbench as frozen values: workload, counter, trial, result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parameter:
     minimum: int = 1
     maximum: int = 2**40
     multiple: int = 1
-    """Only whole multiples of it are accepted."""
+    """Only multiples of this number are accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class TrialCause:
 
     @property
     def text(self) -> str:
-        """As text: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
+        """The cause as text: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
         if self.ns is not None:
             return self.name
         if self.kind == INTERRUPT:
@@ -157,7 +157,7 @@ class CausesSource:
 class ChainTimes:
     """The times of a trial and of the chains of additions right before and right after it, in ticks of the clock.
 
-    The narrow chains (`before`, `after`) take a cycle an addition; the wide ones take longer on a core that is shared.
+    The narrow chains (`before`, `after`) take one cycle per addition; the wide ones take longer on a shared core.
     """
 
     ticks: int
@@ -258,16 +258,16 @@ class Ready:
 
 
 class Keeper(Protocol):
-    """The place where a process's trials are kept while it still measures."""
+    """Stores a process's trials while it is still measuring."""
 
     def begin(self, ready: Ready, settling: Settling) -> None:
-        """Before the first trial that counts."""
+        """Called before the first trial that counts."""
 
     def add(self, trials: Sequence[Trial]) -> None:
-        """A chunk of trials, with their causes."""
+        """Add a chunk of trials, with their causes."""
 
     def finish(self, session: Session) -> None:
-        """No more trials follow."""
+        """Called after the last trial."""
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]
@@ -288,7 +288,7 @@ class Result:
 
     @property
     def session(self) -> Session:
-        """The first process."""
+        """The session of the first process."""
         return self.sessions[0]
 
     @property

@@ -95,9 +95,7 @@ def check_savable(path: str, option: str) -> None:
 def save(path: str, content: str | bytes, option: str) -> None:
     """Write a file atomically. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
-    temporary = (
-        path if os.path.exists(path) and not os.path.isfile(path) else beside
-    )  # write pipes and terminals directly
+    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe or a terminal
     try:
         # never follow a link planted in its place
         new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0

@@ -1,20 +1,20 @@
-"""Analyze blocks of arms: numbers in, frozen results out. Arm 0 is A, arm 1 is A', a copy of the same program.
+"""Analyze blocks of arms, from numbers to frozen results. Arm 0 is A, arm 1 is A', a copy of the same program.
 
 Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. If two arms are the same
 program, the random order within each block makes a difference and its opposite equally likely, for any drift of the
 host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The Design of
 Experiments, 1935, section 21).
 
-An arm differs from A where its interval is wholly outside the floor: the largest difference that A' may have from A, by
+An arm differs from A if its interval is entirely outside the floor: the largest difference that A' may have from A, by
 the interval of these two. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If
 positions matter, their median effects are subtracted before arms are compared: the squares give each arm every position
 equally often, so this removes noise without shifting estimates. An arm that affects its successor never runs after
 itself in a block, so a significant effect of this kind may look like a difference between arms: the floor is raised to
 it.
 
-Where each block measures one of several builds of every arm, blocks of one build share its layout and are no
-independent differences. The unit is then the layout: the Hodges-Lehmann center of its blocks' differences. The same
-program in two layouts that are drawn alike is as likely faster as slower, so that the level holds over layouts.
+If each block measures one of several builds of every arm, blocks of one build share its layout, so their differences
+are not independent. The unit is then the layout: the Hodges-Lehmann center of its blocks' differences. In two layouts
+drawn from the same distribution, the same program is as likely to be faster as slower, so the level holds over layouts.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that this number of `units`, blocks or layouts, shows with some probability."""
+    """`effect`: the log ratio that this number of `units` (blocks or layouts) detects with a given probability."""
 
     effect: float
     units: int
 
     def units_for(self, wanted: float) -> int:
-        """How many units would show `wanted`: widths shrink with the square root of their number."""
+        """The number of units that would detect `wanted`: widths shrink with the square root of their number."""
         return max(self.units + 1, round(self.units * (self.effect / wanted) ** 2))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
-    """All answers.
+    """All results of the analysis.
 
     `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
     arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
@@ -145,7 +145,9 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = PO
 def detectable(
     times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
 ) -> SmallestEffect | None:
-    """The smallest effect from only the widths of the intervals; None with too few blocks or layouts for intervals."""
+    """The smallest detectable effect, from the widths of the intervals alone; None with too few blocks or layouts for
+    intervals.
+    """
     level, _ = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
     return _detectable(_shifts(level, alpha, layouts), copy, _units(level, layouts), power)
@@ -157,7 +159,7 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """Logarithms, minus the median effect of each position if positions matter; and whether they do."""
+    """Logarithms, minus the median effect of each position if positions matter; and the test of positions."""
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
     position = position_effect(residuals, orders)
@@ -184,7 +186,7 @@ def against(logs: Rows, arm: int, alpha: float, layouts: int = 1) -> Shift:
 
 
 def _units(logs: Rows, layouts: int) -> int:
-    """How many differences are independent."""
+    """The number of independent differences."""
     return min(layouts, len(logs)) if layouts > 1 else len(logs)
 
 
@@ -223,7 +225,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) 
 
 
 def _residuals(logs: Rows) -> list[list[float]]:
-    """Each number minus the effects of its block and its arm."""
+    """The residuals: each number minus the effects of its block and its arm."""
     means = [fmean(row) for row in logs]
     within = [[value - mean for value in row] for row, mean in zip(logs, means, strict=True)]
     centers = [median(column) for column in zip(*within, strict=True)]
@@ -251,7 +253,7 @@ def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
 
 
 def _away(placed: Rows, at: int) -> float:
-    """How far the median of one position is above that of all others."""
+    """The median of one position minus that of all others."""
     return median(row[at] for row in placed) - median(
         value for row in placed for place, value in enumerate(row) if place != at
     )
@@ -297,7 +299,7 @@ def carried_over(logs: Rows, orders: Orders) -> list[float]:
                     cells.setdefault(level, []).append((block, place))
             for level, members in cells.items():
                 if factor == "predecessor" and level < 0:
-                    continue  # first in its block
+                    continue  # the first run of a block has no predecessor
                 effect = median(left[block][place] for block, place in members)
                 for block, place in members:
                     left[block][place] -= effect

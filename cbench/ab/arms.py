@@ -29,7 +29,7 @@ from quiet import UsageError
 class StagedArms:
     """A, A' and the other arms in one layout, with the SHA-256 of their executables.
 
-    `not_copied`: why A' is A itself.
+    `not_copied`: the reason why A' is A itself, "" if it is a copy.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -48,7 +48,7 @@ def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[
     for number in range(options.layouts):
         if options.layouts > 1:
             show(f"building {options.layouts} layouts", number, options.layouts)
-        place = folder / f"layout{number:03}"  # paths of all layouts are equally long
+        place = folder / f"layout{number:03}"  # paths of all layouts have the same length
         place.mkdir(exist_ok=True)
         layouts.append(stage(options, place, _silent if number else tell, number))
     first, _, *others = digests_of(layouts)
@@ -67,7 +67,7 @@ def digests_of(layouts: Sequence[StagedArms]) -> tuple[tuple[str, ...], ...]:
 
 
 def _silent(_line: str) -> None:
-    """Only the first layout is announced."""
+    """Discard messages, because only the first layout is announced."""
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:

@@ -1,10 +1,10 @@
-"""Decide which arm runs when, and when there are enough blocks.
+"""Determine the order of arms in each block, and the number of blocks.
 
 A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that over
 each square every arm is equally often at each position and after each other arm; names and rows of each square are
 drawn from the seed (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
 
-When to stop is decided by how wide the intervals are, never by where they lie (Y. S. Chow, H. Robbins, "On the
+The stopping rule depends on the widths of the intervals, never on their positions (Y. S. Chow, H. Robbins, "On the
 asymptotic theory of fixed-width sequential confidence intervals for the mean", Ann. Math. Statist. 36 (1965) 457-462).
 A test that is repeated until it rejects has no error rate; a width says nothing about which arm is faster.
 """
@@ -31,7 +31,7 @@ def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
 
 
 def whole_squares(blocks: int, arms: int) -> int:
-    """This many blocks, rounded up to whole squares."""
+    """The number of blocks, rounded up to whole squares."""
     rows = len(square(arms))
     return -(-blocks // rows) * rows
 
@@ -71,5 +71,5 @@ class StoppingRule:
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """Whether the effect would be found if measurement stopped here."""
+        """Whether the effect would be detected if measurement stopped here."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

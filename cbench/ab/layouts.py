@@ -1,6 +1,6 @@
-"""Layouts of builds: the values drawn for each from a seed, and the build command that receives them.
+"""Draw the values of each build's layout from a seed, and pass them to the build command.
 
-`cbench layout` measures how much they change; `cbench ab` and `cbench gate` take them as blocks.
+`cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` use them as blocks.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ BUILD_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class DrawnLayout:
-    """One layout: its description, and the values that a build command receives. `padding`: bytes that its environment
-    has."""
+    """One layout: its description, and the values for the build command. `padding`: number of bytes added to the
+    environment.
+    """
 
     text: str
     seed: int = 0
@@ -78,7 +79,7 @@ def placeholder(preset: str) -> str:
 
 
 def build_program(command: str, text: str, folder: str, target: Path) -> None:
-    """Run a build that has to write this executable. Raises UsageError, with `text` for the build."""
+    """Run a build that must write this executable. Raises UsageError, in which `text` names the build."""
     try:
         run_checked(command, folder, os.environ, BUILD_S, bound=True)
     except CommandError as error:

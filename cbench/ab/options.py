@@ -1,4 +1,4 @@
-"""The options of `cbench ab`, checked once, and stored with the measurement."""
+"""Define and check the options of `cbench ab`, which are stored with the measurement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
-    """The programs to compare, and for how long. The others are compared with the first arm.
+    """The programs to compare, and the measuring time. The other arms are compared with the first one.
 
     `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the folder within
     it. `effect`: a share. `budget`: seconds, None for the time that hyperfine takes. `blocks`: None continues until the
@@ -70,7 +70,7 @@ class AbOptions:
 
     @property
     def rule(self) -> StoppingRule:
-        """When to stop."""
+        """The stopping rule."""
         budget = SECONDS * len(self.arms) if self.budget is None else self.budget
         return StoppingRule(
             arms=len(self.arms) + 1,
@@ -92,9 +92,10 @@ def ab_options(
     effect: str,
     base: AbOptions,
 ) -> AbOptions:
-    """`words`: an arm each; `arms`: NAME=CMD; `revisions`: NAME=REV or REV; `environments`: NAME=FILE.
+    """`words`: one arm per word; `arms`: NAME=CMD; `revisions`: NAME=REV or REV; `environments`: NAME=FILE.
 
-    `run`: the command of revisions and of environments; `base`: all that has no arms yet. Raises UsageError.
+    `run`: the command of revisions and of environments; `base`: the other options, still without arms. Raises
+    UsageError.
     """
     found = [Arm(name, text) for name, text in zip(_numbered(words), words, strict=True)]
     found += [Arm(*_named(text, "--arm", "CMD")) for text in arms]
@@ -165,7 +166,7 @@ def _check_build(options: AbOptions) -> None:
 
 
 def _numbered(words: Sequence[str]) -> list[str]:
-    """A name for each; repeated words get a number."""
+    """A name for each word; repeated words get a number."""
     return [word if (again := words[:at].count(word) + 1) == 1 else f"{word} #{again}" for at, word in enumerate(words)]
 
 
@@ -217,7 +218,7 @@ def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _share(text: str) -> float:
-    """ "1%" or "0.01"."""
+    """The share that a text such as "1%" or "0.01" denotes."""
     number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
     if number is None:
         raise UsageError(f"--effect {text!r}: write a share such as 1%")

@@ -1,4 +1,4 @@
-"""The result of a comparison as frozen values: `--json` and the table show these."""
+"""Define the result of a comparison as frozen values for `--json` and the table."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OrderEffect:
 
 @dataclass(frozen=True, slots=True)
 class AbResult:
-    """All that `cbench ab` measured.
+    """The whole result of `cbench ab`.
 
     Arms: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds per
     arm; `distinct_builds`: number of builds with different bytes, of the arm with the fewest. `ended`: blocks, effect

@@ -1,4 +1,4 @@
-"""Measures arms in blocks until the stopping rule ends it; stored block by block, and resumed at the next block."""
+"""Measure arms in blocks until the stopping rule ends it; store each block, and resume at the next one."""
 
 from __future__ import annotations
 
@@ -153,13 +153,13 @@ def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[Block
     except QuietError as error:
         if keeper and keeper.kept:
             raise type(error)(f"{error}; {again}") from None
-        if before.session is None and path.is_file():  # it was empty or missing
+        if before.session is None and path.is_file():  # the file was empty or missing
             path.unlink()
         raise
 
 
 def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
-    """How each command is measured."""
+    """The options for measuring each command."""
     return ExternalOptions(
         commands=staged.commands,
         counter="wall",

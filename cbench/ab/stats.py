@@ -1,4 +1,4 @@
-"""The shift of paired differences: estimate and interval of the signed-rank test, and ranks within blocks.
+"""Estimate the shift of paired differences with the interval of the signed-rank test, and rank within blocks.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611: the
 estimate is the median of the Walsh averages (d_i + d_j)/2, i <= j. The interval holds the shifts that Wilcoxon's
@@ -75,7 +75,7 @@ def interval_rank(size: int, alpha: float) -> tuple[int, float]:
 
 
 def walsh(ordered: Sequence[float], k: int) -> float:
-    """The k-th smallest (from 1) Walsh average of sorted values, without making all of them."""
+    """The k-th smallest (from 1) Walsh average of sorted values, without computing all averages."""
     low, high = ordered[0], ordered[-1]
     if _count(ordered, low) >= k:
         return low
@@ -122,7 +122,7 @@ def _thinned(ordered: list[float]) -> list[float]:
 
 
 def _count(ordered: Sequence[float], limit: float) -> int:
-    """How many Walsh averages are at most `limit`."""
+    """The number of Walsh averages that are at most `limit`."""
     count, last = 0, len(ordered) - 1
     for first, value in enumerate(ordered):
         while last >= first and (value + ordered[last]) / 2 > limit:

@@ -1,4 +1,4 @@
-"""A comparison in a store: a run of `cbench run` for each time that it was started or resumed, a series for each arm.
+"""Store a comparison: a run of `cbench run` for each start and resume, with a series for each arm.
 
 `cbench compare` and `cbench export` read these as they read other commands. A block is stored whole or not at all.
 """
@@ -42,7 +42,7 @@ class ArmFacts(CommandFacts):
 
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
-    """`why` the blocks ended, and how many seconds they took."""
+    """`why`: the reason why the blocks ended; and their duration in seconds."""
 
     why: str
     seconds: float
@@ -75,7 +75,7 @@ class StoredBlocks:
 
     @classmethod
     def none(cls, comparison: str, options: AbOptions) -> StoredBlocks:
-        """Before the first one."""
+        """The state before the first block."""
         return cls(comparison, options, ((),) * (len(options.arms) + 1))
 
 
@@ -95,7 +95,7 @@ def read(path: Path) -> StoredBlocks:
                 runs.setdefault(each.run.number, []).append(each)
         options = _options(last.facts["options"])
         size = len(options.arms) + 1
-        whole = [arms for arms in runs.values() if len(arms) == size]  # a kill may have come before the last arm began
+        whole = [arms for arms in runs.values() if len(arms) == size]  # a kill may precede the last arm
         trials = [tuple(kept.trial for arms in whole for kept in arms[at].trials) for at in range(size)]
         _check(trials, options.layouts)
         end = last.facts.get(ENDED)
@@ -145,7 +145,7 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 
 
 class BlockKeeper:
-    """Writes new blocks to the requested file; None: nowhere.
+    """Writes new blocks to the requested file; None: does not store.
 
     The options are stored before anything is built or measured: a kill at any moment leaves a store that can be
     resumed.
@@ -202,19 +202,19 @@ class BlockKeeper:
         )
 
     def add(self, block: Sequence[Trial]) -> None:
-        """A whole block; written with others, so that the disk is not written to after each short one."""
+        """Add a whole block; blocks are written in batches, so that short blocks do not cause a disk write each."""
         self._pending.append(tuple(block))
         if sum(trial.value for each in self._pending for trial in each) >= STORED_NS:
             self.flush()
 
     def flush(self) -> None:
-        """Write the blocks that are not written yet."""
+        """Write the buffered blocks."""
         blocks, self._pending = self._pending, []
         if self._store and blocks:
             self._store.add_together(list(zip(self._numbers, zip(*blocks, strict=True), strict=True)))
 
     def finish(self, end: BlocksEnd) -> None:
-        """The measurement has come to its end."""
+        """Record the end of the measurement."""
         self.flush()
         for number in self._numbers:
             if self._store:
@@ -226,5 +226,5 @@ def unchanged(
 ) -> None:
     """Raises UsageError if an arm is another program than before, in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
-        if was and was != now:  # a kill may have come before anything was built
+        if was and was != now:  # the run may have been killed before anything was built
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

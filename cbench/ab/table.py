@@ -1,4 +1,4 @@
-"""A comparison as text: one sentence for each arm, then its limitations."""
+"""Format a comparison as text: one sentence for each arm, then its limitations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY_TIMES = 10
 
 
 def result(report: AbResult) -> None:
-    """Print it: two lines for each arm and at most six more."""
+    """Print a comparison: two lines for each arm and at most six more."""
     console = table_console(120)
     for at, line in enumerate(lines(report)):
         style = "bold" if at < len(report.comparisons) else ""
@@ -113,7 +113,7 @@ def _next(report: AbResult) -> list[str]:
 
 
 def about(count: int) -> int:
-    """Rounded up to two digits: 309,692 is 310,000."""
+    """The number rounded up to two digits: 309,692 becomes 310,000."""
     step: int = 10 ** max(0, len(str(count)) - 2)
     return -(-count // step) * step
 

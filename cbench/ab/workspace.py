@@ -1,4 +1,4 @@
-"""The folder for copies and builds of one measurement, in the user's cache.
+"""Manage the folder for copies and builds of one measurement, in the user's cache.
 
 The folder of a stored measurement is kept until it has ended, so that it resumes with the same files; others, and those
 whose store is removed, are removed at the end, and leftovers of a kill by the next measurement.

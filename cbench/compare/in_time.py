@@ -8,8 +8,8 @@ from cbench.stats.stretches import mixed, stretches
 
 
 def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
-    """The side that was measured first, "A" or "B", if the processes (when each began) were not mixed; None if they
-    were, or if this is unknown.
+    """The side that was measured first, "A" or "B", by the start times of the processes; None if the sides were
+    interleaved or times are unknown.
     """
     if not a or not b or set(a) & set(b):
         return None

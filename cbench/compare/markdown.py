@@ -1,4 +1,4 @@
-"""The summary of `cbench compare` for a pull request: GitHub-flavored Markdown, regressions first."""
+"""Format the summary of `cbench compare` for a pull request, as GitHub-flavored Markdown with regressions first."""
 
 from __future__ import annotations
 

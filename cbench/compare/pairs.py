@@ -27,7 +27,7 @@ class PossibleRename:
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """OLD and one NEW: which samples belong together, and which to none. `several`: there are more NEW."""
+    """OLD and one NEW: the paired and the unpaired samples. `several`: whether there are further NEW."""
 
     new: str
     pairs: tuple[tuple[TestSample, TestSample], ...]
@@ -65,7 +65,9 @@ def _some(names: Sequence[str], most: int) -> str:
 
 
 def file_of(text: str) -> tuple[Path, str | None]:
-    """FILE and TEST, split at the first colon that ends a file's name: both may have colons. UsageError for no file."""
+    """FILE and TEST, split at the first colon that follows an existing file's name, because both may contain colons.
+    Raises UsageError if there is no such file.
+    """
     if os.path.exists(text):
         return Path(text), None
     parts = text.split(":")
@@ -93,7 +95,7 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
 
 
 def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
-    """UsageError for a file without a test that OLD has too."""
+    """Pair OLD with each NEW. Raises UsageError for a file that has no test in common with OLD."""
     first, one = load(old)
     files = []
     for path in new:

@@ -1,4 +1,4 @@
-"""The results of `cbench compare`: the compared tests of two or more files, and the verdict."""
+"""Compare the tests of two or more files for `cbench compare`, and derive the verdict."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CompareResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes of all tests, each with the number of tests that it is of."""
+        """The notes of all tests, each with the number of tests to which it applies."""
         notes = Counter(note for row in self.comparisons for note in row.notes)
         return tuple(f"note ({number:,} of {len(self.tests):,} tests): {note}" for note, number in notes.items())
 
@@ -145,7 +145,7 @@ def compare(
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
     if better not in (None, suite.HIGHER, suite.LOWER):
         raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
-    if not 50 <= level < 100:  # also if it is not a number
+    if not 50 <= level < 100:  # also rejects nan
         raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)

@@ -115,7 +115,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
         by_itself = compare_samples(a.processes, b.processes, headline, options.alpha, options.threshold, quantum)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    if not comparable:  # it claims nothing and does not weaken the correction of other claims
+    if not comparable:  # without claims, it does not weaken the correction of others
         nothing = replace(by_itself.test, p=1.0)
         same = None if options.threshold is None else 1.0
         by_itself = replace(by_itself, interval=None, test=nothing, p_same=same, difference=None, detectable=None)

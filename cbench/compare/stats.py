@@ -1,5 +1,4 @@
-"""Decide whether the second of two sets of measurements is faster, slower, or the same. Numbers in, a frozen answer
-out.
+"""Decide whether the second of two sets of measurements is faster, slower, or the same, from numbers alone.
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
@@ -33,7 +32,7 @@ Processes = Sequence[Sequence[Number]]
 
 
 class NoHeadline(ValueError):
-    """A process in which no value repeats has no floor."""
+    """A process has no floor, because none of its values repeats."""
 
 
 def _lowest_repeated(values: Sequence[Number]) -> Number | None:
@@ -62,7 +61,7 @@ HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The second set against the first.
+    """The comparison of the second set with the first.
 
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
     headline of the processes, None with one process. `difference`: b - a if both are constant and there are enough

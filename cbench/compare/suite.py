@@ -1,4 +1,4 @@
-"""Whole suites: one outcome for each test, the summary, and the exit code of a gate."""
+"""Judge whole suites: one outcome per test, the summary, and the exit code of a gate."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def more_is_better(unit: str, better: str | None = None) -> bool:
 
 
 def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
-    """Whether it is a regression, True, or an improvement, False; None for neither.
+    """True for a regression, False for an improvement, None for neither.
 
     `better`: HIGHER or LOWER for all units that are not times; None: by the unit's name.
     """

@@ -1,4 +1,4 @@
-"""The tables of `cbench compare`."""
+"""Print the tables of `cbench compare`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDEST_NAME = 160
 
 
 def suite(result: CompareResult) -> None:
-    """A line per test, regressions first, the skipped tests, and the summary."""
+    """Print a line per test, regressions first, the skipped tests, and the summary."""
     console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
@@ -49,7 +49,7 @@ def suite(result: CompareResult) -> None:
 
 
 def detailed(result: CompareResult) -> None:
-    """A table and a verdict for each test, then the skipped tests."""
+    """Print a table and a verdict for each test, then the skipped tests."""
     console = table_console(120)
     several = len(result.new) > 1
     for side, file in (("A", result.a), *(() if several else (("B", result.b),))):

@@ -50,7 +50,7 @@ def _short(value: float, sign: str = "") -> str:
 
 
 def amount(value: float, sign: str = "") -> str:
-    """A headline: a whole number in full, a large one to a tenth, a small one to six digits."""
+    """A headline as text: a whole number in full, a large number to a tenth, a small number to six digits."""
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
@@ -147,7 +147,7 @@ def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: floa
 
 
 def _below(a: TestSample, comparison: Comparison) -> str:
-    """A difference that is shown, and measured as less than the threshold."""
+    """A sentence about a significant difference that is below the threshold."""
     word = _words(a)[outcomes.LOWER if comparison.ratio < 1 else outcomes.HIGHER]
     return f"B is {word}, but measured as less than the threshold: {percent(comparison.ratio)}"
 

@@ -30,7 +30,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """How to examine this machine. UsageError for impossible options."""
+    """The options for examining this machine. Raises UsageError for impossible ones."""
 
     cpu: str | None = None
     counter: str = "auto"
@@ -77,7 +77,7 @@ class Examination:
 
     @property
     def has_headlines(self) -> bool:
-        """Whether most processes have a headline; else the medians of all trials are used."""
+        """Whether most processes have a headline; otherwise the medians of all trials are used."""
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:

@@ -1,5 +1,4 @@
-"""Find the most effective improvements on this machine and the detectable difference with each, from one set of
-measurements.
+"""Find the most effective improvements on this machine, with the difference that each would make detectable.
 
 A gain is never assumed. All processes are compared with those that happened to be free of a disturbance, all trials
 with uninterrupted ones, and the gain of more processes is the square root of their number.
@@ -45,7 +44,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
     each = found.processes
     calibrated = (
         found.has_headlines and each[0].result.session.counter.calibration is not None
-    )  # calibration selects trials itself
+    )  # not with calibration, which selects trials itself
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)

@@ -1,4 +1,4 @@
-"""The answer of `cbench doctor` as frozen values: `--json` and the text show these."""
+"""Define the answer of `cbench doctor` as frozen values for `--json` and the text."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
     counter = sessions[0].counter
     middle = median(headlines)
     step = _step(found, middle)
-    # A calibrated headline is a mean of trials whose readings fall anywhere between two steps: it is finer than one.
+    # A calibrated headline is a mean of trials with readings anywhere between two steps, so it is finer than one step.
     finest = 0.0 if counter.calibration and found.has_headlines else step or 0.0
     visible = detectable(headlines, processes, seed, finest)
     trials = [trial for one in each for trial in one.result.trials]
@@ -156,7 +156,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 
 
 def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
-    """One line; `measured`: processes that it rests on."""
+    """The answer as one line; `measured`: the number of processes that support it."""
     line = (
         f"differences below {percent(visible.difference)} are lost in the noise here with {visible.processes} "
         "processes (A/A)"
@@ -170,13 +170,13 @@ def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
 
 
 def percent(share: float) -> str:
-    """With two digits at least: "0.62 %"."""
+    """The share as a percentage with at least two digits: "0.62 %"."""
     value = 100 * share
     return f"{value:.2g} %" if value < 10 else f"{value:,.0f} %"
 
 
 def quartile_range(values: Sequence[float]) -> float:
-    """Between the first and the third quartile, by rank."""
+    """The distance between the first and the third quartile, by rank."""
     ordered = sorted(values)
     return ordered[3 * len(ordered) // 4] - ordered[len(ordered) // 4]
 

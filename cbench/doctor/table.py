@@ -1,4 +1,4 @@
-"""The answer of `cbench doctor` as text."""
+"""Print the answer of `cbench doctor` as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 12
 
 
 def report(result: DoctorResult) -> None:
-    """The answer first, then its basis, then remedies."""
+    """Print the answer, then its basis, then remedies."""
     console = table_console(120)
     console.print(escape(result.verdict), style="bold", soft_wrap=True)
     for name, text in lines(result):
@@ -27,7 +27,7 @@ def report(result: DoctorResult) -> None:
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
-    """The facts, a name and a text each."""
+    """The facts as pairs of a name and a text."""
     counter, width, core = result.counter, result.spread, result.core
     step = ""
     if result.step_share is not None:

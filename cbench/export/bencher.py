@@ -1,4 +1,4 @@
-"""Results in the Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format)."""
+"""Write results in the Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME, SLUG = 1024, 64
 
 
 class BencherExporter(Exporter):
-    """The median of the processes, with the lowest and the highest of them.
+    """Writes the median of the processes, with the lowest and the highest value.
 
     Times are the measure `latency`, in ns; operations per second `throughput`; other units are separate measures.
     """

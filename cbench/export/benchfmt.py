@@ -1,4 +1,4 @@
-"""Results as Go's benchmark text, which `benchstat` reads (https://go.dev/design/14313-benchmark-format)."""
+"""Write results as Go's benchmark text, which `benchstat` reads (https://go.dev/design/14313-benchmark-format)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PREFIX = "Benchmark"
 
 
 class BenchfmtExporter(Exporter):
-    """A line per process, with the median of its trials, also of a single process.
+    """Writes a line per process, with the median of its trials, even if there is only one process.
 
-    `benchstat` takes the lines of a benchmark for independent measurements, which processes are and their trials are
+    `benchstat` treats the lines of a benchmark as independent measurements; processes are independent, their trials are
     not. Times become ns/op.
     """
 

@@ -24,7 +24,7 @@ from quiet import UsageError, check_savable, emit, save
 
 
 class CsvExporter(Exporter):
-    """RFC 4180 with line feeds: yes and no as 1 and 0, numbers in full, missing values as empty fields."""
+    """Writes RFC 4180 with line feeds: yes and no as 1 and 0, numbers in full, missing values as empty fields."""
 
     name = "csv"
     samples = True
@@ -38,7 +38,7 @@ class CsvExporter(Exporter):
 
 
 class ParquetExporter(Exporter):
-    """Typed columns: values of counters as unsigned 64-bit integers. By pyarrow, which is installed only on request."""
+    """Writes typed columns with pyarrow, an optional dependency; counters' values are unsigned 64-bit integers."""
 
     name = "parquet"
     binary = True
@@ -110,7 +110,7 @@ class ExportResult:
 
 
 def export(options: ExportOptions) -> ExportResult:
-    """Write the file, or stdout without `output`. UsageError if the data cannot be exported."""
+    """Write the file, or stdout without `output`. Raises UsageError if the data cannot be exported."""
     exporter = next(each for each in EXPORTERS if each.name == options.format)
     with reading(options.data):
         source = source_of(options.data, options.clean_only)

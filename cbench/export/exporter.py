@@ -1,4 +1,4 @@
-"""The type of an exporter: one format that results can be written in."""
+"""Define the type of an exporter, which writes results in one format."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class ExportSource:
     samples: tuple[TestSample, ...] | None = None
 
     def tests(self, clean_only: bool) -> tuple[TestSample, ...]:
-        """The tests with their values, a tuple per process. UsageError for a study's store, and without a value."""
+        """The tests with their values, a tuple per process. Raises UsageError for a study's store, and if there are no
+        values.
+        """
         if self.what:
             raise UsageError(
                 f"{self.path}: the store of {self.what}, whose {self.extra} this format cannot hold; "

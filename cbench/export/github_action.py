@@ -1,4 +1,4 @@
-"""Results for github-action-benchmark: its tools customSmallerIsBetter and customBiggerIsBetter."""
+"""Write results for the tools customSmallerIsBetter and customBiggerIsBetter of github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALLER, BIGGER = "github-action-benchmark", "github-action-benchmark-bigger"
 
 
 class GithubActionExporter(Exporter):
-    """The median of the processes of each test. The action supports one direction per file: rates belong to BIGGER."""
+    """The median of each test's processes. The action supports one direction per file; rates belong to BIGGER."""
 
     def __init__(self, name: str) -> None:
         self.name = name

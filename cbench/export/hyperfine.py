@@ -1,4 +1,4 @@
-"""Results as the file that `hyperfine --export-json` writes, for the scripts that read it: times in seconds."""
+"""Write results in the format of `hyperfine --export-json`, for scripts that read it: times in seconds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ COMMAND = ("command", "mean", "stddev", "median", "user", "system", "min", "max"
 
 
 class HyperfineExporter(Exporter):
-    """A test per command, and a process per run: hyperfine's readers take each time for an independent one.
+    """Writes a test per command and a process per run, because hyperfine's readers treat each time as independent.
 
-    `user`, `system` and `exit_codes` are known of commands only; `user` and `system` are means, as there.
+    Only commands have `user`, `system` and `exit_codes`; `user` and `system` are means, as in hyperfine.
     """
 
     name = "hyperfine"

@@ -1,4 +1,4 @@
-"""Results as a table in Markdown, as GitHub shows it."""
+"""Write results as a Markdown table in GitHub's dialect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = ("test", "unit", "median", "lowest", "highest", "processes", "values")
 
 
 class MarkdownExporter(Exporter):
-    """A row per test: median, lowest and highest of its processes, each by the median of its values."""
+    """Writes a row per test: median, lowest and highest of its processes, each represented by its median."""
 
     name = "markdown"
 

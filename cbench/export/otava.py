@@ -1,4 +1,4 @@
-"""Results as a CSV for Apache Otava, which detects change points in a series of measurements."""
+"""Write results as a CSV for Apache Otava, which detects change points in a series of measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quiet import UsageError
 
 
 class OtavaExporter(Exporter):
-    """A row per process in chronological order, a column per test: the n-th row has the n-th process of every test.
+    """Writes a column per test and a row per process in chronological order: row n has the n-th process of every test.
 
     Otava needs a time, and a number in every cell. A series is a folder of files, or a store to which `cbench run` has
     added.

@@ -1,5 +1,4 @@
-"""Export results as a pyperf file: one benchmark per test, one run per process, warm-ups as warm-ups, every value
-exact.
+"""Export results as a pyperf file: one benchmark per test, one run per process, warm-ups as such, exact values.
 
 pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
 Cycles and ticks are whole numbers. Ticks are converted to seconds only if the counter's facts contain their rate (`hz`,
@@ -27,7 +26,7 @@ QUANTUM = "cbench_quantum"
 
 
 class PyperfExporter(Exporter):
-    """A benchmark per test, a run a process."""
+    """Writes a benchmark per test and a run per process."""
 
     name = "pyperf"
     samples = True
@@ -134,5 +133,5 @@ def _named(name: str) -> Metadata:
 
 
 def _one_line(value: Any) -> Any:
-    """pyperf's metadata are single lines without blanks around them."""
+    """The value as one line without surrounding blanks, as pyperf's metadata require."""
     return " ".join(value.split()) if isinstance(value, str) else value

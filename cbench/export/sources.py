@@ -1,4 +1,4 @@
-"""Exportable data as rows: trials of `cbench run`, of a study, of a screening experiment, of other programs."""
+"""Convert exportable data to rows: trials of `cbench run`, a study, a screening experiment, or other programs."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]
 
 
 def _time(ns: int | None) -> str:
-    """A moment in UTC, to the microsecond: the two clocks that it is computed from are not read together any closer."""
+    """A moment in UTC, to the microsecond, because its two clocks are not read closer together."""
     if ns is None:
         return ""
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{ns // 1000 % 10**6:06}Z"
@@ -146,7 +146,7 @@ def _study(path: Path) -> ExportSource:
 
 
 def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
-    """A row for each number of a trial; a failed one has a row for each metric that its test has in others."""
+    """A row for each number of a trial; a failed trial has a row for each metric of its test's other trials."""
     names, kinds = store.header().tests, {run.number: run.kind for run in store.runs()}
     ended, values = store.trials(), dict[tuple[int, int], dict[str, float]]()
     for run, position, metric, value in store.values():

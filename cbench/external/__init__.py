@@ -1,1 +1,1 @@
-"""Measures commands: one process per trial."""
+"""Measure commands, with one process per trial."""

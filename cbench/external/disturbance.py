@@ -1,8 +1,8 @@
-"""The interruptions of a command, from the kernel's counts, read before and after each trial.
+"""Detect interruptions of a command from the kernel's counts, which are read before and after each trial.
 
-A long command is always interrupted by the timer, so an interrupt alone does not mark a trial here, as it does for a
-workload of microseconds. These do: it was preempted, had to wait for a CPU, was moved to another one, read from the
-disk, or the hypervisor kept its CPU.
+A long command is always interrupted by the timer, so an interrupt alone does not mark a trial as disturbed, unlike for
+a workload of microseconds. A trial is marked if the command was preempted, had to wait for a CPU, migrated, or read
+from the disk, or if the hypervisor took its CPU.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KernelCounts:
 
 
 class CountReader:
-    """Reads KernelCounts of some CPUs. `why`: why there are no interrupts, "" if there are."""
+    """Reads KernelCounts of some CPUs. `why`: the reason why interrupt counts are missing, "" if they are available."""
 
     def __init__(self, cpus: Collection[int]) -> None:
         self._cpus = frozenset(cpus)
@@ -46,7 +46,7 @@ class CountReader:
         self.why = "too long to be read for each trial" if dear else "" if text else "not readable here"
 
     def read(self) -> KernelCounts:
-        """As they are now."""
+        """Read the present counts."""
         return KernelCounts(self._stat.read(), b"" if self.why else self._interrupts.read())
 
     def stolen_ms(self, before: KernelCounts, after: KernelCounts) -> int | None:
@@ -66,7 +66,9 @@ class CountReader:
 
 
 class OpenFile:
-    """A file of /proc that is kept open, for opening it takes as long as reading it. Empty if there is none."""
+    """A file of /proc that is kept open, because opening takes as long as reading. Its content is empty if it is
+    missing.
+    """
 
     def __init__(self, path: str) -> None:
         try:
@@ -94,14 +96,14 @@ def stolen(text: str, cpus: Collection[int]) -> int | None:
 
 
 def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, int]:
-    """How much each line of /proc/interrupts, such as "LOC (Local timer interrupts)", rose on these CPUs."""
+    """The increase of each line of /proc/interrupts, such as "LOC (Local timer interrupts)", on these CPUs."""
     head, *lines = after.splitlines() or [""]
     names = head.split()
     columns = [at for at, name in enumerate(names, 1) if name.removeprefix("CPU") in {str(cpu) for cpu in cpus}]
     rose: dict[str, int] = {}
     old = before.splitlines()[1:]
     if [line.partition(":")[0] for line in old] != [line.partition(":")[0] for line in lines]:
-        return {}  # a line has come or gone
+        return {}  # a line was added or removed
     for earlier, line in zip(old, lines, strict=True):
         if earlier == line:
             continue

@@ -62,7 +62,7 @@ class CommandSession:
     empty: tuple[int, ...]
 
     def measured(self, every: Sequence[CommandSeries]) -> Measured:
-        """These series as measured here."""
+        """The result of these series in this session."""
         missing = self.runner.interrupts_missing
         return Measured(tuple(every), self.counter, self.cpus, self.pinned, self.isolated, self.empty, missing)
 
@@ -95,7 +95,7 @@ class CommandRunner:
         self._counts.close()
 
     def run(self, series: CommandSeries) -> Trial:
-        """One trial, after the command that prepares it."""
+        """Run one trial, after the command that prepares it."""
         command = series.command
         if command.folder:
             with chdir(command.folder):
@@ -207,7 +207,7 @@ def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions,
 
 
 def is_settled(values: Sequence[int]) -> bool:
-    """The rule of stats/settling.py, with the interquartile range of a window in the place of the counter's step."""
+    """The rule of stats/settling.py, with the interquartile range of a window instead of the counter's step."""
     if len(values) < 2 * settling.WINDOW:
         return False
     size = settling.WINDOW
@@ -261,14 +261,14 @@ class CommandFacts:
 
 
 class CommandKeeper:
-    """Writes commands' new trials to the requested file; None: nowhere."""
+    """Writes commands' new trials to the requested file; None: does not store."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self._numbers: list[int] = []
 
     def begin(self, every: Sequence[CommandSeries], cpus: frozenset[int] | None, counter: Counter) -> None:
-        """Before the first trial that counts."""
+        """Store the facts of the run, before the first trial that counts."""
         if self._store:
             cpu = min(cpus) if cpus and len(cpus) == 1 else NO_CPU
             for each in every:
@@ -277,14 +277,14 @@ class CommandKeeper:
                 self._numbers.append(self._store.begin(asdict(facts)))
 
     def add(self, every: Sequence[CommandSeries], least_ns: int = 0) -> None:
-        """The new trials of the commands that have enough of them."""
+        """Write the new trials of commands with enough unstored ones."""
         for number, series in zip(self._numbers, every, strict=False):
             if self._store and series.pending_ns >= least_ns:
                 self._store.add(number, series.trials[series.stored :])
                 series.stored = len(series.trials)
 
     def finish(self) -> None:
-        """No more trials follow."""
+        """Finish the file after the last trial."""
         for number in self._numbers:
             if self._store:
                 self._store.finish(number, {})

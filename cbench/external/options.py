@@ -1,4 +1,4 @@
-"""The options of `cbench run -- CMD`, checked once."""
+"""Define and check the options of `cbench run -- CMD`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExternalCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalOptions:
-    """How to measure commands.
+    """The options for measuring commands.
 
     Raises UsageError for impossible options. `trials`: None runs each command for `seconds` and at least `fewest`
     times. `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use.
@@ -121,7 +121,7 @@ def external_options(
 
 
 def split_command(text: str, shell: bool, option: str = "--command") -> list[str]:
-    """The argument vector of a command, or the shell's for it. UsageError, which names the option."""
+    """The argument vector of a command, or of a shell that runs it. Raises UsageError, which names the option."""
     if shell:
         return [SHELL, "-c", text]
     try:

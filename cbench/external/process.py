@@ -1,4 +1,4 @@
-"""One execution of a program, timed in C, with the kernel's counts."""
+"""Execute a program once, timed in C, with the kernel's counts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Launcher:
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
         self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""
         self._null = _own(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
-        with tempfile.TemporaryFile() as file:  # not in memory: a program may write a lot
+        with tempfile.TemporaryFile() as file:  # on disk, because a program may write a lot
             self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
         self._streams = ffi.new("int[3]", [self._null, self._null, self._errors])
         self._process = ffi.new("cb_process *")
@@ -81,7 +81,7 @@ class Launcher:
     def run(
         self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
     ) -> ProgramEnd:
-        """Execute it and wait for its end.
+        """Execute a program and wait for its end.
 
         `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if it cannot be
         executed or does not end in time.
@@ -173,7 +173,7 @@ def _own(fd: int) -> int:
 
 
 def _mask(cpus: Collection[int]) -> bytes:
-    """As sched_setaffinity(2) takes it: longs in the byte order of the host, which are little-endian on all of ours."""
+    """The mask for sched_setaffinity(2): longs in the host's byte order, little-endian on supported machines."""
     return sum(1 << cpu for cpu in cpus).to_bytes((max(cpus) // 64 + 1) * 8, "little")
 
 

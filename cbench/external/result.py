@@ -1,4 +1,4 @@
-"""The result of measured commands as frozen values: `--json` and the table show these."""
+"""Define the result of measured commands as frozen values for `--json` and the table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class MedianEstimate:
-    """A median with its interval at 95 %, None with fewer than 6 values; `how` names the values that it is the median
-    of."""
+    """A median with its interval at 95 %, None with fewer than 6 values; `how`: the values that it summarizes."""
 
     value: float
     unit: str
@@ -47,7 +46,7 @@ class CountRange:
 
 @dataclass(frozen=True, slots=True)
 class CommandRatio:
-    """Its time over that of the first command: median of all pairs, with an interval at `level`."""
+    """A command's time divided by that of the first command: median over all pairs, with an interval at `level`."""
 
     value: float
     interval: tuple[float, float]
@@ -93,7 +92,9 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandsResult:
-    """All that `cbench run -- CMD` measured. `spawn`: an empty program, which is part of every time; None: unknown."""
+    """The whole result of `cbench run -- CMD`. `spawn`: the time of an empty program, part of every time; None:
+    unknown.
+    """
 
     counter: Counter
     host: HostFacts
@@ -113,7 +114,7 @@ def commands_result(measured: Measured) -> CommandsResult:
 
 
 def estimate(values: Sequence[int], what: str) -> MedianEstimate:
-    """Their median, by ranks."""
+    """The median of the values, with an interval by ranks."""
     ordered, places = sorted(values), ranks(len(values), LEVEL)
     interval = None if places is None else (float(ordered[places[0] - 1]), float(ordered[places[1] - 1]))
     return MedianEstimate(float(median(values)), "ns", interval, f"median of {len(values):,} {what}")

@@ -1,4 +1,4 @@
-"""The cost of starting and reaping a program, from an empty one: part of every command's time."""
+"""Measure the cost of starting and reaping an empty program, which is part of every command's time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def empty_program(machine: str) -> bytes:
 
 @contextmanager
 def _executable(content: bytes) -> Iterator[str]:
-    """A path under which it can be executed; in memory, for /tmp may be mounted noexec."""
+    """A path under which the program can be executed; in memory, because /tmp may be mounted noexec."""
     fd = os.memfd_create("empty")
     try:
         os.write(fd, content)

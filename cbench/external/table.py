@@ -1,4 +1,4 @@
-"""Measured commands as text: at most twelve lines each."""
+"""Print measured commands as text, at most twelve lines each."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command_lines(result: CommandResult) -> list[str]:
 
 
 def disturbed_line(polluted: int, trials: int, causes: Sequence[CauseCount]) -> str:
-    """How many trials were disturbed, and the causes."""
+    """A line with the number of disturbed trials, and the causes."""
     if not polluted:
         return f"disturbed: none of {trials:,} {_plural(trials, 'trial')}"
     shown = ", ".join(f"{row.cause} {row.trials:,}" for row in causes[:MOST_CAUSES])
@@ -119,7 +119,7 @@ def _estimated(estimate: MedianEstimate) -> str:
 
 
 def duration(ns: float) -> str:
-    """With four digits: "5.123 ms"."""
+    """The duration with four digits: "5.123 ms"."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= size:
             return f"{ns / size:.4g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"

@@ -1,4 +1,4 @@
-"""Calls Ansible's programs, of any version from 2.14 on. They are never imported: their license is the GPL."""
+"""Run Ansible's programs, version 2.14 or later. They are never imported, because their license is the GPL."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def program(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """For Ansible: our collection, and output that can be read."""
+    """The environment for Ansible: our collection, and machine-readable output."""
     given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", "~/.ansible/collections:/usr/share/ansible/collections")
     return {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
         "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules by stdin: half the connections
-        # A connection that is kept open to a node that lost its power would wait for hours.
+        # A persistent connection to a node that lost power would block for hours.
         "ANSIBLE_SSH_EXTRA_ARGS": os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", KEPT_ALIVE),
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
@@ -147,7 +147,7 @@ def look(
 
 def _run(words: Sequence[str], lock: int, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     known = {**environment(), **(more or {})}
-    # Files, not pipes: Ansible may outlive this process, and without a reader of its messages it would never end.
+    # Use files instead of pipes: Ansible may outlive this process, and would block forever without a reader.
     with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
         done = subprocess.run(
             words, env=known, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=[lock], check=False

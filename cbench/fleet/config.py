@@ -1,4 +1,4 @@
-"""The table `[fleet]` of a study's file, and which kind of measurement the file describes."""
+"""Read the table `[fleet]` of a study's file, and the kind of measurement that the file describes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FleetConfig:
 
 
 def load(path: Path) -> FleetConfig:
-    """Raises UsageError with the file's name, the line and the key."""
+    """Read the configuration. Raises UsageError with the file's name, the line and the key."""
     text = study_config.text_of(path, "order", "study")
     whole = study_config.whole_of(text, str(path))
     content = tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""The verbs of `cbench fleet`: each may be killed at any moment and repeated."""
+"""Implement the verbs of `cbench fleet`; each may be killed at any time and repeated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Show = Callable[[FleetState], None]
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """The output of `cbench fleet plan`. `steps`: sentences; nothing is contacted but the inventory."""
+    """The output of `cbench fleet plan`. `steps`: sentences. Planning only reads the inventory and contacts no node."""
 
     study: str
     kind: str
@@ -97,7 +97,7 @@ class Fleet:
         return self._state
 
     def look(self) -> FleetState:
-        """Ask every node that is not released how far it is."""
+        """Query the progress of every node that is not released."""
         names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
         if not names:
             return self._state
@@ -164,7 +164,7 @@ class Fleet:
     def _due(self, name: str, node: NodeState, growing: bool) -> bool:
         if node.complete or node.state in (UNREACHABLE, RELEASED, state.NEW):
             return False
-        if node.state != FINISHED and node.trials_done <= node.fetched:  # a finished store has more than its trials
+        if node.state != FINISHED and node.trials_done <= node.fetched:  # a finished store contains more than trials
             return False
         recent = time.monotonic() - self._fetched_s.get(name, -FETCH_S) < FETCH_S
         return not (growing and node.state == RUNNING and recent)
@@ -319,7 +319,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)
     if seen.state == FAILED and node.state == FAILED and node.message:
-        seen = replace(seen, message=node.message)  # more useful than its last message
+        seen = replace(seen, message=node.message)  # keep the more useful message
     return replace(seen, seen_ns=time.time_ns())
 
 
@@ -339,7 +339,7 @@ def _static(text: str) -> JsonValue:
 
 
 def _whole(file: Path) -> bool:
-    """Whether a fetched copy is a whole SQLite file: a kill may have cut it short."""
+    """Whether a fetched copy is a complete SQLite file; a kill may have truncated it."""
     try:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")

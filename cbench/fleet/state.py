@@ -1,4 +1,4 @@
-"""The controller's record of its fleet: one small JSON file in DIR, replaced as a whole."""
+"""Keep the controller's record of its fleet: one small JSON file in DIR, replaced atomically."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """None if no fleet exists. Raises QuietError for a damaged file."""
+    """Read the record; None if no fleet exists. Raises QuietError for a damaged file."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -78,7 +78,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Raises UsageError if no fleet exists."""
+    """Read the record. Raises UsageError if no fleet exists."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")

@@ -1,4 +1,4 @@
-"""A fleet as text: a line per node."""
+"""Print a fleet as text, a line per node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fleet(result: FleetState) -> None:
 
 
 def line(node: NodeState) -> str:
-    """State, trials, fetched, time to go, noise, and the reason of a failure."""
+    """A line for a node: state, trials, fetched trials, remaining time, noise, and the reason for a failure."""
     of = "" if node.trials is None else f" of {node.trials:,}"
     parts = [node.state, f"{node.trials_done:,}{of} trials", f"{max(node.fetched, 0):,} fetched"]
     if node.trials_failed:
@@ -41,7 +41,7 @@ def line(node: NodeState) -> str:
 
 
 def progress(result: FleetState) -> None:
-    """One line on a terminal; nothing elsewhere."""
+    """Print the progress as one line on a terminal; print nothing elsewhere."""
     if sys.stderr.isatty():
         done = sum(node.trials_done for node in result.nodes.values())
         left = max((node.left_s or 0.0 for node in result.nodes.values()), default=0.0)

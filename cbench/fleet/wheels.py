@@ -48,7 +48,7 @@ def _closure() -> list[Distribution]:
 
 
 def _files(each: Distribution) -> Iterator[tuple[str, bytes]]:
-    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # including a checkout
+    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # also if it is installed from a checkout
         base = Path(__file__).parents[2]
         for package in ("quiet", "cbench"):
             for path in _below(base / package):
@@ -97,7 +97,7 @@ def _wheel(each: Distribution) -> tuple[str, bytes]:
 
 
 def _native_tag() -> str:
-    """Our extensions use the stable ABI."""
+    """The tag of this platform's wheels for the stable ABI, which our extensions use."""
     import sysconfig
 
     return f"cp311-abi3-{re.sub(r'[-.]', '_', sysconfig.get_platform())}"

@@ -1,1 +1,1 @@
-"""Readers of results, one per format."""
+"""Readers of other programs' results, one per format."""

@@ -20,7 +20,7 @@ SUMMARY = "it contains only medians: run asv with --record-samples"
 
 
 class AsvReader(ResultReader):
-    """A file is one process: how its samples spread over asv's own processes is not recorded. Times are in seconds.
+    """A file is one process, because it does not record asv's own processes. Times are in seconds.
 
     Each combination of parameters is a test. Benchmarks that failed or were skipped are omitted.
     """
@@ -50,7 +50,7 @@ class AsvReader(ResultReader):
         return tuple(tests)
 
     def _tests(self, name: str, fields: dict[str, JsonValue], host: str) -> list[TestSample]:
-        """One for each combination of parameters that has a value."""
+        """A test for each combination of parameters that has a value."""
         results, params = fields.get("result"), fields.get("params")
         if results is None:
             return []
@@ -65,12 +65,12 @@ class AsvReader(ResultReader):
         tests = []
         for at, (value, combination) in enumerate(zip(values, combinations, strict=True)):
             if value.value is None or (isinstance(value.value, float) and math.isnan(value.value)):
-                continue  # failed, or skipped
+                continue  # the benchmark failed or was skipped
             of = rows[at] if at < len(rows) else None
             has = of is not None and of.is_list and of.value != []
             numbers: tuple[Number, ...] = of.numbers() if has and of is not None else (value.number(),)
             called = f"{name}({', '.join(combination)})" if combination else name
-            # a benchmark of memory, or one that tracks a number, has a single value
+            # benchmarks of memory and of tracked numbers have a single value
             summary = SUMMARY if not has and unit == "second" else ""
             tests.append(self.sample(called, unit, [numbers], host=host, begun=begun, summary=summary))
         return tests
@@ -83,7 +83,7 @@ def _size(axes: Sequence[Sequence[str]]) -> int:
 def _fields(result: JsonValue, columns: list[str] | None) -> dict[str, JsonValue]:
     """The fields of a result that are not null, by their names."""
     if columns is not None and result.is_list:
-        pairs = list(zip(columns, result.items(), strict=False))  # trailing ones are omitted
+        pairs = list(zip(columns, result.items(), strict=False))  # asv omits trailing columns
     elif result.has():
         pairs = list(result.members())
     else:
@@ -92,6 +92,6 @@ def _fields(result: JsonValue, columns: list[str] | None) -> dict[str, JsonValue
 
 
 def _begun(fields: dict[str, JsonValue]) -> tuple[int, ...]:
-    """`started_at`, in ms since 1970."""
+    """The start times from `started_at`, in ms since 1970."""
     started = fields.get("started_at")
     return () if started is None else (round(started.number() * 1e6),)

@@ -1,4 +1,4 @@
-"""A file of results as the readers see it: its first bytes, its text, and its JSON, each loaded once."""
+"""Provide a results file to the readers: its first bytes, its text, and its JSON, each loaded once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Content:
 
     @cached_property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         data = self._bytes(MOST + 1)
         if len(data) > MOST:
             raise UsageError(f"{self.path}: more than {MOST >> 20} MiB")

@@ -19,7 +19,7 @@ MOST = 50_000
 
 
 class CriterionReader(ResultReader):
-    """Each `new/sample.json` is one process; its samples are the values, in ns an iteration (`times` / `iters`).
+    """Each `new/sample.json` is one process; its samples are the values, in ns per iteration (`times` / `iters`).
 
     Copies of `target/criterion` below one directory are several processes of the same benchmarks.
     """
@@ -43,7 +43,7 @@ class CriterionReader(ResultReader):
 
 @contextmanager
 def _within(folder: Path, path: Path) -> Iterator[None]:
-    """Damage inside has this file as its place."""
+    """Add this file as the place to damage reported inside the block."""
     try:
         yield
     except DamagedError as error:

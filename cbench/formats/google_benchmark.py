@@ -14,7 +14,7 @@ MESSAGES = "error_message", "skip_message"
 
 
 class GoogleBenchmarkReader(ResultReader):
-    """A file is one process, and its repetitions are that process's values: real time of an iteration, in ns.
+    """A file is one process, and its repetitions are the process's values: real time per iteration, in ns.
 
     Each value is already a mean over `iterations`. Benchmarks that ended with an error are omitted.
     """

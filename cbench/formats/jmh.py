@@ -9,7 +9,7 @@ from cbench.formats.units import NANOSECONDS
 
 
 class JmhReader(ResultReader):
-    """A fork is a process, and its measured iterations are that process's values: ns, or operations a second.
+    """A fork is a process, and its measured iterations are the process's values: ns, or operations per second.
 
     In sample mode an iteration has a histogram; its mean is used, as JMH does for its own score. Secondary metrics
     (profilers) are omitted.

@@ -1,4 +1,4 @@
-"""Values of a JSON document that know their place in it, for errors such as `benchmarks[3].real_time: missing`."""
+"""Wrap values of a JSON document with their paths, for errors such as `benchmarks[3].real_time: missing`."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class JsonValue:
         return value
 
     def numbers(self) -> tuple[Number, ...]:
-        """An array of numbers, at least one."""
+        """The numbers of a nonempty array."""
         if not isinstance(self.value, list):
             raise self._no("an array")
         if not self.value:
             raise DamagedError(self.place, "no values")
-        # without an object for each of a million values
+        # avoid an object for each of a million values
         return tuple(
             each if type(each) is float and -inf < each < inf else JsonValue(each, f"{self.place}[{at}]").number()
             for at, each in enumerate(self.value)
@@ -92,7 +92,7 @@ class JsonValue:
         return self.value
 
     def moment(self) -> int:
-        """A date as ISO 8601 has it, in ns since 1970."""
+        """A date in ISO 8601 format, converted to ns since 1970."""
         try:
             return round(datetime.fromisoformat(self.text()).timestamp() * 1e9)
         except (ValueError, OverflowError, OSError):

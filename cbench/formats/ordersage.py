@@ -21,7 +21,7 @@ SUCCESS, FAILURE = "Success", "Failure"
 
 
 class OrderSageReader(ResultReader):
-    """A row is a trial of a command, which is a process with one value for each metric; of both orders, in no unit."""
+    """A row is a trial of a command, in either order: a process with one value per metric, without a unit."""
 
     name = "OrderSage CSV"
     lists_orders = True

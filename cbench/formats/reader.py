@@ -1,4 +1,4 @@
-"""The type of a reader of results, and of its return value."""
+"""Define the type of a results reader, and of its return value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestSample:
         return sum(len(values) for values in self.processes)
 
     def like(self, other: TestSample) -> bool:
-        """Whether both are numbers of one kind: cycles of user mode only are not cycles of all modes."""
+        """Whether both have values of the same kind; for example, user-mode cycles differ from cycles of all modes."""
         alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 
@@ -85,7 +85,7 @@ class TestSample:
 
 
 def pooled(samples: Iterable[TestSample]) -> tuple[TestSample, ...]:
-    """One sample for each test, unit, counter and CPU: with the processes of all, in their order."""
+    """One sample for each test, unit, counter and CPU, with the processes of all samples in order."""
     tests: dict[tuple[str, str, str, int | None], list[TestSample]] = {}
     for each in samples:
         tests.setdefault((each.name, each.unit, each.counter, each.cpu), []).append(each)
@@ -114,7 +114,7 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
 
 
 def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[str, int]) -> Counter[str]:
-    """TestSample.interruptions of a process, from the counts of a plugin; nothing about causes that it cannot count."""
+    """TestSample.interruptions of a process, from a plugin's counts; causes that it cannot count are omitted."""
     found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
     return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))
 

@@ -1,4 +1,4 @@
-"""The formats that cbench reads, and files or folders of them."""
+"""Register the formats that cbench reads, and read files or folders of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ READERS: tuple[ResultReader, ...] = (
 def read(path: Path) -> tuple[TestSample, ...]:
     """The tests in a file, or in all files of a directory, whose processes are combined.
 
-    UsageError for a format that is unknown, for damage, and for a directory of several formats.
+    Raises UsageError for an unknown format, for damage, and for a directory of several formats.
     """
     content = _content(path)
     reader = _reader(content)

@@ -1,4 +1,4 @@
-"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have separate commands."""
+"""Read a store of `cbench run`; reject stores of studies and screening experiments, which have separate commands."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _of_group(group: Group) -> TestSample:
 
 
 def _more_processes(series: StoredSeries) -> str:
-    """The program that measured it: the plugin of pytest, `cbench ab`, or `cbench run` of a command or a workload."""
+    """Advice on how to get more processes, by the program that measured the series."""
     if "interrupted" in series.facts:
         return "run pytest {n} times, with the same --cbench-store"
     if "comparison" in series.facts:
@@ -101,7 +101,7 @@ def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
 
 
 def _resolution(group: Group, processes: Sequence[Sequence[Stored]]) -> int:
-    """How many cycles the clock's steps leave open of a calibrated value; 0 of values that are counted."""
+    """The uncertainty of a calibrated value due to the clock's steps, in cycles; 0 for counted values."""
     known = [series.counter.get("calibration") for series in group.series]
     timed = [each.trial.chains for trials in processes for each in trials if each.trial.chains]
     if not timed or not known[0]:

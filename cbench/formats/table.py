@@ -44,7 +44,7 @@ class TableReader(ResultReader):
                 raise DamagedError("", f"no column {VALUE}; it has {', '.join(list(row)[:20])}")
             value = csv_rows.number(place, VALUE, row[VALUE])
             if value is None:
-                continue  # a failed trial
+                continue  # the trial failed
             name, metric = row.get(TEST) or UNNAMED, row.get(METRIC)
             key = f"{name}:{metric}" if metric else name, row.get(UNIT, "")
             columns = PROCESS[2:] if row.get(BUILD) else PROCESS

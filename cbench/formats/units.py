@@ -21,7 +21,7 @@ _RATES = (
 
 
 def is_rate(unit: str) -> bool:
-    """Whether more is better, as for operations a second."""
+    """Whether more is better, as for operations per second."""
     return any(pattern.fullmatch(unit.strip()) for pattern in _RATES)
 
 

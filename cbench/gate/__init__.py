@@ -1,1 +1,1 @@
-"""`cbench gate`: old against new in CI, red only for a regression that a second session confirms."""
+"""`cbench gate`, which compares old with new in CI and fails only for a regression that a second session confirms."""

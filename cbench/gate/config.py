@@ -1,4 +1,4 @@
-"""gate.toml: the programs to compare, the time limit, and the threshold of a regression."""
+"""Read gate.toml: the programs to compare, the time limit, and the threshold of a regression."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(r"(?<![$@])\{[a-z_]+\}")
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
-    """`arms`: old and new, and how they run."""
+    """`arms`: old and new, and the way they run."""
 
     path: Path
     arms: AbOptions
@@ -39,7 +39,7 @@ class GateConfig:
 
     @property
     def reads_results(self) -> bool:
-        """Whether each run writes a file of results; else its wall time is the only test."""
+        """Whether each run writes a file of results; if not, its wall time is the only test."""
         return any(RESULTS in arm.text for arm in self.arms.arms)
 
 

@@ -1,6 +1,6 @@
-"""Judge which tests of a gate are regressions: numbers in, frozen results out.
+"""Judge which tests of a gate are regressions, from numbers alone.
 
-Two sessions keep the error rate without paying for it in power. The first session screens each test individually at
+Two sessions keep the error rate without losing power. The first session screens each test individually at
 ALPHA. Suspect tests are measured again, by new runs with new orders, and are regressions if the second session confirms
 them, with all suspects together at ALPHA (Bonferroni). The second session's data are independent of the selection of
 its tests, so the chance of any false regression is at most ALPHA, for any number of tests.
@@ -67,7 +67,7 @@ def _judged(
     orders, layouts = session.orders, session.layouts
     analysis = analyze(values, orders, rule.alpha(tests, again), rule.power, layouts)
     arm = analysis.arms[NEW_ARM]
-    # A slowdown that old may have from its own copy is not found, however narrow the intervals are.
+    # A slowdown within the difference of old and its copy is not detected, however narrow the intervals are.
     smallest = max(analysis.detectable.effect, analysis.floor) if analysis.detectable else None
     limit, why = log1p(rule.threshold), ""
     if arm.outcome == TOO_FEW:

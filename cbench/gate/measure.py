@@ -1,4 +1,4 @@
-"""One session of a gate: old, a copy of old, and new, in random blocks, each run with all tests of the suite."""
+"""Measure one session of a gate: old, a copy of old, and new, in random blocks; each run has all tests of the suite."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ class _Runs:
         self.trials: list[Trial] = []
 
     def warm(self) -> None:
-        """A run of each program that does not count."""
+        """Run each program once and discard the result."""
         for layout in self._layouts:
             for arm, series in enumerate(layout):
                 self._run(f"{ARMS[arm]}, warm-up", series)
         self.trials.clear()
 
     def block(self, order: tuple[int, ...]) -> None:
-        """One run of each arm, in the next layout."""
+        """Run each arm once, in the next layout."""
         number = len(self.blocks) + 1
         layout = self._layouts[len(self.blocks) % len(self._layouts)]
         rows: dict[int, Values] = {}
@@ -187,7 +187,7 @@ class _Runs:
         return "" if old == new else "old" if old else "new"
 
     def session(self, orders: list[tuple[int, ...]], not_copied: str, ended: str, seconds: float) -> GateSession:
-        """All of it."""
+        """The whole session."""
         tests, left_out = self.usable()
         names = dict.fromkeys(name for block in self.blocks for run in block for name in run)
         return GateSession(
@@ -207,7 +207,7 @@ class _Runs:
 def _blocks(
     runs: _Runs, options: AbOptions, gate: GateRule, tests: frozenset[str] | None, show: Show
 ) -> tuple[list[tuple[int, ...]], str, float]:
-    """Measure until the rule ends it: the orders, why, and the seconds that it took."""
+    """Measure until the rule ends it; returns the orders, the reason for the end, and the duration in seconds."""
     rule = replace(options.rule, effect=log1p(gate.threshold))
     runs.warm()
     begin, look, orders = time.monotonic(), rule.first_look, list[tuple[int, ...]]()

@@ -1,4 +1,4 @@
-"""A gate's result as lines of text, as Markdown for a pull request, and as JUnit XML."""
+"""Format a gate's result as lines of text, as Markdown for a pull request, and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sentence(test: JudgedTest) -> str:
 
 
 def power(result: GateResult) -> str:
-    """The slowdowns that would have been shown, over all tests."""
+    """A sentence on the slowdowns that would have been detected, over all tests."""
     known = [test.detectable_pct for test in result.tests if test.detectable_pct is not None]
     if not known:
         return ""

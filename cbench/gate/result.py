@@ -1,4 +1,4 @@
-"""The result of a gate as frozen values: `--json`, the text, Markdown and JUnit show these."""
+"""Define the result of a gate as frozen values for `--json`, the text, Markdown and JUnit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, CANNOT_TELL, PASS
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget.
+    """Facts about a session; `ended`: blocks, effect (it can detect the threshold) or budget.
 
     `runs`: the number of runs of all arms; `polluted`: how many of them were disturbed; `causes`: the causes.
     """
@@ -82,7 +82,7 @@ class GateResult:
 
 
 def counts(tests: Sequence[JudgedTest]) -> str:
-    """How many tests have each outcome."""
+    """The number of tests with each outcome, as text."""
     plural = (REGRESSION, IMPROVEMENT)
     number = Counter(test.outcome for test in tests)
     return ", ".join(

@@ -1,4 +1,4 @@
-"""When a test of a gate is a regression: the error rates and the power of its sessions."""
+"""Define when a test of a gate is a regression, by the error rates and the power of its sessions."""
 
 from __future__ import annotations
 

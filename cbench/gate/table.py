@@ -1,4 +1,4 @@
-"""A gate's result on the terminal."""
+"""Print a gate's result on the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cbench.gate.result import GateResult
 
 
 def result(judged: GateResult) -> None:
-    """Print it."""
+    """Print the result of a gate."""
     console = table_console(120)
     for line in lines(judged):
         bold = line.startswith("**")

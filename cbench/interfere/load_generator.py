@@ -1,4 +1,4 @@
-"""A load on another CPU: a process that runs a built-in workload in a loop.
+"""Generate a load on another CPU: a process that runs a built-in workload in a loop.
 
 It is pinned, ends with its parent, and is started and stopped by handshake, so that it runs during all of a
 measurement. Run as `python -m cbench.interfere.load_generator`, by cbench.measure.runner.Worker.
@@ -36,7 +36,7 @@ class Spec:
 
 @dataclass(slots=True)
 class Figures:
-    """The figures a load reports: calls, time it ran for (s), CPU time it got (s); None while it runs."""
+    """The figures that a load reports: calls, running time (s), and CPU time (s); None while it runs."""
 
     calls: int | None = None
     seconds: float | None = None
@@ -51,7 +51,7 @@ def rounds(run: Run) -> int:
     """The number of rounds that take CALL_S, found by doubling."""
     n = 1
     while True:
-        took = min(_seconds(run, n) for _ in range(3))  # an interruption must not pass for a long call
+        took = min(_seconds(run, n) for _ in range(3))  # an interruption must not look like a long call
         if took >= CALL_S / 2 or n >= 2**40:
             return max(round(n * CALL_S / max(took, 1e-9)), 1)
         n *= 2

@@ -1,4 +1,4 @@
-"""A workload with and without load on other CPUs, as in the thesis's figures 4-4, 4-5 and 5-2.
+"""Measure a workload with and without load on other CPUs, as in figures 4-4, 4-5 and 5-2 of the thesis.
 
 Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
 """
@@ -23,7 +23,7 @@ UNLOADED = "no load"
 
 @dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place; `reason`: why it could not be measured.
+    """No load, or one load at one place; `reason`: the reason why it could not be measured.
 
     `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during that time.
     """
@@ -53,7 +53,7 @@ class InterferePlan:
 
 
 def conditions(places: Sequence[Place], specs: Sequence[load_generator.Spec]) -> tuple[Condition, ...]:
-    """The unloaded one first, then every load at every place that this host has."""
+    """The unloaded condition, then every load at every place that this host has."""
     loaded = [Condition(p, replace(spec, cpu=p.cpu)) for p in places if p.cpu is not None for spec in specs]
     return (Condition(), *loaded)
 
@@ -95,7 +95,10 @@ def run(plan: InterferePlan, show: Show) -> None:
 def _visit(plan: InterferePlan, condition: Condition, show: Show) -> None:
     spec, figures = condition.spec, load_generator.Figures()
     loaded = contextlib.nullcontext(figures) if spec is None else load_generator.running(spec, plan.cpu)
-    with runner.away_from({spec.cpu} if spec else set(), 2), loaded as figures:  # the measured one and another
+    with (
+        runner.away_from({spec.cpu} if spec else set(), 2),
+        loaded as figures,
+    ):  # excludes the measured CPU; at least two others
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )

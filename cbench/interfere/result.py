@@ -1,4 +1,4 @@
-"""The results of an interference measurement, as printed by --json and shown in the table, with a verdict as text."""
+"""Define the results of an interference measurement for --json and the table, with a verdict as text."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class WorkloadInterference:
 
 @dataclass(frozen=True, slots=True)
 class InterfereResult:
-    """All of an interference measurement."""
+    """The whole result of an interference measurement."""
 
     cpu: int
     counter: Counter

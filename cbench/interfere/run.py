@@ -62,7 +62,9 @@ def buffer_size(near: Sequence[Cache], free: int) -> int:
 
 
 def measure(options: InterfereOptions) -> InterfereResult:
-    """The result; QuietError if it is impossible, for wrong options before anything is measured."""
+    """Measure and return the result. Raises QuietError if that is impossible; wrong options are reported before
+    measuring.
+    """
     trials = options.trials if options.trials is not None else QUICK_TRIALS if options.quick else TRIALS
     rounds = options.rounds if options.rounds is not None else QUICK_ROUNDS if options.quick else ROUNDS
     if not 1 <= rounds <= 1000:

@@ -1,4 +1,4 @@
-"""How much a condition differs from the unloaded one: pure functions, numbers in, frozen results out.
+"""Estimate the difference of a condition from the unloaded one, by pure functions on numbers.
 
 Trials of one visit (one measuring process) are alike, so an interval comes from resampling visits first and trials
 within them second: the two-stage bootstrap of A. C. Davison and D. V. Hinkley, "Bootstrap Methods and their
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """How much the unloaded visits differ among themselves, in % of their common median.
+    """The differences among the unloaded visits, in % of their common median.
 
     `drift_pct`: the last one's median against the first one's. `noise_pct`: the largest distance of a visit's median.
     """
@@ -96,5 +96,5 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
 
 
 def disturbs(effect: Difference, base: Baseline) -> bool:
-    """Certainly slower: the whole interval lies above the differences between unloaded visits."""
+    """Whether the condition is certainly slower: its whole interval is above the differences between unloaded visits."""
     return effect.low_pct > base.noise_pct

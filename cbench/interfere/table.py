@@ -1,4 +1,4 @@
-"""The table of an interference measurement for people, from its result."""
+"""Print the table of an interference measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cbench.interfere.result import (
 
 
 def interfere(measured: InterfereResult) -> None:
-    """A table and a verdict for each workload."""
+    """Print a table and a verdict for each workload."""
     console = table_console(120)
     unit, visits = measured.counter.unit, f"{len(measured.order)} visits of {measured.trials:,} trials"
     order = f"in random order (seed {measured.seed}), no load first and last"

@@ -1,4 +1,4 @@
-"""The state of the measurement into a store: study, experiment, comparison or plain run."""
+"""Determine the state of the measurement into a store: a study, experiment, comparison or plain run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs as text: a line each."""
+"""Print jobs as text, one line per job."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Jobs:
 
 
 def jobs(result: Jobs) -> None:
-    """A line for each."""
+    """Print a line for each job."""
     console = table_console()
     for each in result.jobs:
         console.print(escape(f"{each.data}: {line(each)}"), soft_wrap=True)
 
 
 def line(job: JobStatus) -> str:
-    """State, trials, time to go, noise and the reason of a failure, if known."""
+    """A line with the state, trials, remaining time, noise and the reason for a failure, if known."""
     done = f"{job.trials_done:,}" + (f" of {job.trials:,}" if job.trials is not None else "")
     parts = [job.state, f"{done} trials"]
     if job.trials_failed:

@@ -1,7 +1,7 @@
-"""Define the knobs of a screening, the order in which they may be left out, and the findings. No I/O.
+"""Define the knobs of a screening, the order in which they may be omitted, and the findings. No I/O.
 
-A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
-`ordered`, these stand before it, and every beginning of such a list can be left out by itself.
+A knob that `needs` another one must not be applied without it. So a knob is omitted together with all knobs that need
+it. In `ordered`, these precede it, so every prefix of the list can be omitted by itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ScreenedKnob:
 
 
 class Application(NamedTuple):
-    """One application of the profile without these knobs, measured and restored; `phase` and `why` it is made."""
+    """One application of the profile without these knobs, measured and restored; `phase` and `why`: its purpose."""
 
     left_out: LeftOut
     phase: str

@@ -1,4 +1,4 @@
-"""The figure of a screening: each knob's effect with its interval."""
+"""Draw the figure of a screening: each knob's effect with its interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host of a screening: which knobs its profile would change here, and each application through quiet's own engine.
+"""Plan the knobs of a screening on this host, and apply profiles through quiet's own engine.
 
 An application is `quiet apply` of the profile without some knobs, and its restore: journal first. After a
 kill in between, the next `--resume` or `quiet restore` restores the settings.
@@ -87,7 +87,7 @@ def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
 
 
 class KnobHost:
-    """Applies and restores. `source`: names this screening in quiet's journal."""
+    """Applies profiles and restores. `source`: names this screening in quiet's journal."""
 
     def __init__(self, plan: KnobPlan, identity: str, host: Host | None = None) -> None:
         self._plan, self._source, self._host = plan, f"{SOURCE}{identity}", host or Host()
@@ -134,7 +134,7 @@ def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
 
 
 def toml(plan: KnobPlan, kept: Iterable[str], name: str, summary: str) -> str:
-    """A profile of these knobs, as `quiet plan --profile FILE` reads it."""
+    """A profile of these knobs as TOML, for `quiet plan --profile FILE`."""
     lines = [
         f"# Written by `cbench screen knobs`: the knobs of profile {plan.profile} that matter on this host.",
         f"name = {json.dumps(name)}",

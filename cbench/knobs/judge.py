@@ -1,5 +1,4 @@
-"""Decide whether the host is noisier without a group of knobs, by a sequential test against the profile's level. No
-I/O.
+"""Decide by a sequential test whether the host is noisier without a group of knobs. No I/O.
 
 Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of a difference of nothing
 against one of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522): one
@@ -56,7 +55,7 @@ class QuietLevel:
         return median(self.values)
 
     def begin_anew(self, values: Sequence[float]) -> None:
-        """The level is another one from now on."""
+        """Start a new level with these values."""
         self.segments.append(self.values)
         self.values = list(values)
 

@@ -57,7 +57,7 @@ def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
 
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as requested
+    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, but not as quiet as requested
         said = done.stderr.strip().splitlines()
         raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
     return done.stdout
@@ -73,7 +73,7 @@ def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
 
 
 def interrupts(lines: Any) -> float:
-    """The kernel's counts, by line of /proc/interrupts."""
+    """The number of interrupts, from the kernel's counts by line of /proc/interrupts."""
     return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
 
 

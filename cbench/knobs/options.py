@@ -1,4 +1,4 @@
-"""The validated options of `cbench screen knobs`, and its responses."""
+"""Define the validated options of `cbench screen knobs`, and its responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FEWEST = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOptions:
-    """The options of a screening. UsageError for impossible ones."""
+    """The options of a screening. Raises UsageError for impossible ones."""
 
     profile: str = "bench"
     response: str = "lost"

@@ -1,4 +1,4 @@
-"""The page of a screening of knobs."""
+"""Render the page of a screening of knobs."""
 
 from __future__ import annotations
 

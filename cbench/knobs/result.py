@@ -1,4 +1,4 @@
-"""The results of a screening of knobs: `--json`, the table and the page show these."""
+"""Define the results of a screening of knobs for `--json`, the table and the page."""
 
 from __future__ import annotations
 

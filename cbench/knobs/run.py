@@ -1,4 +1,4 @@
-"""Run `cbench screen knobs`: the plan, and the screening, application by application, stored and resumed."""
+"""Run `cbench screen knobs`: plan, then make applications one by one, each stored, and resume."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
 
 
 def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """A new screening. Raises QuietError."""
+    """Run a new screening. Raises QuietError."""
     _only_root()
     if path.is_file() and path.stat().st_size:
         raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {path}")
@@ -155,7 +155,7 @@ def replayed(screening: StoredScreening) -> Search:
 
 
 def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: ScreeningKeeper, show: Show) -> Search:
-    """Make the remaining applications, each stored when it has ended. Raises QuietError."""
+    """Make the remaining applications, and store each when it has ended. Raises QuietError."""
     search, done = replayed(screening), list(screening.applications)
     while not _over(search, screening, done):
         step = search.next

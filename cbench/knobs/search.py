@@ -1,8 +1,8 @@
 """Search for the knobs that matter, and for the smallest profile that is as quiet as the full one. No I/O.
 
-It begins with the full profile and leaves knobs out. If the host stays quiet without a group, the group is left out
-permanently; otherwise the group is halved until one knob is left. This finds exactly the knobs that the smallest
-profile needs: of two knobs that remove the same cause, the first is left out without effect, and the second then
+It begins with the full profile and omits knobs. If the host stays quiet without a group, the group is omitted
+permanently; otherwise the group is halved until one knob remains. This finds exactly the knobs that the smallest
+profile needs: of two knobs that remove the same cause, the first can be omitted without effect, and the second then
 matters.
 
 On an otherwise quiet host, each cause is seen alone: a small one is not hidden by the noise of a large one, and
@@ -67,7 +67,7 @@ class _Concluded(Exception):
 
 @dataclass(slots=True)
 class Search:
-    """A search that is under way: `next` is the application to make, None at the end; `add` its value."""
+    """A search in progress: `next` is the application to make, None at the end; add() takes its value."""
 
     knobs: Sequence[ScreenedKnob]
     options: SearchOptions
@@ -98,7 +98,7 @@ class Search:
         self.next = next(self._steps)
 
     def add(self, value: float, suspects: Iterable[str] = ()) -> None:
-        """The value of the application that was `next`; `suspects`: knobs to try first, each by itself."""
+        """Add the value of the application that was `next`; `suspects`: knobs to try first, individually."""
         known = set(self.pool)
         self._suspects += [[name] for name in suspects if name in known]
         try:
@@ -120,7 +120,7 @@ class Search:
 
     @property
     def undecided(self) -> list[str]:
-        """Knobs that the search has not decided on: they stay in the profile."""
+        """Undecided knobs, which stay in the profile."""
         known = self.dropped | set(self.matter) | set(self.needed)
         return [knob.name for knob in self.knobs if knob.name not in known]
 

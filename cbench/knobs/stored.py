@@ -31,7 +31,7 @@ LEFT_OUT, PHASE, TOOK_MS, SUSPECTS = "left_out", "phase", "took_ms", "suspects"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredApplication:
-    """An application that was made: its response in the unit, and how long it took with apply and restore.
+    """A completed application: its response in the unit, and its duration including apply and restore.
 
     `suspects`: knobs that are screened and that `quiet noise` named as remedies.
     """
@@ -54,11 +54,11 @@ class StoredScreening:
 
     @classmethod
     def new(cls, options: KnobOptions, plan: KnobPlan) -> StoredScreening:
-        """Before the first application."""
+        """The state before the first application."""
         return cls(f"{time.time_ns():x}-{os.getpid():x}", options, plan)
 
     def trial(self, made: MeasuredApplication) -> Trial:
-        """As it is stored."""
+        """The application as a trial for the store."""
         counts = {LEFT_OUT: self._bits(made.left_out), PHASE: PHASES.index(made.phase)}
         counts |= {TOOK_MS: round(made.seconds * 1e3), SUSPECTS: self._bits(made.suspects)}
         return Trial(round(made.value * self.options.of.scale), 0, counts=counts)
@@ -131,7 +131,7 @@ class ScreeningKeeper:
         self._series = store.begin(facts)
 
     def add(self, made: MeasuredApplication) -> None:
-        """On disk when this returns. Raises QuietError."""
+        """Store an application; it is on disk when this returns. Raises QuietError."""
         self._store.add(self._series, [self._screening.trial(made)])
 
 

@@ -1,4 +1,4 @@
-"""A screening of knobs as text: the knobs that matter, conflicts, and the smallest profile."""
+"""Print a screening of knobs as text: the knobs that matter, conflicts, and the smallest profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cbench.report.text import chance, counted, some
 
 
 def result(found: KnobsResult) -> None:
-    """Print it."""
+    """Print the result of a screening."""
     console = table_console(120)
     for at, line in enumerate(lines(found)):
         console.print(escape(line), style="" if at else "bold", soft_wrap=True)
@@ -54,7 +54,7 @@ def row(each: KnobEffect) -> tuple[str, ...]:
 
 
 def lines(found: KnobsResult) -> list[str]:
-    """The answer first."""
+    """The lines of the result, the answer first."""
     of = f"of {counted(found.screened, 'knob')} of profile {found.profile}"
     matter = found.matter
     if found.full is None or found.none is None:
@@ -73,7 +73,7 @@ def lines(found: KnobsResult) -> list[str]:
 
 
 def verified(found: KnobsResult) -> str:
-    """The smallest profile against the full one."""
+    """A sentence that compares the smallest profile with the full one."""
     check, size = found.check, counted(len(found.written), "knob")
     if check.interval is None:
         same = check.outcome == WITHIN

@@ -1,4 +1,4 @@
-"""Estimate the share of the variance that is between builds: numbers in, frozen answers out.
+"""Estimate the share of the variance that is between builds, from numbers alone.
 
 The logarithm of a time is the sum of a block effect, a random effect of the build and the noise of the run. The
 variance components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
@@ -83,7 +83,7 @@ def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
     mean_within = (
         sum((value - mean) ** 2 for column, mean in zip(columns, means, strict=True) for value in column) / degrees
     )
-    if mean_between + mean_within < TINY:  # rounding is not a variance
+    if mean_between + mean_within < TINY:  # ignore variance due to rounding
         mean_between = mean_within = 0.0
     between = max(0.0, (mean_between - mean_within) / blocks)
     ratio = mean_between / mean_within if mean_within else float("inf") if mean_between else 1.0
@@ -96,7 +96,7 @@ def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
         within=sqrt(mean_within),
         share=between / (between + mean_within) if between + mean_within else 0.0,
         share_low=_share(ratio / _f_quantile(tail, builds - 1, degrees), blocks),
-        # Means that are closer than chance has them do not show that builds are equal.
+        # Means that are closer than expected by chance do not prove that builds are equal.
         share_high=_share(max(1.0, ratio) / _f_quantile(1 - tail, builds - 1, degrees), blocks),
         p=f_sf(ratio, builds - 1, degrees) if ratio != float("inf") else 0.0,
         range=max(middles) - min(middles),

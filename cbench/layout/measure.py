@@ -32,7 +32,7 @@ class MeasuredBuild:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLayouts:
-    """`seconds` of measuring, without the builds."""
+    """All measured builds. `seconds`: the measuring time, excluding the builds."""
 
     builds: tuple[MeasuredBuild, ...]
     seconds: float
@@ -55,7 +55,7 @@ def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> 
         with session(external, tell) as here:
             every = [CommandSeries(command) for command in commands]
             for series in every:
-                here.runner.run(series)  # a warm-up of each
+                here.runner.run(series)  # warm up each build
             seconds = _blocks(options, every, here.runner.run, seldom(show))
     return MeasuredLayouts(
         tuple(
@@ -91,7 +91,9 @@ def _digest(path: Path) -> str:
 def _blocks(
     options: LayoutOptions, every: list[CommandSeries], run: Callable[[CommandSeries], Trial], show: Show
 ) -> float:
-    """Blocks of one run of each build, in random order, until there are enough: the seconds that they took."""
+    """Run blocks with one run of each build, in random order, until there are enough; returns their duration in
+    seconds.
+    """
     order, begin, done = Stream(options.seed, "order"), time.monotonic(), 0
     while True:
         spent = time.monotonic() - begin

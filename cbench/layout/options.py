@@ -1,4 +1,4 @@
-"""The options of `cbench layout`."""
+"""Define the options of `cbench layout`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutOptions:
-    """The program to build, and how to measure it.
+    """The program to build, and the options for measuring it.
 
     `run`: "" runs the program itself. `effect`: the claimed effect, a share. `budget_s`: time for measuring in seconds,
     excluding the builds. `blocks`: None for as many as the budget allows.

@@ -1,4 +1,4 @@
-"""The result of `cbench layout` as frozen values: `--json` and the text show these."""
+"""Define the result of `cbench layout` as frozen values for `--json` and the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quiet import UsageError
 class BuildTime:
     """One build: its layout, the digest of its program, its median time in ns, and how far that is above the fastest.
 
-    Both are without the drift of the host: medians of differences from the other builds of its blocks.
+    Both exclude the host's drift, because they are medians of differences from the other builds of the same blocks.
     """
 
     layout: str
@@ -103,7 +103,7 @@ def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
 
 
 def _times(measured: MeasuredLayouts, times: list[list[int]], found: LayoutVariance) -> tuple[BuildTime, ...]:
-    """The fastest first."""
+    """The times of all builds, the fastest first."""
     fastest, middle = min(found.medians), median(found.medians)
     overall = median(value for values in times for value in values)
     rows = [

@@ -1,4 +1,4 @@
-"""The result of `cbench layout` as text."""
+"""Print the result of `cbench layout` as text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SHOWN = 3
 
 
 def result(report: LayoutResult) -> None:
-    """Print it."""
+    """Print the result."""
     console = table_console(120)
     for at, line in enumerate(lines(report)):
         console.print(escape(line), style="bold" if not at else "", soft_wrap=True)
 
 
 def lines(report: LayoutResult) -> list[str]:
-    """Sentences, the most important first."""
+    """The sentences of the result, the most important first."""
     low, high = report.share_interval
     share = f"{report.share:.0%} of the variance of a run ({low:.0%} to {high:.0%})"
     head = (

@@ -1,4 +1,4 @@
-"""Chains of additions around trials (quiet/noise/c/chain.h): whether they measure cycles, and how finely."""
+"""Calibrate chains of additions around trials (quiet/noise/c/chain.h), and decide whether they measure cycles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ticks_deltas() -> list[int]:
 
 
 def calibration(length: int = 0) -> Calibration:
-    """How chains of this length are read here, and whether they measure cycles."""
+    """The calibration of chains of this length here, and whether they measure cycles."""
     facts = chain_facts()
     step = quantum(ticks_deltas())
     return Calibration(step, facts.edge, length, facts.machine, facts.ticks_per_cycle, facts.obstacle)

@@ -52,7 +52,7 @@ Attempt = tuple[int, int, int]
 
 
 def ticks_name() -> str:
-    """The clock of this architecture, by the name that --counter takes."""
+    """The name of this architecture's clock for --counter."""
     return TICKS[platform.machine()][0]
 
 
@@ -63,7 +63,7 @@ def names() -> tuple[str, ...]:
 
 
 def vendor(host: Reader) -> str:
-    """The x86 vendor's name for itself, else ""."""
+    """The x86 vendor's ID string; "" on other processors."""
     return cpuinfo_field(host.text("/proc/cpuinfo") or "", "vendor_id")
 
 
@@ -86,7 +86,7 @@ def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[
 
 
 def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
-    """The PMUs of this CPU: their names and numbers."""
+    """The names and numbers of this CPU's PMUs."""
     for device in host.names(DEVICES):
         cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
         if number.isdecimal() and cpu in parse_cpus(cpus):
@@ -209,7 +209,7 @@ def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu:
 
 
 def unavailable(name: str, counter: Counter, why: str) -> UsageError:
-    """Raised if an event that was requested by name is unavailable."""
+    """The error if an event that was requested by name is unavailable."""
     return UsageError(f"--events {name}: unavailable together with {counter.name}: {why}; see `cbench list`")
 
 

@@ -9,12 +9,12 @@ from quiet import Reader, UsageError, format_cpus, parse_cpus, parse_requested_c
 
 
 def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
-    """The first isolated CPU that this process may use, else the last allowed one."""
+    """The first isolated CPU that this process may use; without one, the last allowed CPU."""
     return min(isolated & allowed, default=max(allowed))
 
 
 def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
-    """The requested CPUs, in that order and each once ("0", "2-3", ...); the default one when none is.
+    """The requested CPUs ("0", "2-3", ...), in order and each once; the default CPU if none is requested.
 
     Raises UsageError for a CPU that is not online.
     """
@@ -35,7 +35,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
 
 
 def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
-    """The CPU to measure on; UsageError for several."""
+    """The CPU to measure on. Raises UsageError for several."""
     cpus = choose_cpus([text] if text is not None else [], isolated)
     if len(cpus) > 1:
         raise UsageError(f"--cpu {text}: name one CPU, not {len(cpus)}")

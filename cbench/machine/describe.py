@@ -1,4 +1,4 @@
-"""Host facts that a reader of results needs, and settings missing for quiet results. Reads only."""
+"""Describe the host for readers of results, with the settings missing for quiet results. Reads only."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class HostFacts:
 
 
 def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
-    """The host as it is now; missing() is added by the caller."""
+    """The host's present facts; the caller adds missing()."""
     cpu = cpuinfo_field(_text("/proc/cpuinfo"), "model name", "CPU part") or platform.machine()
     passport = take(Reader(), cpus, cpu)
     return HostFacts(

@@ -1,4 +1,4 @@
-"""The events that a PMU can count, by one name on every machine, and how to request them from each kind of PMU.
+"""Define events that a PMU can count, with one name on every machine and the request for each kind of PMU.
 
 Sources: perf_event_open(2) for the generic events; Arm ARM D13 (PMUv3 event numbers); AMD PPR for family 17h/19h, "Core
 Performance Monitor Counters"; Intel SDM volume 3B, chapter 20, and Intel's perfmon event lists for Skylake and later.
@@ -23,9 +23,9 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
 @dataclass(frozen=True, slots=True)
 class CounterEvent:
-    """One thing to count. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor.
+    """One event. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor.
 
-    `armv8_name`: under which sysfs lists the event when the PMU implements it, "" if only the number is known.
+    `armv8_name`: the event's name in sysfs if the PMU implements it, "" if only the number is known.
     """
 
     unit: str

@@ -1,4 +1,4 @@
-"""The memory that this host has to spare."""
+"""Determine the available memory of this host."""
 
 from __future__ import annotations
 

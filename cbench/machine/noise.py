@@ -51,11 +51,13 @@ def verdict() -> tuple[str | None, str]:
 
 @contextmanager
 def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """Run this process and its children on other CPUs for a time: on the verified ones they would be the noise."""
+    """Run this process and its children on other CPUs inside the block, because they would be noise on the verified
+    CPUs.
+    """
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)
-    except QuietError:  # not permitted: then it is measured from the current CPU
+    except QuietError:  # not permitted, so measure from the current CPU
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""The passport of a host: the facts that must be equal for two results of one machine in one state. Reads only."""
+"""Take a host's passport, the facts that must be equal for results to be comparable. Reads only."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _topology(reader: Reader) -> tuple[str, str]:
 
 
 def _only_here(line: str, lines: Sequence[str]) -> str:
-    """The words of a command line that not all of them have."""
+    """The words of a command line that not all command lines have."""
     common = set.intersection(*(set(each.split()) for each in lines))
     return _only_in(line, " ".join(common))
 

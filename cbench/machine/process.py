@@ -1,4 +1,4 @@
-"""A process's own requests to the kernel: CPUs, fixed addresses, locked memory, and an end with its parent."""
+"""Set properties of this process: CPUs, fixed addresses, locked memory, and ending with its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory the data TLBs reach, as reported by the processor's CPUID; a hypervisor may report something else.
+"""Read the reach of the data TLBs from the processor's CPUID, which a hypervisor may change.
 
 Sources: Intel SDM volume 2A, CPUID leaves 2 (descriptors, also arch/x86/kernel/cpu/cpuid_0x2_table.c) and 18H;
 AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not report it to user programs.
@@ -71,7 +71,7 @@ DESCRIPTORS: dict[int, tuple[Tlb, ...]] = {
 
 
 def intel(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """Leaf 18H if it exists and has entries, else leaf 2."""
+    """Decode leaf 18H if it exists and has entries, otherwise leaf 2."""
     return _kept(_leaf_18(cpuid)) or _kept(_leaf_2(cpuid))
 
 
@@ -100,7 +100,7 @@ def _leaf_2(cpuid: Cpuid) -> Iterator[Tlb]:
 
 
 def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """The first level by function 8000_0005h, the second by 8000_0006h; associativity 0 means none."""
+    """Decode the first level from function 8000_0005h, the second from 8000_0006h; associativity 0 means none."""
     first, second = cpuid(0x80000005, 0), cpuid(0x80000006, 0)
     tlbs = []
     for number, page in ((1, SMALL), (0, HUGE)):
@@ -112,7 +112,7 @@ def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
 
 
 def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
-    """One a level and page size, the largest; sorted."""
+    """The largest TLB per level and page size, sorted."""
     best: dict[tuple[int, int], Tlb] = {}
     for tlb in tlbs:
         key = (tlb.level, tlb.page)

@@ -1,4 +1,4 @@
-"""The place of a CPU among the others: its caches, and the CPUs on which a load can run beside it.
+"""Find a CPU's place in the topology: its caches, and the CPUs on which a load can run next to it.
 
 Sources: kernel documents ABI/testing/sysfs-devices-system-cpu (cache/index*) and admin-guide/cputopology.
 """
@@ -54,7 +54,7 @@ def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
 
 
 def _bytes(text: str | None) -> int | None:
-    """ "512K" in bytes."""
+    """The number of bytes of a text such as "512K"."""
     number, unit = (text[:-1], UNITS.get(text[-1])) if text and not text[-1].isdecimal() else (text or "", 1)
     return int(number) * unit if number.isdecimal() and unit else None
 
@@ -94,7 +94,9 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
 
 
 def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
-    """The CPUs that share the last-level cache with this one, and its name; else those of its cluster; else ""."""
+    """The CPUs that share the last-level cache with this one, or its cluster, and the shared resource's name; "" if
+    none.
+    """
     if known := caches(facts.reader, cpu):
         return known[-1].cpus & facts.online, f"{known[-1].name} cache"
     text = facts.reader.text(f"{CPU_FOLDER}/cpu{cpu}/topology/cluster_cpus_list")

@@ -1,4 +1,4 @@
-"""The causes that disturbed trials, counted."""
+"""Count the causes that disturbed trials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cbench.model import Trial
 
 @dataclass(frozen=True, slots=True)
 class CauseCount:
-    """A cause and how many trials had it; times (ns) are None if only the counters detected it."""
+    """A cause and the number of trials with it; times (ns) are None if only the counters detected it."""
 
     cause: str
     trials: int
@@ -27,7 +27,7 @@ class PollutedTrial:
 
 
 def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:
-    """The trials' causes by name, that of most trials first."""
+    """The trials' causes by name, the most frequent first."""
     times: dict[str, list[int | None]] = {}
     for trial in trials:
         for cause in trial.causes:

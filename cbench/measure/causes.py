@@ -1,5 +1,6 @@
-"""Determine the interruptions of each trial: from the kernel's trace if it is usable, otherwise from the counters
-alone. The counters are read around a trial, with an untimed call of the workload between the first reading and the
+"""Determine the interruptions of each trial, from the kernel's trace if it is usable, otherwise from counters.
+
+The counters are read around a trial, with an untimed call of the workload between the first reading and the
 beginning; the trace shows the timed region itself. So if both show an interruption, the trace provides its name, and a
 counted interrupt that the trace places before or after the trial is not a cause. If the PMU counts the kernel's
 instructions between the two reads, this count decides: a trial with none was not interrupted, regardless of the counts
@@ -43,17 +44,17 @@ class Causes:
         self._lost = self._counted = 0
 
     def begin(self) -> None:
-        """The next trials are the first that count."""
+        """Begin with the next trials, the first that count."""
         if self._follower:
             self._follower.begin(self._cpu)
 
     def resume(self) -> None:
-        """The next chunk begins."""
+        """Resume for the next chunk."""
         if self._follower:
             self._follower.resume()
 
     def end(self) -> None:
-        """No more trials follow."""
+        """End after the last trial."""
         if self._follower:
             self._follower.pause()
 
@@ -87,7 +88,7 @@ class Causes:
 
 
 def decided(trial: Trial) -> Trial:
-    """The trial with causes from the PMU's kernel counts: none if the kernel did not run, else at least one."""
+    """The trial with causes from the PMU's kernel counts: none if the kernel did not run, otherwise at least one."""
     if trial.kernel is None:
         return trial
     if trial.kernel == 0:

@@ -102,7 +102,7 @@ def _has(workload: Workload, name: str) -> bool:
 
 
 def _balanced(random: Random, count: int) -> list[bool]:
-    """Equally many of both, in a random order."""
+    """Equally many of both values, in random order."""
     levels = [number % 2 == 0 for number in range(count)]
     random.shuffle(levels)
     return levels

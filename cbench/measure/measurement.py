@@ -23,7 +23,7 @@ Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
 
 
 def check_outputs(result: Result, expected: int | None) -> None:
-    """QuietError when a built-in workload did not compute the same, right value in every trial."""
+    """Raises QuietError if a built-in workload did not compute the same, correct value in every trial."""
     if not result.workload.builtin:
         return
     outputs = {trial.output for trial in result.trials}
@@ -83,7 +83,7 @@ def _session(
     follower: Follower | None,
     keep: Keep | None,
 ) -> Session:
-    """One process's trials."""
+    """Measure the trials of one process."""
     job = protocol.Job(
         function=workload.function,
         library=workload.library,

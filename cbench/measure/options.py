@@ -1,4 +1,4 @@
-"""How to measure: the options that `run`, `sweep`, `interfere` and studies share, checked once."""
+"""Define and check the measurement options that `run`, `sweep`, `interfere` and studies share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """How to measure; made by measure_options().
+    """The options of a measurement; created by measure_options().
 
     `trials`: trials per process, the maximum with `until_clean`. `warmup`: None continues until settled. `events`: None
     selects events that fit the counter. `until_clean`: the number of clean trials that each process must reach.
@@ -42,7 +42,7 @@ class MeasureOptions:
         return self.trials if self.number_given or workload.trials is None else min(self.trials, workload.trials)
 
     def warmup_of(self, workload: Workload) -> int | None:
-        """How many trials are discarded, None: until settled."""
+        """The number of trials to discard; None: until settled."""
         return self.warmup if self.number_given or workload.trials is None else self.warmup or 0
 
 

@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """There are no more trials. `stolen_ms`: how long the hypervisor took the CPU away, None if unknown.
+    """The message after the last trial. `stolen_ms`: the time that the hypervisor took from the CPU, None if unknown.
 
     `ticks_per_second`: the rate of the clock.
     """
@@ -168,15 +168,15 @@ class Channel:
         try:
             return receive(self.incoming.read)
         except (EOFError, ProtocolError):
-            sys.exit(1)  # the parent is gone
+            sys.exit(1)  # the parent has ended
 
     def send(self, message: object) -> None:
         if os.getpid() != self._process:
-            os._exit(0)  # a copy that the measured code has made of this process: it has nothing to say
+            os._exit(0)  # a fork made by the measured code must not send messages
         send(self._outgoing, message)
 
     def ask(self, message: object) -> bool:
-        """Send, then block until the parent has done its part; whether it wants more."""
+        """Send a message and block until the parent answers; returns whether it wants more."""
         self.send(message)
         return bool(self.receive() != ENOUGH)
 

@@ -1,4 +1,4 @@
-"""The result of a measurement as frozen values: `--json`, the tables and the notebook show these."""
+"""Define the result of a measurement as frozen values for `--json`, the tables and the notebook."""
 
 from __future__ import annotations
 
@@ -157,14 +157,16 @@ class WorkloadResult:
 
     @property
     def kept_values(self) -> list[int]:
-        """The values that count: for calibrated cycles those of trials whose chains agree, else of all trials."""
+        """The values that count: for calibrated cycles, those of trials whose chains agree; otherwise those of all
+        trials.
+        """
         left_out = {each.trial for each in self.polluted if self.calibration and each.cause.endswith(MARKS)}
         return [value for number, value in enumerate(self.trials) if number not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """All that `cbench run` measured, with its counter and host."""
+    """The whole result of `cbench run`, with its counter and host."""
 
     counter: Counter
     host: HostFacts

@@ -69,7 +69,7 @@ class Worker:
         os.close(from_worker)
 
     def send(self, message: object) -> None:
-        with contextlib.suppress(BrokenPipeError):  # then the next receive() sees the end
+        with contextlib.suppress(BrokenPipeError):  # the next receive() detects the end
             protocol.send(self._out, message)
 
     def receive(self, timeout: float, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Trials in chunks, as the worker runs them: C measures, then Python names the interruptions."""
+"""Run trials in chunks: C measures, then Python names the interruptions."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class TrialSeries:
         return Trial(value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel, chains=times)
 
     def _cycles(self, raw: Any) -> tuple[int, ChainTimes | None]:
-        """The trial's value with its calibration."""
+        """The trial's value in cycles, and the times of its chains."""
         if self._calibration is None or not self._calibration.length:
             return raw.value, None
         before, after = raw.before, raw.after

@@ -1,4 +1,4 @@
-"""The ways in which results fall short of the request."""
+"""List the ways in which results fall short of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measuring process: one workload on one CPU. Run as `python -m cbench.measure.worker IN OUT PARENT`."""
+"""Run the measuring process for one workload on one CPU, as `python -m cbench.measure.worker IN OUT PARENT`."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Coun
 
 
 def check_place(series: TrialSeries, cpu: int, done: int) -> None:
-    """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
+    """Raises Refused if the kernel has moved this process off its CPU, as it does when the CPU goes offline."""
     if not series.strayed:
         return
     online = parse_cpus(Reader().text("/sys/devices/system/cpu/online") or "")

@@ -1,5 +1,4 @@
-"""The interruptions of this process over a period, from the kernel's counts; reading them costs some 50 us at each
-end."""
+"""Count the interruptions of this process over a period from the kernel's counts, at a cost of 50 us per reading."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ class OwnCounts:
         self._before: tuple[resource.struct_rusage, int | None, KernelCounts] | None = None
 
     def begin(self) -> None:
-        """From now on."""
+        """Start counting."""
         self._before = (*self._own(), self._reader.read())
 
     def end(self) -> OwnInterruptions:
@@ -88,7 +87,7 @@ class OwnCounts:
 
 
 def added(one: OwnInterruptions, other: OwnInterruptions) -> OwnInterruptions:
-    """Both together."""
+    """The sum of both."""
     lines = {
         name: one.interrupts.get(name, 0) + other.interrupts.get(name, 0)
         for name in {**one.interrupts, **other.interrupts}

@@ -1,4 +1,4 @@
-"""The hook `quiet` of pyperf (`--hook quiet`): the interruptions of each run go into its metadata.
+"""Provide pyperf's hook `quiet` (`--hook quiet`), which stores the interruptions of each run in its metadata.
 
 `cbench compare` reads them: the values of a run that was disturbed are not clean.
 """
@@ -32,7 +32,7 @@ class QuietHook:
         self._all = added(self._all, seen) if self._all else seen
 
     def teardown(self, metadata: dict[str, str | int]) -> None:
-        """Add to a run's metadata. Without a timed loop, nothing."""
+        """Add the interruptions to a run's metadata; add nothing without a timed loop."""
         self._counts.close()
         if self._all is None:
             return

@@ -1,4 +1,4 @@
-"""`pytest --cbench-store FILE`: store pytest-benchmark's rounds and the interruptions of each benchmark.
+"""Provide `pytest --cbench-store FILE`, which stores pytest-benchmark's rounds and each benchmark's interruptions.
 
 pytest loads this file in every environment that has cbench installed, so nothing of cbench is imported until the option
 is given.

@@ -1,1 +1,1 @@
-"""The common parts of reports: figures, SVG, page parts."""
+"""Common parts of reports: figures, SVG, page parts."""

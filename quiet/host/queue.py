@@ -182,9 +182,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(
-                fd, 0o644
-            )  # only now, regardless of the umask: others must read it to test its lock, but could also lock it
+            os.fchmod(fd, 0o644)  # only now, and regardless of the umask: others test its lock, and could take one
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:

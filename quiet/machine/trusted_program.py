@@ -89,9 +89,7 @@ def _who(reader: Reader, place: str, owner: int) -> str:
         found = reader.stat(place)
     except OSError:
         return ""  # a missing path is created in its folder, which was checked
-    sticky = (
-        stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-    )  # in a sticky folder, entries belong to their owners
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # existing names stay their owners'
     if found.st_uid != owner:
         return _user(found.st_uid)
     if found.st_mode & stat.S_IWOTH and not sticky:

@@ -160,7 +160,7 @@ def _check_name(host: Reader) -> None:
 
 
 def _check_program(host: Reader) -> None:
-    """Raises Refused if a user other than root can change the program, because that user would be as powerful as root."""
+    """Raises Refused if a user other than root can change the program, and so become as powerful as root."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(

@@ -43,9 +43,7 @@ class Command:
     def __enter__(self) -> Self:
         ignored = {number for number in _HANDED_ON if signal.getsignal(number) == signal.SIG_IGN}  # ignored under nohup
         self._taken = {*(_HANDED_ON - ignored), signal.SIGCHLD}
-        self._of_children = signal.signal(
-            signal.SIGCHLD, signal.SIG_DFL
-        )  # if ignored, there would be no child to wait for
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, no child to wait for
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
         waiting, self._gate = os.pipe()
         sys.stdout.flush()

@@ -1,1 +1,1 @@
-"""Measure inside the kernel module, with interrupts off."""
+"""Measure in the kernel module, with interrupts off."""

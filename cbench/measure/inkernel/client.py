@@ -1,4 +1,4 @@
-"""Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
+"""Run trials in the kernel, with interrupts off, as the client of the module in cbench/kmod (docs/kernel-module.md).
 
 The data that passes through the device is defined in cbench/kmod/cbench_kmod.h.
 """
@@ -82,7 +82,7 @@ class ModuleAnswer:
 
 
 def ask(device: int, request: bytearray) -> ModuleAnswer:
-    """One ioctl. The module's output is read even after an error."""
+    """Make one ioctl. The module's output is read even after an error."""
     error = 0
     try:
         fcntl.ioctl(device, RUN, request)

@@ -1,4 +1,4 @@
-"""One workload in the kernel as a session like any other: `cbench run --in-kernel`."""
+"""Run one workload in the kernel as an ordinary session, for `cbench run --in-kernel`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()
 
 
 def check(workload: Workload, counter: str) -> None:
-    """UsageError for a workload that does not run in the kernel, before anything has been measured."""
+    """Raises UsageError for a workload that cannot run in the kernel, before anything is measured."""
     if workload.function not in client.WORKLOADS:
         raise UsageError(f"{workload.name} does not run in the kernel; {', '.join(client.WORKLOADS)} do")
     if counter not in client.COUNTERS:
