@@ -129,7 +129,7 @@ class TrialCause:
 
     @property
     def text(self) -> str:
-        """The cause as text: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
+        """As text: "interrupt LOC (Local timer interrupts)" or "context switch (1 voluntary, 0 involuntary)"."""
         if self.ns is not None:
             return self.name
         if self.kind == INTERRUPT:

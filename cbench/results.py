@@ -1,4 +1,4 @@
-"""Results at the edge: as JSON, and as a table in a notebook.
+"""Convert results to JSON, and to tables in a notebook.
 
 A result is a frozen dataclass whose fields are named as its JSON keys. It becomes dictionaries here and nowhere else,
 for `--json`, for exports and for the store.
@@ -88,7 +88,7 @@ def json_text(value: object) -> str:
 
 
 def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
-    """A `kind` with `others`, and with the values of another dataclass, all of whose fields it has."""
+    """A `kind` with `others` and with the values of another dataclass; it must have all fields of that dataclass."""
     return kind(**{each.name: getattr(value, each.name) for each in fields(value)} | others)
 
 

@@ -1,7 +1,7 @@
 """Apply one function to many numbers, with one process per CPU.
 
 Processes are forked, so that they share the arrays that the function uses; their results are pickled into memory. If a
-process fails, this process does its part, and so raises the same error.
+process fails, this process repeats its part, and so raises the same error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
     children: dict[int, tuple[int, int]] = {}  # part -> (process, memory of its results)
     try:
         for part in range(1, parts):
-            with suppress(OSError):  # no more processes or memory: this one does the part
+            with suppress(OSError):  # no processes or memory left: this process does the part
                 children[part] = _begin(function, range(bounds[part], bounds[part + 1]))
         results: list[T] = []
         for part in range(parts):

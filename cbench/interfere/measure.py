@@ -98,7 +98,7 @@ def _visit(plan: InterferePlan, condition: Condition, show: Show) -> None:
     with (
         runner.away_from({spec.cpu} if spec else set(), 2),
         loaded as figures,
-    ):  # excludes the measured CPU; at least two others
+    ):  # the measured one and another
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )

@@ -96,5 +96,5 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
 
 
 def disturbs(effect: Difference, base: Baseline) -> bool:
-    """Whether the condition is certainly slower: its whole interval is above the differences between unloaded visits."""
+    """Whether the condition is surely slower: its whole interval is above the differences between unloaded visits."""
     return effect.low_pct > base.noise_pct

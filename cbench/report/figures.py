@@ -1,4 +1,4 @@
-"""The common parts of plots: matplotlib, which is optional, and files written whole or not at all."""
+"""Provide the common parts of plots: optional matplotlib, and files written atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = (".svg", ".png")
 
 
 def check(path: str, option: str = "-o") -> None:
-    """UsageError if no plot can be written there: call it before measuring."""
+    """Raises UsageError if no plot can be written there; call it before measuring."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
     check_savable(path, option)
@@ -22,7 +22,7 @@ def check(path: str, option: str = "-o") -> None:
 
 
 def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or omit -o") -> Any:
-    """Import matplotlib. UsageError with the missing package if it is not installed."""
+    """Import matplotlib. Raises UsageError with the missing package if it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, regardless of the user's settings
     try:
         import matplotlib.pyplot as plt

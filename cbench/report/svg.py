@@ -1,4 +1,4 @@
-"""Figures as SVG texts that share one HTML page: small, the same bytes each time, with unique ids."""
+"""Render figures as SVG texts for one HTML page: small, deterministic, with unique ids."""
 
 from __future__ import annotations
 

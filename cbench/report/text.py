@@ -1,4 +1,4 @@
-"""Words and numbers in the common style of tables, verdicts and pages."""
+"""Format words and numbers in the common style of tables, verdicts and pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chance(p: float | None) -> str:
 
 
 def mark(significant: bool) -> str:
-    """The sign of a significant result, or of one that is not."""
+    """The mark of a significant or an insignificant result."""
     return "●" if significant else "○"
 
 

@@ -1,1 +1,1 @@
-"""The command `cbench run` and `cbench list`."""
+"""The commands `cbench run`, `cbench list` and `cbench explain`."""

@@ -72,9 +72,9 @@ def measure(
 def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...] | tuple[TestSample, ...]:
     """Read a file of results.
 
-    Of a store of `cbench run --output` the series of trials, in the order in which they were measured. Of another
-    benchmark program's file, or a folder of such files, a TestSample for each test: its values, a tuple per process, in
-    its `unit`. Raises UsageError with the file and the place.
+    A store of `cbench run --output` yields the series of trials, in chronological order. Another benchmark program's
+    file, or a folder of such files, yields a TestSample for each test: its values, a tuple per process, in its `unit`.
+    Raises UsageError with the file and the place.
     """
     from cbench.store.kind import is_store
 

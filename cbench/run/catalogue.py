@@ -1,4 +1,4 @@
-"""The objects of `cbench list` and `cbench explain`: the workloads and this host's counters."""
+"""List the workloads and this host's counters for `cbench list` and `cbench explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short report of `cbench run`: a few lines per workload, its headline first."""
+"""Format the short report of `cbench run`: a few lines per workload, its headline first."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class RunOptions:
 
 
 def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
-    """The result of `cbench run`; QuietError if that is impossible. `tell` receives messages for the user."""
+    """Measure for `cbench run`. Raises QuietError if that is impossible. `tell` receives messages for the user."""
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)

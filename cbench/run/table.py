@@ -1,4 +1,4 @@
-"""Tables of results, and of workloads and counters."""
+"""Print tables of results, workloads and counters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def label(result: WorkloadResult) -> str:
 
 
 def results(report: RunResult) -> None:
-    """A few lines for each workload and CPU."""
+    """Print a few lines for each workload and CPU."""
     console = table_console(100)
     counter = report.counter
     passed_over = [text for text in counter.why.split("; ") if "unavailable" in text]
@@ -41,7 +41,7 @@ def results(report: RunResult) -> None:
 
 
 def tables(report: RunResult) -> None:
-    """One table per workload, its CPUs side by side, and a verdict for each."""
+    """Print one table per workload, its CPUs side by side, and a verdict for each."""
     console = table_console(max(100, 40 + 30 * len({r.cpu for r in report.results})))
     counter = report.counter
     steps = "" if counter.quantum is None else f", steps of {counter.quantum}"
@@ -244,7 +244,7 @@ def catalogue(content: Catalogue) -> None:
 
 
 def explained(item: ListedWorkload | ListedCounter) -> None:
-    """A workload or a counter in full."""
+    """Print all facts about a workload or a counter."""
     console = table_console(100)
     console.print(escape(item.name), style="bold", soft_wrap=True)
     if isinstance(item, ListedCounter):

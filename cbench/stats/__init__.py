@@ -1,1 +1,1 @@
-"""Statistics as pure functions: numbers in, frozen results out."""
+"""Statistics as pure functions, from numbers to frozen results."""

@@ -1,4 +1,4 @@
-"""The BCa bootstrap interval of a mean: bias-corrected and accelerated.
+"""Compute the BCa (bias-corrected and accelerated) bootstrap interval of a mean.
 
 B. Efron, "Better bootstrap confidence intervals", J. Amer. Statist. Assoc. 82 (1987) 171-185; T. J. DiCiccio, B. Efron,
 "Bootstrap confidence intervals", Statist. Sci. 11 (1996) 189-228, section 2. z0 = Phi^-1(P), where P is the share of
@@ -118,7 +118,7 @@ def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
 
 
 def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKind) -> Interval:
-    """The interval that these replicates make."""
+    """The interval from these replicates."""
     ends = corrected(share_below(replicates, kind.ties, centered.rounding), acceleration(centered.row), kind.level)
     if ends.why is not None:
         return kind.none(ends.why, replicates.size)
@@ -159,7 +159,7 @@ def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
 
 
 def exact_share(replicates: Values, ways: list[int], centered: CenteredSample, ties: str) -> float:
-    """P of all resamples."""
+    """P over all resamples."""
     weights = np.array(ways)
     below = int(weights[replicates < -centered.rounding].sum())
     if ties == STRICT:
@@ -210,7 +210,7 @@ def share_below(replicates: Values, ties: str, rounding: float) -> float:
 
 
 def acceleration(row: Values) -> float:
-    """a, of values that are not all equal."""
+    """The acceleration a, for values that are not all equal."""
     away = row - row.mean()
     away = away / np.abs(away).max()
     return float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
@@ -233,7 +233,7 @@ def _place(count: int, q: float) -> tuple[int, float]:
 
 
 def _quantile(replicates: Values, probe: Values, q: float) -> float:
-    """Only the tail that surely has it is ordered; whether it has is checked."""
+    """A quantile. Order only the tail that almost surely contains it, and check that it does."""
     whole, part = _place(replicates.size, q)
     upper = q > 0.5
     rank = probe.size * (1 - q if upper else q)

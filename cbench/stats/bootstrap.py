@@ -122,7 +122,7 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
-    """Sums of further draws."""
+    """Sums of the missing draws, by definition."""
     drawn = np.zeros(int(missing.sum()) + 1)
     row.take(rng.integers(0, row.size, size=drawn.size - 1, dtype=np.uint32), out=drawn[:-1], mode="clip")
     return np.where(missing > 0, np.add.reduceat(drawn, np.cumsum(missing) - missing), 0.0)

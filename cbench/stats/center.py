@@ -1,9 +1,9 @@
 """Compute the robust center and spread of trials that interruptions can only make longer.
 
-The center is where values lie densest: the mean of those within a window around it, which is as wide as the shortest
-interval that holds a quarter of them, and never narrower than a few of the counter's steps. That is Venter's estimate
-of the mode ("On estimation of the mode", 1967) with the window's mean in place of its middle. A half-sample mode
-(Robertson, Cryer 1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) goes down to the two
+The center is the densest place of the values: the mean of the values within a window around it, which is as wide as the
+shortest interval that holds a quarter of them, and never narrower than a few of the counter's steps. That is Venter's
+estimate of the mode ("On estimation of the mode", 1967) with the window's mean in place of its middle. A half-sample
+mode (Robertson, Cryer 1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) goes down to the two
 closest values, which on a clock with steps are two of the same step: here it repeats several times worse.
 """
 

@@ -33,7 +33,7 @@ def cycles(times: ChainTimes, calibration: Calibration) -> float:
 
 
 def wide_ratio(times: ChainTimes) -> float:
-    """Wide by narrow, before or after the trial, whichever is more."""
+    """The ratio of the wide to the narrow chain, before or after the trial, whichever is larger."""
     return max(times.wide_before / times.before, times.wide_after / times.after)
 
 
@@ -59,7 +59,7 @@ def _with_mark(trial: Trial, mark: str) -> Trial:
 
 
 def kept(trial: Trial) -> bool:
-    """Whether its chains allow to tell its cycles."""
+    """Whether the trial's chains determine its cycles."""
     return trial.valid and not any(cause.kind in MARKS for cause in trial.causes)
 
 

@@ -34,7 +34,7 @@ def rule_for(unit: str, virtual: bool) -> str:
 
 
 def clean(trials: Sequence[Trial], quantum: int, rule: str) -> list[Trial]:
-    """The clean ones, in order."""
+    """The clean trials, in order."""
     if rule == CHAINS:
         return [trial for trial in trials if kept(trial)]
     if rule == CAUSES:

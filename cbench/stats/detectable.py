@@ -65,7 +65,7 @@ def detectable(headlines: Sequence[float], processes: int, seed: int, step: floa
 
 
 def difference(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> float:
-    """The difference that detectable() finds, alone."""
+    """Only the difference that detectable() finds."""
     side, scale = simulated(processes)
     lows, _ = intervals(spread_of(headlines), side, DRAWS, np.random.default_rng(seed))
     return max(_found(lows, scale), step)
@@ -101,7 +101,7 @@ def intervals(logs: Logs, processes: int, draws: int, rng: np.random.Generator) 
 
 
 def found_share(logs: Logs, processes: int, difference: float, seed: int, draws: int = DRAWS) -> float:
-    """How many comparisons find a planted difference, in its own direction."""
+    """The share of comparisons that find a planted difference, in its direction."""
     lows, _ = intervals(logs, processes, draws, np.random.default_rng(seed))
     return float(np.mean(lows + np.log1p(difference) > 0))
 

@@ -1,7 +1,6 @@
-"""Tails and quantiles of the chi-squared, the beta, Student's and the F distribution.
+"""Compute tails and quantiles of the chi-squared, beta, Student's and F distributions.
 
-scipy has them, but takes longer to load than most analyses take. Numbers in, one number out; small tails have as many
-correct digits as large ones.
+scipy has them, but takes longer to load than most analyses take. Small tails have as many correct digits as large ones.
 
 chi-squared  M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), 26.4.4 and 26.4.5: whole degrees of
              freedom, finite sums of positive terms.

@@ -58,7 +58,7 @@ def interaction_p(means: Sequence[HostMean]) -> float | None:
 
 
 def outlier_p(value: float, others: Sequence[float]) -> float | None:
-    """Student's two-sided p of one value as a further draw from where the others were drawn; None of fewer than 3."""
+    """Student's two-sided p of one value as a further draw from the others' distribution; None for fewer than 3."""
     if len(others) < FEWEST_LEVELS - 1:
         return None
     deviation = float(np.std(others, ddof=1)) * sqrt(1 + 1 / len(others))

@@ -1,4 +1,4 @@
-"""An interval of a mean, or why there is none; Student's interval of a mean.
+"""Define the interval of a mean, or the reason why there is none; compute Student's interval.
 
 Also the names for the conventions in which programs differ, and the checks of a sample that all intervals share. A
 sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
@@ -79,7 +79,7 @@ def exponent(values: Values) -> int:
 
 
 def scaled(number: float, power: int) -> float:
-    """Times 2^power; infinite on overflow."""
+    """The number times 2^power; infinite on overflow."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(number, power))
 

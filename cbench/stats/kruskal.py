@@ -1,4 +1,4 @@
-"""The Kruskal-Wallis test.
+"""Compute the Kruskal-Wallis test.
 
 W. H. Kruskal, W. A. Wallis, "Use of ranks in one-criterion variance analysis", J. Amer. Statist. Assoc. 47 (1952)
 583-621: average ranks, H divided by 1 - sum(t^3 - t)/(n^3 - n) for ties of t values, chi-squared with k - 1 degrees of

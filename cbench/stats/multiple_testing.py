@@ -29,7 +29,7 @@ def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
 
 
 def holm_of_smallest(ranked: ArrayLike, m: int) -> P:
-    """By Holm's procedure, of the smallest of m p-values, ascending."""
+    """Holm's adjusted p-values for the smallest of m p-values, ascending."""
     p = np.asarray(ranked, dtype=np.float64)
     return np.minimum(np.maximum.accumulate(p * (m - np.arange(p.size))), 1)
 

@@ -1,4 +1,4 @@
-"""The step in which a clock advances, from the differences between two reads of it."""
+"""Determine the step in which a clock advances, from differences between two reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rank-sum test of Wilcoxon, Mann and Whitney, and the interval of the ratio that belongs to it.
+"""Compute the rank-sum test of Wilcoxon, Mann and Whitney, and the interval of the ratio that belongs to it.
 
 H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the other",
 Ann. Math. Statist. 18 (1947) 50-60: U and its distribution. B. Streitberg, J. Roehmel, "Exact distributions for
@@ -173,7 +173,7 @@ def nth_ratio(a: Sequence[Number], b: Sequence[Number], k: int) -> float:
 
 
 def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) -> list[float]:
-    """All b/a above `low` and at most `high`."""
+    """All ratios b/a above `low` and at most `high`."""
     ratios: list[float] = []
     start = 0
     for divisor in a:

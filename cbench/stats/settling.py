@@ -1,4 +1,4 @@
-"""When to stop discarding the first trials, and whether a series stays in one state.
+"""Decide when to stop discarding the first trials, and whether a series stays in one state.
 
 Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
 (Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).

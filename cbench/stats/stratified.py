@@ -1,4 +1,4 @@
-"""Two samples compared within strata, such as hosts: ranks never cross from one stratum to another.
+"""Compare two samples within strata, such as hosts, without ranking values across strata.
 
 Ph. van Elteren, "On the combination of independent two-sample tests of Wilcoxon", Bull. Int. Statist. Inst. 37 (1960)
 351-361; E. L. Lehmann, "Nonparametrics: Statistical methods based on ranks", 1975, section 3.3: the sum over strata of
@@ -96,7 +96,7 @@ def _combined(parts: Sequence[_Stratum]) -> StratifiedTest | None:
 
 
 def _doubled(value: Values) -> NDArray[np.int64]:
-    """Twice the average ranks: whole numbers."""
+    """Twice the average ranks, which are integers."""
     ordered = np.sort(value)
     return np.asarray(ordered.searchsorted(value) + ordered.searchsorted(value, side="right") + 1, dtype=np.int64)
 
@@ -163,7 +163,7 @@ def _centre(part: _Stratum) -> int:
 
 @lru_cache(maxsize=256)
 def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
-    """The chance of each sum, from the least one on."""
+    """The probability of each sum, from the smallest one."""
     if size is None:
         signed = np.zeros(sum(scores) + 1)
         signed[0] = 1.0

@@ -1,4 +1,4 @@
-"""The runs test: the number of stretches of one kind in a sequence, and the probability of so few by chance.
+"""Compute the runs test: the number of stretches of one kind in a sequence, and the probability of so few by chance.
 
 A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
 147-162.

@@ -1,4 +1,4 @@
-"""Mode, floor, range and percentiles of one workload's trials, as in the thesis's figures, and their spread.
+"""Compute mode, floor, range, percentiles and spread of one workload's trials, as in the thesis's figures.
 
 How much of the spread lies within processes and how much between them: one-way random effects analysis of variance with
 unequal group sizes, Searle, Casella, McCulloch, "Variance Components" (1992), section 3.6: s_w^2 = MSW, s_b^2 = (MSB -
@@ -41,7 +41,7 @@ def percentile(ordered: Sequence[int], percent: int) -> int:
 
 
 def mode(values: Sequence[int]) -> tuple[int, int]:
-    """The most frequent value and how often it occurs; of several, the lowest."""
+    """The most frequent value and its number of occurrences; among several, the lowest value."""
     counts = Counter(values)
     most = max(counts.values())
     return min(value for value, count in counts.items() if count == most), most

@@ -1,4 +1,4 @@
-"""The trials of a study as columns."""
+"""Represent the trials of a study as columns."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def reason(error: sqlite3.Error) -> str:
 
 @contextlib.contextmanager
 def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
-    """Have SQLite's errors inside raise QuietError, in one line."""
+    """Convert SQLite's errors inside the block to a QuietError of one line."""
     try:
         yield
     except sqlite3.Error as error:
@@ -126,7 +126,7 @@ class Database:
             yield self._connection
 
     def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        """One transaction. Raises QuietError."""
+        """Make a change in one transaction. Raises QuietError."""
         with explained(self.path, self._what_is_kept()):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -183,7 +183,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _recover(path: Path) -> None:
-    """Have SQLite roll back a write that a kill cut short; it does so when a process that may write reads."""
+    """Make SQLite roll back a write that a kill interrupted, which it does when a process with write access reads."""
     if not Path(f"{path}-journal").exists() or not os.access(path, os.W_OK):
         return
     with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(path, "rw")) as connection:
@@ -239,7 +239,7 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Step by step to the newest version; all or nothing."""
+    """Upgrade step by step to the newest version, all or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
@@ -272,7 +272,7 @@ def has_content(path: Path) -> bool:
             if _version(path, connection) == 0:
                 return False
             return has_study(connection) or bool(connection.execute("SELECT count(*) FROM run").fetchone()[0])
-    except QuietError:  # another program's, or damaged
+    except QuietError:  # it belongs to another program, or is damaged
         return True
 
 

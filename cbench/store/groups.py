@@ -1,4 +1,4 @@
-"""Series that belong together: the processes of one test on one CPU, counter and host, under a separate name."""
+"""Group series that belong together: the processes of one test on one CPU, counter and host."""
 
 from __future__ import annotations
 

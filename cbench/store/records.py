@@ -1,4 +1,4 @@
-"""The content of a store, as frozen values."""
+"""Represent the content of a store as frozen values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A trial in its place. `begin_ns`: start of its timed region in ns since 1970, None if unknown."""
+    """A stored trial. `begin_ns`: start of its timed region in ns since 1970, None if unknown."""
 
     position: int
     trial: Trial
@@ -104,7 +104,7 @@ class StoredSeries:
 
     @property
     def processes(self) -> tuple[tuple[Stored, ...], ...]:
-        """Its trials, process by process."""
+        """The trials, process by process."""
         if self.each_trial:
             return tuple((each,) for each in self.trials)
         return (self.trials,)

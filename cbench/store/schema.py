@@ -91,7 +91,7 @@ _BITS = 2**63
 
 
 def number(value: int) -> int | str:
-    """As it is stored."""
+    """The number as it is stored."""
     return value if -_BITS <= value < _BITS else str(value)
 
 

@@ -70,7 +70,7 @@ class Store(Database):
 
     @property
     def kept(self) -> int:
-        """How many trials of this run are stored."""
+        """The number of stored trials of this run."""
         return self._kept
 
     def begin(self, facts: Mapping[str, Any]) -> int:
@@ -140,7 +140,7 @@ class Store(Database):
             return [series for _, series_of_run in _read(connection, trials=True) for series in series_of_run]
 
     def close(self) -> None:
-        """Ends the run."""
+        """End the run and close the store."""
         self._end(done=True)
 
     def __exit__(
@@ -168,7 +168,7 @@ def _ticks() -> int | str:
 
 
 def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object]) -> int:
-    """Insert one row: its number."""
+    """Insert one row; returns its number."""
     number = connection.execute(statement, row).lastrowid
     assert number is not None
     return number

@@ -1,4 +1,4 @@
-"""The plot of a memory sweep, as the thesis's figure 4-3: cost of an access and spread against the working set."""
+"""Plot a memory sweep as in the thesis's figure 4-3: cost of an access and spread against the working set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload over working sets and numbers of accesses, as in the thesis's figure 4-3 and table 4.1.
+"""Measure a workload over working sets and numbers of accesses, as in the thesis's figure 4-3 and table 4.1.
 
 Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT, chapter 4.
 """
@@ -61,7 +61,7 @@ def run(
     show: Show,
     tell: Tell,
 ) -> list[SweepCell]:
-    """Every cell, in this order. A cell that fails is kept with its reason unless it is the first."""
+    """Measure every cell in this order. A cell that fails is kept with its reason unless it is the first."""
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []

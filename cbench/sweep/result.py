@@ -1,4 +1,4 @@
-"""The result of a sweep, as printed by --json and shown in the tables and the plot."""
+"""Define the result of a sweep for --json, the tables and the plot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CacheLevel:
 
 @dataclass(frozen=True, slots=True)
 class FailedCell:
-    """A working set with a number of accesses that could not be measured, and why."""
+    """A working set and a number of accesses that could not be measured, with the reason."""
 
     size: int
     accesses: int
@@ -68,7 +68,7 @@ class MeasuredCell(WorkloadResult):
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """All of a sweep; `cells` by size and accesses, `order` as they were measured."""
+    """The whole result of a sweep; `cells`: by size and accesses; `order`: the order of measurement."""
 
     workload: str
     cpu: int
@@ -84,7 +84,7 @@ class SweepResult:
     cells: tuple[MeasuredCell | FailedCell, ...]
 
     def measured(self, accesses: int | None = None) -> list[MeasuredCell]:
-        """The cells that have a result, all or those with so many accesses."""
+        """The cells that have a result; `accesses`: only cells with this number of accesses, None for all."""
         cells = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
         return [cell for cell in cells if accesses in (None, cell.accesses)]
 

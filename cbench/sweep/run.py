@@ -38,7 +38,7 @@ class SweepOptions:
 
 
 def measure(options: SweepOptions) -> SweepResult:
-    """The result of the sweep, its plot written; QuietError if it is impossible, wrong options first."""
+    """Measure the sweep and write its plot. Raises QuietError if that is impossible; wrong options are reported first."""
     quick = options.quick
     if options.output is not None:
         figures.check(options.output)

@@ -1,4 +1,4 @@
-"""Working sets and numbers of accesses as they are written, and which working sets fit into free memory."""
+"""Parse working sets and numbers of accesses, and select the working sets that fit into free memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def accesses(text: str) -> tuple[int, ...]:
 
 
 def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
-    """The sizes that fit into free memory, and a line about those that do not ("" when all do)."""
+    """The sizes that fit into free memory, and a line about the sizes that do not ("" if all do)."""
     wanted = tuple(wanted)
     most = int(MEMORY_SHARE * free)
     fit = tuple(size for size in wanted if size <= most)

@@ -1,4 +1,4 @@
-"""Tables of the sweeps for people, from their results."""
+"""Print tables of sweeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cbench.sweep.sizes import binary
 
 
 def sweep(result: SweepResult) -> None:
-    """A table for each number of accesses."""
+    """Print a table for each number of accesses."""
     console = table_console(100)
     counter, unit = result.counter, result.counter.unit
     head = f"{result.workload} on CPU {result.cpu}: {unit} per access ({counter.name}, {result.trials:,} trials"

@@ -1,1 +1,1 @@
-"""Columns from and to CSV and Parquet files."""
+"""Read columns of CSV and Parquet files."""

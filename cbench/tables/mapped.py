@@ -1,4 +1,4 @@
-"""Trials that do not fit in memory: grouped by series in a memory-mapped temporary file.
+"""Group trials that do not fit in memory by series, in a memory-mapped temporary file.
 
 Two scans of the Parquet files: the first counts the rows of each series and numbers the runs, the second writes each
 row to its place. All later steps use one series at a time, so only a part of the file has to be in memory.

@@ -1,4 +1,4 @@
-"""Parquet files that together are one table, through pyarrow's datasets."""
+"""Read Parquet files that together are one table, through pyarrow's datasets."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ParquetSet:
         return made
 
     def placed(self, error: ColumnError) -> UsageError:
-        """For raising: the error with its file and row."""
+        """The error to raise, with its file and row."""
         if error.row is None:
             return read.placed(self.files[0], True, error)
         ends = np.cumsum(self.rows)

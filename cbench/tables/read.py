@@ -1,4 +1,4 @@
-"""A file of trials as columns: CSV or Parquet with test, order, value, and if present metric, run, position.
+"""Read a file of trials as columns: CSV or Parquet with test, order, value, and optionally metric, run and position.
 
 pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
 """
@@ -54,7 +54,7 @@ def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
 
 
 def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
-    """For raising: the error with its row or line."""
+    """The error to raise, with its row or line."""
     place, first = (
         "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
         for row in (error.row, error.first)
@@ -86,7 +86,7 @@ def header(path: Path) -> list[str]:
 
 
 def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
-    """Raises UsageError if columns are missing or there twice."""
+    """Raises UsageError if columns are missing or duplicated."""
     needed = [*NEEDED[:2], *values]
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
@@ -150,7 +150,7 @@ def _csv(path: Path, values: Sequence[str]) -> Columns:
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Columns of a CSV as texts, by Python alone. Raises UsageError, with the line."""
+    """Read columns of a CSV as texts in pure Python. Raises UsageError, with the line."""
     found: dict[str, list[str]] = {name: [] for name in names}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:

@@ -73,7 +73,7 @@ class RateLimit:
         self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
-        """The time to check new threads, of which the first was reported at `first`."""
+        """The time to check new threads; the first was reported at `first`."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repaired(self, now: float) -> None:

@@ -300,7 +300,7 @@ def smallest_p(iterations: int) -> float:
 
 
 def iterations_needed(tests: int, alpha: float) -> int:
-    """The fewest iterations with which one of `tests` tests can be significant, by Holm."""
+    """The fewest iterations for a significant result of one among `tests` tests, by Holm."""
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 
