@@ -38,7 +38,7 @@ class SweepOptions:
 
 
 def measure(options: SweepOptions) -> SweepResult:
-    """Measure the sweep and write its plot. Raises QuietError if that is impossible; wrong options are reported first."""
+    """Measure the sweep and write its plot. Raises QuietError if that is impossible; options are checked first."""
     quick = options.quick
     if options.output is not None:
         figures.check(options.output)

@@ -1,4 +1,4 @@
-"""`cbench screen validate`: check whether the instruments are fit for use."""
+"""The command `cbench screen validate`, which checks whether the instruments are fit for use."""
 
 from __future__ import annotations
 

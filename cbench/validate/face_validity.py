@@ -1,4 +1,4 @@
-"""Face validity: the properties that readings have if the instruments work. Each rule is a pure function.
+"""Check face validity: the properties that readings have if the instruments work. Each rule is a pure function.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judged by plots; the numbers here are ours.
 """
@@ -25,7 +25,8 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule's verdict on some readings: it `holds` (None: unknown), `wrong` of `n` trials break it, and words.
+    """A rule's verdict on some readings: whether it `holds` (None: unknown), `wrong` of `n` trials break it, and a
+    text.
 
     Rules about medians count no trials: `wrong` is 0 or n.
     """
@@ -157,7 +158,7 @@ def _alike(*rows: ArrayLike) -> list[Values]:
 
 
 def _missing(*rows: Values) -> str | None:
-    """The reason why no verdict is possible."""
+    """The reason why no verdict is possible, None if one is."""
     if not rows[0].size:
         return "there are no readings"
     return next((words for row in rows if (words := no_numbers(row))), None)

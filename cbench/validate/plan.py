@@ -60,7 +60,7 @@ class ValidateOptions:
 
     @property
     def plans(self) -> bool:
-        """Whether any of them selects measurements."""
+        """Whether any option selects measurements."""
         return self != ValidateOptions(self.data, run=self.run)
 
 
@@ -105,7 +105,7 @@ def text(options: ValidateOptions) -> str:
 
 
 def duration(source: str) -> str:
-    """How long a validation takes, as far as that is known before its first trial."""
+    """The duration of a validation, as far as it is known before the first trial."""
     study = tomllib.loads(source)
     samples, tests = study["study"]["repetitions"], [each["name"] for each in study["test"]]
     etalons = samples * sum(name.split()[0] == ETALON for name in tests)
@@ -160,7 +160,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
 
 
 def test_name(workload: str, kind: str) -> str:
-    """Such as "aliquot" and "aliquot samples-fp"."""
+    """The name of a test, such as "aliquot" or "aliquot samples-fp"."""
     return f"{workload} {kind.replace(':', '-')}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""The result of a validation of instruments."""
+"""Define the result of a validation of instruments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ends = tuple[float, float] | None
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """One metric of a workload, and whether its first value is one of the others."""
+    """One metric of a workload, and whether its first value is like the others."""
 
     n: int
     mean: float
@@ -105,7 +105,7 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """All of it. `at_fault`: instruments."""
+    """The whole validation. `at_fault`: the instruments at fault."""
 
     trials: int
     trials_done: int

@@ -22,7 +22,7 @@ NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
 
 def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:
-    """Run the rest of the validation, or all of it, and judge the stored trials. Raises UsageError, QuietError."""
+    """Run the remaining trials of the validation and judge the stored trials. Raises UsageError and QuietError."""
     try:
         from cbench.validate.judge import judged
     except ModuleNotFoundError as error:
@@ -40,7 +40,7 @@ def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -
 
 
 def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
-    """Write the study's file beside its store, and run it."""
+    """Write the study's file next to its store, and run it."""
     file = data.with_suffix(".toml")
     text = plan.text(options)
     if file == data or (file.exists() and file.read_text(errors="replace") != text):
@@ -55,7 +55,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
 
 
 def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
-    """Run the rest of it."""
+    """Run the remaining trials."""
     if not is_store(data):
         raise UsageError(f"{data}: already exists and is not a store; choose another name (-o)")
     with StudyStore.open(data) as store:

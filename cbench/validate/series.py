@@ -1,4 +1,4 @@
-"""The measurements of a validation, read from its store."""
+"""Read the measurements of a validation from its store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ValidationSeries:
     throttled: int = 0
 
     def row(self, metric: str) -> list[float]:
-        """Its values in chronological order; empty if it was not read."""
+        """A metric's values in chronological order; empty if it was not read."""
         return [value for _, value in sorted(self.values.get(metric, {}).items())]
 
     def rows(self, *metrics: str) -> list[list[float]]:
@@ -38,7 +38,7 @@ class ValidationSeries:
 
 @dataclass(frozen=True, slots=True)
 class ValidationData:
-    """All of it, and how far it is. `failures`: test and reason of failed trials, each once."""
+    """The data of a validation, and its progress. `failures`: test and reason of failed trials, each once."""
 
     about: ValidationFacts
     series: tuple[ValidationSeries, ...]

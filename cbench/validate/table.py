@@ -1,4 +1,4 @@
-"""The tables of `cbench screen validate`."""
+"""Print the tables of `cbench screen validate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycl
 
 
 def validation(result: ValidationResult) -> None:
-    """The verdict, the resolution of the instruments, then each workload's metrics."""
+    """Print the verdict, the resolution of the instruments, then each workload's metrics."""
     console = table_console(160)
     for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The result of a validation in sentences."""
+"""Word the result of a validation."""
 
 from __future__ import annotations
 

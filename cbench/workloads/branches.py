@@ -1,4 +1,4 @@
-"""Branch patterns for the branch predictor.
+"""Define workloads with branch patterns for the branch predictor.
 
 The random pattern is the top bit of G. Marsaglia's xorshift64 (Journal of Statistical Software 8, 2003).
 """

@@ -1,4 +1,4 @@
-"""Latency and bandwidth of caches and memory: a pointer chase, and the four kernels of STREAM.
+"""Define workloads for latency and bandwidth of caches and memory: a pointer chase, and the four kernels of STREAM.
 
 The cycle is drawn again here: by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) and Sattolo's algorithm (Information
 Processing Letters 22, 1986), on a list of indexes where the C exchanges pointers.

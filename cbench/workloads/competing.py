@@ -62,7 +62,7 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
 
 
 def begin(path: str) -> None:
-    """Start it in the background; returns when it accepts connections."""
+    """Start the load in the background; returns when it accepts connections."""
     Path(path).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     try:
@@ -111,7 +111,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def end(path: str) -> None:
-    """End it. Idempotent."""
+    """End the load. Idempotent."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.sendall(END)

@@ -1,4 +1,4 @@
-"""Floating point: a chain of scalar operations, and vectors.
+"""Define floating-point workloads: a chain of scalar operations, and vectors.
 
 Python's float is IEEE 754 binary64 and rounds every operation by itself, math.sqrt included, as the C is compiled to
 do; so the results are the same to the last bit.
@@ -16,7 +16,7 @@ GROWTH = 3.9
 
 
 def bits(value: float) -> int:
-    """The 64 bits that a double is made of."""
+    """The 64 bits of a double."""
     return int.from_bytes(struct.pack("<d", value), "little")
 
 

@@ -1,4 +1,4 @@
-"""The way into the kernel: system calls and page faults."""
+"""Define workloads that enter the kernel: system calls and page faults."""
 
 from __future__ import annotations
 

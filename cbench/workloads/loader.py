@@ -1,4 +1,4 @@
-"""The function that a trial times, and the state it runs on: from the C registry or the user's own library."""
+"""Load the function that a trial times, and its state, from the C registry or the user's own library."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
     python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          N blocks of M MiB from /dev/urandom to /dev/null
     python -m cbench.workloads.programs 4 [ms=N]                      reads a clock until N milliseconds are over
 
-Each checks its result and ends with 1 where that is wrong. It prints one object of JSON: what it did, and how long the
-work itself took, without Python's start, by the clocks there are and in ticks of cbench's own.
+Each checks its result and exits with 1 if that is wrong. It prints one JSON object: the work done, and the time of the
+work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
 
 Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. There the numbers are 10^7, 8 processes and 31, 5 and
 10, and ten seconds.
@@ -107,7 +107,7 @@ def copy(blocks: int, mib: int) -> Made:
 
 
 def etalon(ms: int) -> Made:
-    """Until `ms` milliseconds of CLOCK_MONOTONIC_RAW are over."""
+    """Read the clock until `ms` milliseconds of CLOCK_MONOTONIC_RAW are over."""
     with builtin("etalon", {"n": ms}) as loaded:
         result, took = _timed(lambda: loaded.run(loaded.state, ms))
     _check({result}, {ms})

@@ -1,4 +1,4 @@
-"""The built-in workloads, one small file per family, and their parameters as the user writes them.
+"""Register the built-in workloads, and parse their parameters.
 
 Each has a computation of its result that shares nothing with the C. The C file of the same name exports its descriptor.
 """

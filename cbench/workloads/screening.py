@@ -71,7 +71,7 @@ def primes(number: int) -> Iterator[int]:
 
 
 def proper_divisors(number: int) -> int:
-    """Their sum, by the product of 1 + p + ... + p^k over their primes."""
+    """The sum of a number's proper divisors, by the product of 1 + p + ... + p^k over its primes."""
     result = 1
     for p, k in Counter(primes(number)).items():
         result *= sum(p**power for power in range(k + 1))
@@ -95,7 +95,7 @@ def aliquot_expected(params: Params) -> int:
 
 
 def perfect_number(exponent: int) -> int:
-    """2^(p-1) (2^p - 1)."""
+    """The number 2^(p-1) (2^p - 1)."""
     return int(2 ** (exponent - 1) * (2**exponent - 1))
 
 

@@ -1,4 +1,4 @@
-"""The workloads of a command as they are named, with their parameters, checked before anything is measured."""
+"""Select the workloads of a command by name, and check their parameters before anything is measured."""
 
 from __future__ import annotations
 

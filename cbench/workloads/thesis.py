@@ -1,4 +1,4 @@
-"""The three workloads of the thesis, each with a computation of its result that shares nothing with the C, and `empty`.
+"""Define the thesis's three workloads, each with a result computed independently of the C code, and `empty`.
 
 Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
 """

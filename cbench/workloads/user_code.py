@@ -1,4 +1,4 @@
-"""Functions of the user's own: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
+"""Load functions of the user: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
 
 from __future__ import annotations
 
