@@ -34,7 +34,7 @@ class RemedyGain:
 
 
 def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) -> tuple[RemedyGain, ...]:
-    """The best, at most SHOWN, that gain at least LEAST_GAIN."""
+    """The best remedies with a gain of at least LEAST_GAIN; at most SHOWN."""
 
     def visible(headlines: Sequence[float | None]) -> float | None:
         known = [each for each in headlines if each is not None]

@@ -58,7 +58,7 @@ class Interval:
 
 
 def checked(values: ArrayLike) -> Values:
-    """The values as one row of floats. ValueError for more than one dimension."""
+    """The values as one row of floats. Raises ValueError for more than one dimension."""
     row = np.asarray(values, dtype=np.float64)
     if row.ndim != 1:
         raise ValueError("one row of values is needed")

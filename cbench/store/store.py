@@ -161,7 +161,7 @@ class Store(Database):
 
 
 def _ticks() -> int | str:
-    """The clock of the trials, as it is stored; imported here, since reading a store needs no compiled parts."""
+    """The trials' clock, as stored; imported here, because reading a store needs no compiled modules."""
     from quiet import ticks
 
     return number(ticks())

@@ -159,7 +159,7 @@ def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], lis
 
 
 def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list[float]]]:
-    """One instrument's CPU readings, and those that the others have of the same trials."""
+    """One instrument's CPU readings, and the readings of the other instruments in the same trials."""
     read: dict[str, tuple[str, ...]] = {each: (each,) for each in CPU}
     read |= {BOTH: (USER, SYS)} | ({series.kind: (SAMPLES,)} if series.kind else {})
     there = {each: metrics for each, metrics in read.items() if set(metrics) <= set(series.values)}

@@ -68,7 +68,7 @@ def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             if "-n" in command:
-                os.dup2(null, 2)  # a possible password prompt is not an error yet
+                os.dup2(null, 2)  # hide errors: another command may work, or prompt for a password
             os.execv(command[0], command)  # noqa: S606 - an absolute path
         finally:
             os._exit(_COMMAND_NOT_STARTED)

@@ -14,7 +14,7 @@ _SYS = "/proc/sys/kernel/"
 
 
 def _put(host: Host, name: str, value: str) -> None:
-    if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree
+    if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree; reading would change it
         host.write(_SYS + "watchdog", "1")
     host.write(f"{_SYS}{name}_watchdog", value)
 
