@@ -67,7 +67,7 @@ class Files(Reader):
             names = [name for name in before.split() if name != value[1:]]
             return " ".join([*names, value[1:]] if value[0] == "+" else names)
         if path.endswith("/cpumask") and self.text(path + "_requested") == before:
-            self.write(path + "_requested", value)  # equal to the requested mask if there is no partition
+            self.write(path + "_requested", value)  # without a partition, both masks are equal
         offered = before.replace("[", "").replace("]", "").split()
         if "[" in before and value in offered:
             return " ".join(f"[{name}]" if name == value else name for name in offered)

@@ -68,7 +68,7 @@ def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             if "-n" in command:
-                os.dup2(null, 2)  # hide errors: another command may work, or prompt for a password
+                os.dup2(null, 2)  # needing a password is no error yet: an attempt with a prompt follows
             os.execv(command[0], command)  # noqa: S606 - an absolute path
         finally:
             os._exit(_COMMAND_NOT_STARTED)

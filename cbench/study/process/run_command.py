@@ -44,7 +44,7 @@ class Reading:
 
 
 class Probe(Protocol):
-    """Measures one command in addition to its times. Enter it before the command starts, and exit it after reading it."""
+    """Measures one command in addition to its times. Enter it before the command starts; exit it after reading it."""
 
     @property
     def name(self) -> str:
