@@ -34,8 +34,12 @@ for turn in {" ".join(map(str, TURNS))}; do
 done
 $wake --duration 4 --json >$LAB_OUT/traced || exit
 insmod $LAB_IN/planted.ko cpu=3 off_us={1000 * OFF_MS} || exit
-$wake --duration 60 --stop-above {LIMIT_MS}ms --save-trace $LAB_OUT/saved --json >$LAB_OUT/planted
-echo $? >$LAB_OUT/code
+for attempt in {" ".join(map(str, TURNS))}; do  # a busy host may stop the CPU for as long, before the module does
+    rm -f $LAB_OUT/saved
+    $wake --duration 60 --stop-above {LIMIT_MS}ms --save-trace $LAB_OUT/saved --json >$LAB_OUT/planted
+    echo $? >$LAB_OUT/code
+    grep -q 'task planted-off (' $LAB_OUT/planted && break
+done
 rmmod planted; instances >$LAB_OUT/instances
 """
 
