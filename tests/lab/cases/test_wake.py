@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.1
 
 MODULE = CHECKOUT / "tests/lab/guest/irqs_off"
 TURNS = (1, 2, 3, 4, 5)  # short ones: what else the host does changes within seconds
-OFF_MS, LIMIT_MS = 1000, 500  # longer than a busy host ever stops a CPU of the guest
+OFF_MS, LIMIT_MS = 200, 100
 SCRIPT = f"""
 wake="quiet noise --wake --cpus 3 --fifo 80"
 instances() {{ ls /sys/kernel/tracing/instances; }}
