@@ -134,9 +134,7 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """`difference`: this level's mean minus the first level's, with its `interval`; only for factors with more than two
-    levels.
-    """
+    """`difference`: this level's mean minus the first's, with its `interval`; only with more than two levels."""
 
     level: str
     mean: float | None
@@ -381,9 +379,7 @@ class ResponseResult:
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """The whole analysis. `tests`: effects that were tested, in all responses; `verdict`: lines, the most important
-    first.
-    """
+    """The whole analysis. `tests`: tested effects of all responses; `verdict`: lines, the most important first."""
 
     factors_matter: bool
     alpha: float
