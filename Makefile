@@ -136,7 +136,7 @@ $(STAMP): pyproject.toml setup.py $(wildcard requirements.lock) $(C_SOURCES)
 	@[ -x $(BIN)/pip ] || { $(call step,'creating $(VENV)',$(PYTHON) -m venv --clear $(VENV)); }
 	@if [ -e requirements.lock ]; then \
 		$(call step,'installing what requirements.lock lists',$(BIN)/pip -q --disable-pip-version-check install --require-hashes -r requirements.lock); \
-		$(call step,'building the C parts',$(BIN)/pip -q --disable-pip-version-check install --no-deps --no-build-isolation $(PLAIN) -e .); \
+		$(call step,'building the C parts',$(BIN)/pip -qq --disable-pip-version-check install --no-deps --no-build-isolation $(PLAIN) -e .); \
 	else \
 		$(call step,'installing the dependencies and building the C parts',$(BIN)/pip -q --disable-pip-version-check install $(PLAIN) -e '.[test$(comma)lint$(comma)lab]'); \
 	fi

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
 
 from quiet.errors import QuietError, UsageError
+
+TYPE_CHECKING = False  # same name as in typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 _USAGE, INTERRUPTED = 2, 130
 _COMPILED = ("cbench._cbench", "quiet.noise._noise")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False  # same name as in typing
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class QuietError(Exception):

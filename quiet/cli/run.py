@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
 
 from quiet.console import one_line
 from quiet.errors import UsageError
@@ -13,6 +12,8 @@ from quiet.run.options import FrontOptions, RunRequest
 
 TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from quiet.run.protocol import RunEnded, RunReady, Waiting
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
 
 from quiet.console import INTERRUPTED, emit, ended, enter
 
 TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
 FIRST_STEPS = """\

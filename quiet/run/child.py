@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
 
 from quiet.errors import UsageError
 from quiet.run.protocol import CommandDone
@@ -12,6 +11,7 @@ from quiet.run.protocol import CommandDone
 TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from quiet.run.identity import Identity
@@ -138,9 +138,10 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
             from quiet.run import identity
 
             identity.become(user)
+        fix_addresses = _address_fixer()  # loaded while the helper works
         word = os.read(gate, 1)
-        if word == b"f" and not _fixed_addresses():
-            os.write(2, b"quiet: addresses stay randomized: personality(2) is forbidden here\n")
+        if word == b"f" and not fix_addresses():
+            os.write(2, b"quiet: addresses stay randomized: personality(2) cannot be called here\n")
         if word:
             os.execv(program, list(command))  # noqa: S606 - running the user's command is the purpose
     except OSError as error:
@@ -149,12 +150,19 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
         os._exit(_NOT_STARTED)
 
 
-def _fixed_addresses() -> bool:
-    """Switch off address-space randomization for the program that this process executes next; False if that is
-    forbidden.
+def _address_fixer() -> Callable[[], bool]:
+    """A function that switches off address-space randomization for the program that this process executes next, and
+    returns False if that is forbidden.
     """
-    import _ctypes  # loading ctypes itself takes four times as long, in every run
+    try:
+        import _ctypes  # loading ctypes itself takes four times as long, in every run
+    except ImportError:  # Python was built without libffi
+        return lambda: False
 
     personality = _ctypes.dlsym(_ctypes.dlopen(None, 0), "personality")  # type: ignore[arg-type] # None: libc is here
-    now = _ctypes.call_function(personality, (0xFFFFFFFF,))
-    return bool(now >= 0 and _ctypes.call_function(personality, (now | _ADDR_NO_RANDOMIZE,)) >= 0)
+
+    def fix() -> bool:
+        now = _ctypes.call_function(personality, (0xFFFFFFFF,))
+        return bool(now >= 0 and _ctypes.call_function(personality, (now | _ADDR_NO_RANDOMIZE,)) >= 0)
+
+    return fix

@@ -7,9 +7,12 @@ run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from quiet.run.options import NamedTuple
+
+TYPE_CHECKING = False  # same name as in typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # they place their child processes themselves; a balancing scheduler would move these
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))

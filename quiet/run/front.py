@@ -6,7 +6,6 @@ It starts the helper, forks the command, forwards signals, and ends with the com
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
 
 from quiet.errors import Incomplete, QuietError, Refused
 from quiet.run import child
@@ -27,6 +26,8 @@ from quiet.run.protocol import (
 
 TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from quiet.run.identity import Identity
 
 _SHOWN = 200  # number of characters of the command shown to others

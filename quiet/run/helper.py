@@ -99,7 +99,8 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        process.leave_cgroups(self._host)  # only now: waiting helpers count toward their user's limits
+        if not self._lingering:  # a fork of a helper that has left them
+            process.leave_cgroups(self._host)  # only now: waiting helpers count toward their user's limits
         if self._lingering and not self._lingering.fits(self._host, self._options):
             self._lingering = None  # so this run applies and restores by itself
         kept = self._lingering is not None

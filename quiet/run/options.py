@@ -6,7 +6,7 @@ run whose profile lingers.
 
 from __future__ import annotations
 
-from operator import itemgetter
+from _operator import itemgetter  # operator itself loads more
 
 TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
