@@ -51,6 +51,7 @@ suites)
     [ -e /usr/include/benchmark/benchmark.h ] || missing+=(libbenchmark-dev)
     [ -e /usr/include/catch2/catch.hpp ] || [ -e /usr/include/catch2/catch_all.hpp ] || missing+=(catch2)
     has go || missing+=(golang-go)
+    has benchstat || has benchcmp || missing+=(golang-golang-x-tools) # reads our benchfmt
     ;;
 perf)
     has perf || missing+=(linux-perf)
