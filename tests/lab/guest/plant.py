@@ -158,8 +158,18 @@ def interrupts(cpu: int, line: int, folder: Path, count: int) -> None:
         steering.write_text(before)
 
 
+def counted(cpu: int, name: str, file: str) -> int:
+    """A row's number for the CPU, in /proc/interrupts or /proc/softirqs, while all CPUs are online."""
+    rows = (line.split() for line in Path(f"/proc/{file}").read_text().splitlines())
+    return next(int(row[1 + cpu]) for row in rows if row and row[0] == f"{name}:")
+
+
 def packets(cpu: int, count: int) -> int:
-    """Packets that are sent, and so received, on the CPU, if this process may be there."""
+    """Packets that are sent, and so received, on the CPU, if this process may be there.
+
+    Returns how often the CPU received some: two packets may come in at once.
+    """
+    before = counted(cpu, "NET_RX", "softirqs")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, socket.socket(type=socket.SOCK_DGRAM) as sender:
         receiver.bind(("127.0.0.1", 0))
         with contextlib.ExitStack() as place:
@@ -168,7 +178,7 @@ def packets(cpu: int, count: int) -> int:
             for _ in range(count):
                 sender.sendto(b"x", receiver.getsockname())
                 time.sleep(0.01)
-    return count
+    return counted(cpu, "NET_RX", "softirqs") - before
 
 
 def shootdowns(count: int) -> int:

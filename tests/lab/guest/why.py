@@ -109,7 +109,9 @@ def within() -> None:
 
 def shared() -> Report:
     code = "from tests.lab.guest.why import within; within()"
-    return json_output.to_object(why([sys.executable, "-c", code], load("bench")))
+    before = plant.counted(CPU, "TLB", "interrupts")
+    report = json_output.to_object(why([sys.executable, "-c", code], load("bench")))
+    return {"planted": {"shootdowns": plant.counted(CPU, "TLB", "interrupts") - before}, "report": report}
 
 
 BUSY = """
@@ -216,6 +218,7 @@ def foreseen(line: int, folder: Path) -> Report:
             command = (sys.executable, "-c", code)
             thread = threading.Thread(target=disturb, args=(where, done))
             thread.start()
+            shootdowns = plant.counted(CPU, "TLB", "interrupts")
             if name == "why":
                 report = json_output.to_object(why(command, load("bench")))
             else:
@@ -225,6 +228,7 @@ def foreseen(line: int, folder: Path) -> Report:
                 report = json.loads(file.read_text())
             thread.join()
             assert "broke" not in done, done["broke"]
+            done["shootdowns"] = plant.counted(CPU, "TLB", "interrupts") - shootdowns
             rounds[name] = {"planted": done, "report": report}
     finally:
         task.end()
