@@ -57,13 +57,13 @@ def text(file: str) -> str:
 
 
 def command_line(name: str) -> str:
-    """The parameters in a command-line file of the folder, without their reasons."""
+    """The parameters in a command-line file of the folder kernel-configs, without the reasons for them."""
     lines = text(f"{name}.cmdline").splitlines()
     return " ".join(line for line in lines if line and not line.startswith("#"))
 
 
 def parse(fragment: str, content: str) -> Iterator[Option]:
-    """The options of a fragment. A comment applies to the options that follow it directly, until the next comment."""
+    """Yield the options of a fragment. A comment applies to the options directly after it, until the next comment."""
     reason, words, fresh = "", list[tuple[str, str]](), True
     for line in content.splitlines():
         if match := _SET.fullmatch(line) or _OFF.fullmatch(line):
