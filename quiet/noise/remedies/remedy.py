@@ -21,7 +21,7 @@ class Remedy(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The text, preceded by the knob or the kernel parameter."""
+        """The text, preceded by the name of the knob or kernel parameter."""
         return {KNOB: f"knob {self.what}: ", BOOT: f"boot with {self.what}: "}.get(self.how, "") + self.text
 
 
@@ -41,13 +41,14 @@ def user(pattern: str, text: str, by: str = ".*") -> Remedy:
 
 
 def none(pattern: str, text: str) -> Remedy:
-    """No remedy; the text gives the reason."""
+    """An entry for a cause without a remedy; the text gives the reason."""
     return Remedy("", pattern, NONE, "", text)
 
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
-"""The remedies by kind of cause; the first whose pattern and `by` match wins. The last of each kind matches
-everything."""
+"""The remedies by kind of cause. The first entry whose pattern and `by` match applies; the last of each kind matches
+everything.
+"""
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (
