@@ -1,13 +1,13 @@
-"""Attribute each gap to the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled as such.
+"""Attribute each gap to the handlers and tasks that ran in it, without nested ones; label unexplained time as such.
 
 The rules, for a gap and the outermost frames in it:
 
 1. A frame accounts for its own time. The gap's time outside the frames is entry to the kernel, exit from it, and
 tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and FAR_NS).
 Then the excess was spent outside this kernel.
-2. In a gap of STALL_NS or more without any frame, if the trace is whole, nothing ran that the kernel traces. In a
-virtual machine, the hypervisor ran; otherwise it is firmware only if the processor counted an SMI (name_smis). A
-shorter gap is a stall of the processor itself.
+2. In a gap of STALL_NS or more without any frame, if the trace is whole, no traced code ran. In a virtual machine, the
+hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap is
+a stall of the processor itself.
 3. If an interrupt or softirq in a virtual machine took far longer than others of its name (Pauses), the hypervisor took
 the CPU while it ran. The usual time is attributed to the handler, the rest to the host, whose `by` names the handler.
 4. If the trace is not whole, a gap without a frame stays unattributed.

@@ -1,11 +1,11 @@
 """Attribute gaps without tracing, from their times, the thread's own counters and the kernel's counts.
 
-- The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
-  two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
+- The scheduler's tick follows CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
+  two, and no other gaps do. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
 - The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
-- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. When more gaps are left than
-  interrupts were counted, the surplus was not caused by interrupts but by the hypervisor, the firmware or an exception.
-- No interrupt takes much less time than one that the detector caused itself; a shorter gap is not an interrupt.
+- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. If more gaps are left than
+  interrupts were counted, the hypervisor, the firmware or an exception caused the surplus.
+- No interrupt takes much less time than an interrupt that the detector itself caused; a shorter gap has another cause.
 """
 
 from __future__ import annotations

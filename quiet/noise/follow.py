@@ -2,10 +2,10 @@
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
-        ...                                       # something is measured on CPU 2 by the task 123
+        ...                                       # the task 123 measures something on CPU 2
         seen = follower.take(2, 123, [(begin, end), ...])
 
-All times are ticks of the detector's clock (clock.py). Without tracing, `why` gives the reason and nothing fails.
+All times are ticks of the detector's clock (clock.py). Without tracing, `why` gives the reason and no error is raised.
 """
 
 from __future__ import annotations

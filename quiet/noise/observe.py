@@ -3,7 +3,7 @@
     observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
     observer.start()
     ...                      # the command runs; every half second: observer.tick()
-    observer.finish()        # before the command is waited for, so that its last counts are there
+    observer.finish()        # before the command is reaped, so that its last counts can be read
 
 With kernel tracing, each interruption has a name and a length; without it, there are only counts, and `limits` gives
 the reason.

@@ -122,14 +122,14 @@ def _begin(item: Item) -> AppliedState:
 
 
 def _other_format(item: Item) -> Iterator[str]:
-    """Yields the fault if another version of quiet has written the journal, in an unknown format."""
+    """Yield the fault if another version of quiet has written the journal in an unknown format."""
     number = item.get("format", 1)
     if number != (journal_lines.FORMAT if "crc" in item else 1):
         yield f"format {number}, of quiet {item.get('version')}; this is quiet {__version__}, of format 2"
 
 
 def _replay(record: AppliedState, item: Item) -> Iterator[str]:
-    """Replay a line; yields its faults."""
+    """Apply a line to the record, and yield the faults of the line."""
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:
@@ -138,7 +138,7 @@ def _replay(record: AppliedState, item: Item) -> Iterator[str]:
             except _WRONG as error:
                 yield f"{error}: not restored"
             else:
-                record.entries.setdefault(entry.target, entry)  # recorded first: the original value
+                record.entries.setdefault(entry.target, entry)  # the first recorded value is the original one
         record.complete = False
     elif op == "settled":
         record.settled = {str(target): None if v is None else str(v) for target, v in item["values"].items()}
@@ -178,7 +178,7 @@ def _write(record: AppliedState, op: str, target: str, item: Item) -> None:
 
 
 def _target_state(fields: object) -> TargetState:
-    """Raises ValueError."""
+    """Parse a recorded target. Raises ValueError."""
     match fields:
         case [str(knob), str(target), str(kind), str() | None as before, str() | None as identity, bool(passing)]:
             registry.split(target)

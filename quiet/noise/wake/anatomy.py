@@ -1,11 +1,11 @@
-"""Split a wake-up into four consecutive phases, and name the work that had the CPU in each.
+"""Split a wake-up into four consecutive phases, and name the work that had the CPU in each phase.
 
     timer   from the requested time until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
     switch  from there until the scheduler switches to the thread
     return  from there until the thread reads the clock in user space
 
-The phases add up to the latency. Times are ticks, events are those of one CPU (call_nesting.TraceEvent).
+The phases add up to the latency. Times are in ticks; the events are from one CPU (call_nesting.TraceEvent).
 """
 
 from __future__ import annotations
