@@ -100,7 +100,7 @@ class BootRecord:
 
 
 class _Pair(NamedTuple):
-    """An original line and our version of it."""
+    """An original line, the line as quiet changed it, and the words that differ."""
 
     old: str
     new: str

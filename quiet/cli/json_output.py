@@ -86,12 +86,12 @@ def skips(items: Iterable[Skipped]) -> list[JsonValue]:
 
 
 def plan(result: Plan, applied: bool) -> Json:
-    """`quiet plan --json`."""
+    """The JSON of `quiet plan --json`."""
     return _planned(result) | {"applied": applied}
 
 
 def receipt(done: Receipt) -> Json:
-    """`quiet apply --json`."""
+    """The JSON of `quiet apply --json`."""
     return _planned(done) | {"failures": skips(done.failures)}
 
 
@@ -104,7 +104,7 @@ def _planned(result: Plan | Receipt) -> Json:
 
 
 def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
-    """`quiet verify --json`; `measured` is None if nothing was measured."""
+    """The JSON of `quiet verify --json`; `measured` is None if nothing was measured."""
     return {
         "quiet": not result.changes and not (measured and measured.exceeded),
         "applied": applied,
@@ -117,7 +117,7 @@ def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> 
 
 
 def restore(outcome: Outcome) -> Json:
-    """`quiet restore --json`."""
+    """The JSON of `quiet restore --json`."""
     unrestored: Json = {name: skips(getattr(outcome, name)) for name in ("conflicts", "failures", "damage")}
     notes: Json = {"copy": outcome.copy or None, "log_error": outcome.log_error or None}
     return fields(outcome, "profile", "complete", "restored", "gone") | unrestored | notes
@@ -130,7 +130,7 @@ def status(
     kernel_options: KernelSummary,
     tickets: Sequence[Ticket],
 ) -> Json:
-    """`quiet status --json`. "queue" lists the runs on the isolated CPUs, then the waiting runs, in order."""
+    """The JSON of `quiet status --json`. "queue" lists the runs on the isolated CPUs, then the waiting runs."""
     runs: list[JsonValue] = [fields(each, "pid", "uid", "command", "share", "since", "running") for each in tickets]
     service = fields(installed, "unit", "profile", "cpus", "at_boot") if installed else None
     options = to_json(kernel_options)
@@ -154,7 +154,7 @@ def knob(item: Knob) -> Json:
 
 
 def explained_knob(item: Knob, stops: Sequence[str], parameter: BootParameter | None) -> Json:
-    """`quiet explain KNOB --json`.
+    """The JSON of `quiet explain KNOB --json`.
 
     `stops`: the interruptions that the knob removes; `parameter`: the boot parameter of the same name.
     """
@@ -162,7 +162,7 @@ def explained_knob(item: Knob, stops: Sequence[str], parameter: BootParameter | 
 
 
 def explained_parameter(word: str, stops: Sequence[str], parameter: BootParameter | None) -> Json:
-    """`quiet explain PARAMETER --json`."""
+    """The JSON of `quiet explain PARAMETER --json`."""
     known = boot_parameter(parameter) if parameter else {"name": word, "title": "kernel parameter"}
     return known | {"stops": list(stops)}
 
@@ -184,7 +184,7 @@ def service(done: ServiceReceipt) -> Json:
 
 
 def noise(report: NoiseReport) -> Json:
-    """`quiet noise --json`, and the "noise" of `quiet verify --json`."""
+    """The JSON of `quiet noise --json`, and the "noise" of `quiet verify --json`."""
     return to_object(report)
 
 
@@ -198,7 +198,7 @@ def watch_event(event: WatchEvent) -> Json:
 
 
 def boot_plan(result: BootPlan) -> Json:
-    """`quiet boot plan --json`."""
+    """The JSON of `quiet boot plan --json`."""
     applied = result.record
     return {
         "profile": result.profile,
@@ -230,7 +230,7 @@ def boot_receipt(done: BootReceipt) -> Json:
 
 
 def boot_once(result: Once, loaded: bool, starting: bool) -> Json:
-    """`quiet boot once --json`."""
+    """The JSON of `quiet boot once --json`."""
     return {
         **fields(result, "profile", "cpus", "kernel", "initrd"),
         "command_line": str(result.merged.line),

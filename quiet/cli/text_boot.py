@@ -116,7 +116,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
-    """Print the kernel that is booted once."""
+    """Print the kernel that `quiet boot once` loads and starts."""
     if result.settled:
         out("**no change**: the running kernel already has it")
         return

@@ -30,7 +30,7 @@ class OptionState(NamedTuple):
 
 
 class KernelReport(NamedTuple):
-    """The state of all options of a kernel. `source`: the configuration file; the counts are numbers of options."""
+    """The state of all options of a kernel. `missing`, `unknown`: the number of such options."""
 
     kernel: str | None
     source: str | None
@@ -40,12 +40,12 @@ class KernelReport(NamedTuple):
     options: tuple[OptionState, ...]
 
     def of(self, state: str) -> list[OptionState]:
-        """The options in a state."""
+        """The options whose state is `state`."""
         return in_state(self.options, state)
 
 
 class KernelSummary(NamedTuple):
-    """The summary in `quiet status`: the number of present options, and the names of the others."""
+    """The summary in `quiet status`: the number of options that the kernel has, and the names of the others."""
 
     source: str | None
     there: int
@@ -54,7 +54,7 @@ class KernelSummary(NamedTuple):
 
 
 def in_state(options: Iterable[OptionState], state: str) -> list[OptionState]:
-    """The options in a state."""
+    """The options whose state is `state`."""
     return [option for option in options if option.state == state]
 
 
@@ -67,7 +67,7 @@ def report(options: Iterable[Option], config: Config, reader: Reader | None) -> 
 
 
 def summary(checked: KernelReport) -> KernelSummary:
-    """The summary of a report."""
+    """Summarize a report for `quiet status`."""
     missing, unknown = (tuple(option.option for option in checked.of(state)) for state in (MISSING, UNKNOWN))
     return KernelSummary(checked.source, len(checked.of(THERE)), missing, unknown)
 

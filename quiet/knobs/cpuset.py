@@ -46,7 +46,7 @@ def _slices(context: RuleContext) -> RuleResult:
 
 
 def _allowed(current: str) -> cpulist.CpuSet:
-    """The CPUs in a slice's value; with our drop-in, the CPUs that the drop-in sets."""
+    """The CPUs in the value of a slice, without the note that a drop-in of quiet sets them."""
     try:
         return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:

@@ -51,7 +51,7 @@ class RuleContext(NamedTuple):
         return self.facts.reader.text(path)
 
     def files(self, paths: Iterable[str]) -> list[str]:
-        """The targets of those files that exist."""
+        """The files among these that exist, as targets (`file:PATH`)."""
         return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
 
 

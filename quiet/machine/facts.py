@@ -40,7 +40,7 @@ def _read(parse: Callable[[str], CpuSet], text: str, path: str) -> CpuSet:
 
 
 class Facts:
-    """The facts about the host of a reader."""
+    """Facts about a host, read through a Reader."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -88,7 +88,8 @@ class Facts:
     def boot_chosen(self) -> tuple[CpuSet, str]:
         """The CPUs that the kernel command line keeps free of work, and the parameter; (empty, "") if there are none.
 
-        The flag `domain` is the most deliberate choice and decides, then isolcpus= with other flags, then nohz_full=.
+        isolcpus= with the flag `domain`, the most deliberate choice, comes first, then isolcpus= with other flags, then
+        nohz_full=.
         """
         if self.boot_isolated:
             return self.boot_isolated, "isolcpus"

@@ -45,7 +45,7 @@ _NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # ex
 
 
 def virtual(facts: Facts) -> str:
-    """The hypervisor, container or WSL that runs this host; "" on bare metal, as far as the kernel shows."""
+    """The hypervisor, container or WSL in which this system runs; "" on bare metal, as far as the kernel shows."""
     return ", ".join(filter(None, (hypervisor(facts), container(facts))))
 
 

@@ -71,5 +71,5 @@ def interruptions(count: int = INTERRUPTIONS) -> list[int]:
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """The durations of page faults, in ticks."""
+    """Measure the durations of page faults, in ticks."""
     return _lengths(lib.qn_faults, count)

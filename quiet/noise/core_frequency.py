@@ -22,7 +22,7 @@ EDGE, EDGES = 160, 4000
 """The number of additions in the shortest chains, hardly longer than two clock reads, and the number of such chains."""
 PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
-"""The limit for two clock reads. They take 10 to 100 ns; under a hypervisor that emulates each, thousands."""
+"""The limit for two clock reads, which take 10 to 100 ns, but thousands if a hypervisor emulates them."""
 LENGTH = 32_000
 """Additions of one chain: some 10 us, so that one step of a 10 ns clock is 0.1 %."""
 FEWEST = 200

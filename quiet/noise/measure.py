@@ -53,7 +53,7 @@ class NoiseRequest:
 
 @dataclass(slots=True)
 class OnCpu:
-    """The measurements of one CPU."""
+    """The measurements on one CPU."""
 
     watched: Watched
     account: Account

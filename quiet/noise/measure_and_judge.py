@@ -29,7 +29,7 @@ SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """The checked options. `seconds` 0: do not measure."""
+    """The checked options of `quiet noise`. `seconds` 0: do not measure."""
 
     seconds: float
     threshold_ns: float | None

@@ -16,7 +16,7 @@ FEW_TASKS = 5
 
 
 def lines(report: NoiseReport) -> Iterator[str]:
-    """Yield the whole report."""
+    """Yield the lines of the whole report."""
     detector = report.detector
     yield (
         f"watched for {report.duration_s:.4g} s: {detector.clock}, loop {detector.loop_ns:.1f} ns, "

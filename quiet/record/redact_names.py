@@ -54,7 +54,7 @@ _STAYS = re.compile(
 
 
 class Names:
-    """The names in one recording. The same name is replaced in the same way everywhere, by `number`."""
+    """Redacts the names in one recording. `number` returns the same number for the same name everywhere."""
 
     def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
         self._number = number

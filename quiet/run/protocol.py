@@ -44,7 +44,7 @@ class CommandDone(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Another run is on the CPUs; the line describes it."""
+    """The run has to wait; the text describes the run on the CPUs."""
 
     text: str
 

@@ -160,14 +160,14 @@ def _is_after_target(unit: str) -> bool:
 
 
 def word(text: str) -> str:
-    """Quote one word for a unit file (systemd.syntax(7)); % begins a specifier."""
+    """Quote one word for a unit file (systemd.syntax(7)); % is doubled, because it begins a specifier."""
     if not text.isprintable():
         raise UsageError(f"{text!r}: a unit cannot hold such a word")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
 
 
 def _command(words: Sequence[str]) -> str:
-    """Quote a command line for a unit file, in which $ is special too."""
+    """Quote a command line for a unit file; $ is doubled too, because it begins a variable."""
     return " ".join(each if _is_plain(each) else word(each).replace("$", "$$") for each in words)
 
 

@@ -5,8 +5,8 @@
         held.set({f"file:{path}": "performance"})
 
 `begin_hold` and `end_hold` are the two halves, for work that another process resumes. `source` is a unique name for the
-holder of the values: only the same source may add values or end the hold. After a kill, `end_hold` with
-the same source or `quiet restore` restores every value.
+holder of the values: only the same source may add values or end the hold. After a kill, `end_hold` with the same source
+or `quiet restore` restores every value.
 """
 
 from __future__ import annotations

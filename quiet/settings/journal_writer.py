@@ -34,7 +34,7 @@ class StoppedHalfWay(Incomplete):
 class Journal:
     """Writes the journal; use it under `locked`.
 
-    The journal continues in its format; `begin` starts another one. `lenient`: lines that cannot be written are
+    An existing journal is continued in its format; `begin` starts another one. `lenient`: lines that cannot be written are
     omitted, and `failure` gives the reason.
     """
 

@@ -61,7 +61,7 @@ def leave(users: int) -> None:
 def end_use(host: Host, users: int) -> Outcome | None:
     """Restore the profile that was applied for one command; None if another command still uses it.
 
-    Raises Incomplete.
+    Raises Incomplete if a setting could not be restored.
     """
     record = journal.read(host)
     if record is None or not record.passing:

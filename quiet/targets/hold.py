@@ -1,4 +1,4 @@
-"""Hold values that last only while a process keeps their file open: a small process does so.
+"""Hold values that last only while their file is open, with a small process that keeps the file open.
 
     held:cpu_dma_latency  a number in a device
     held:timestamps       a socket whose packets get time stamps: while it exists, the kernel's code for them stays on

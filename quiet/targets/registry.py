@@ -57,7 +57,7 @@ BY_WORD: dict[str, TargetType] = {each.word: each for each in TYPES}
 
 
 def split(target: str) -> tuple[TargetType, str]:
-    """The type and the name of a target."""
+    """Split a target into its type and its name."""
     word, _, name = target.partition(":")
     try:
         return BY_WORD[word], name

@@ -131,7 +131,7 @@ class Sources:
                 source.close()
 
     def watch(self, files: Iterable[str], mask: int = MODIFY) -> None:
-        """Add files to the watched ones."""
+        """Watch these files too."""
         if self._files is not None:
             for path in files:
                 self._files.add(path, mask)

@@ -62,7 +62,7 @@ class CommandLine(NamedTuple):
         return " ".join((*self.words, *self.init))
 
     def of(self, parameter: str) -> list[str]:
-        """The words of one parameter, in their order."""
+        """The words that set one parameter, in the order of the line."""
         return [word for word in self.words if name(word) == name(parameter)]
 
     def changed(self, drop: Iterable[str], add: Iterable[str]) -> CommandLine:

@@ -27,7 +27,7 @@ GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "p
 
 @dataclass(frozen=True, slots=True)
 class WakeOptions:
-    """The checked options."""
+    """The checked options of `quiet noise --wake`."""
 
     seconds: float
     period: int

@@ -19,7 +19,7 @@ _WORDS = {
 
 
 def lines(report: WakeReport) -> Iterator[str]:
-    """Yield the whole report."""
+    """Yield the lines of the whole report."""
     how = f"SCHED_FIFO {report.fifo}" if report.fifo else "an ordinary task"
     yield f"slept for {report.duration_s:.4g} s, a wake-up every {show(report.period_ns)}, as {how}"
     if report.virtual:
