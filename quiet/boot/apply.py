@@ -73,10 +73,9 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """The generated files that still have the content of our first apply, by path; their original state stays the
-    recorded one.
+    """The recorded generated files that no other program has written since, by path; they keep their recorded origin.
 
-    `after` is None if an apply was killed before it recorded the new content; such an entry is kept too.
+    `after` is None if an apply was killed before it recorded the new content; such a file counts as not written since.
     """
     known = plan.record.generated if plan.record else []
     return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}

@@ -114,8 +114,9 @@ def make_queue(host: Files) -> None:
 
 
 class Turn:
-    """A place in the queue, and then the turn. Forks share it; it ends when the last fork ends or any of them closes
-    it.
+    """A run's place in the queue, and later the turn on the CPUs.
+
+    Forked processes share the place until the last of them ends, or until any of them calls close().
     """
 
     def __init__(self, host: Files, pid: int, command: str, share: bool = False, uid: int | None = None) -> None:

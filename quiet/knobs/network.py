@@ -151,7 +151,7 @@ def _defer(context: RuleContext) -> RuleResult:
 
 
 def _masks(context: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]:
-    """Move the masks of all queues off the isolated CPUs, including the queues of containers' and bridges' interfaces."""
+    """Move the masks of all queues off the isolated CPUs, including those of containers' and bridges' interfaces."""
     for name in context.facts.interfaces:
         for queue in queues(context, name, sort):
             # on an interface with one queue, the file cannot be read

@@ -116,7 +116,7 @@ def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> 
 
 
 def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
-    """Yield channels to helpers, first to the lingering one, each with True if the helper has surely started."""
+    """Yield a channel to each possible helper, the lingering one first, and True if the helper has surely started."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
     from quiet.run import starter  # not loaded for a lingering profile, so that such a run starts fast

@@ -62,7 +62,7 @@ class Plan:
 
     @cached_property
     def entangled(self) -> Targets:
-        """The targets that these changes also change as a side effect.
+        """The targets that the kernel may change as a side effect of these changes.
 
         Computed on demand, because only commands that write need them.
         """

@@ -97,7 +97,7 @@ def _extlinux_line(context: LoaderContext) -> CommandLine:
 
 
 def _extlinux_steps(context: LoaderContext) -> Steps:
-    """Debian's u-boot-menu generates extlinux.conf from shell files; elsewhere the user maintains extlinux.conf."""
+    """Change extlinux.conf or, on Debian, the shell files from which u-boot-menu generates extlinux.conf."""
     files = context.files
     path = first(files.reader, *_EXTLINUX)
     tool = first(files.reader, *_UPDATE)
