@@ -135,7 +135,7 @@ KNOBS = (
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
-        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
+        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2 would unmerge all pages
     ),
     Knob(
         name="vm.stat_interval",

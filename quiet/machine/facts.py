@@ -197,7 +197,7 @@ class Facts:
 
     @cached_property
     def irq_cpus(self) -> dict[int, str]:
-        """The CPUs that may receive each interrupt, as a CPU list of the kernel, by the interrupt's number."""
+        """The CPUs that may receive an interrupt, as a list in the kernel's notation, by the interrupt's number."""
         read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
         return {number: text for number, text in read if text is not None}
 

@@ -87,7 +87,7 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
 
 
 def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
-    """The speed of a core from successive chains of `length` additions.
+    """Compute the speed of a core from the durations of successive chains of `length` additions.
 
     `edge`: the cost of timing a chain, in ticks.
     """

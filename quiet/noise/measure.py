@@ -84,7 +84,7 @@ class NoiseMeasurement:
     limits: list[str]
     in_place: dict[int, frozenset[str]]  # remedies already in place, by CPU
     cpus: dict[int, OnCpu] = field(default_factory=dict)
-    together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
+    together: str = ""  # the tested and the nohz_full CPUs, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reasons
     naming: str = ""  # a clause that explains how to make the kernel name more causes
     smi_source: str = ""  # source of the SMI counts, or the reason why there are none

@@ -1,4 +1,4 @@
-"""Redact the files on a disk: of each file type, rebuild the lines that quiet reads from their known parts.
+"""Redact the files on a disk: for each file type, keep only the lines that quiet reads, rebuilt from their known parts.
 
 This is an allow list: any other line or file is omitted, regardless of its content.
 """
