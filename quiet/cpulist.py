@@ -71,7 +71,7 @@ def parse_mask(text: str) -> CpuSet:
 
 
 def format_mask(cpus: Iterable[int]) -> str:
-    """Format a mask in the kernel's groups: no "0x", at most eight digits per group (otherwise the kernel returns
+    """Format a mask in the kernel's groups: no "0x", at most eight digits per group (else writing it fails with
     EOVERFLOW).
     """
     bits = sum(1 << cpu for cpu in set(cpus))

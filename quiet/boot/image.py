@@ -94,9 +94,7 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raise Refused if an image without an initrd may not find its root; `plain`: an initrd would be next
-    to the image.
-    """
+    """Raise Refused if an image without an initrd may not find its root; `plain`: an initrd would be beside it."""
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
@@ -136,8 +134,8 @@ def _booted(facts: Facts) -> list[str]:
 
 
 def _given(facts: Facts) -> list[str]:
-    """The possible paths of initrd= in the notation of the kernel's EFI stub, "\\initramfs-linux.img", without
-    microcode.
+    """The possible paths of initrd= in the notation of the kernel's EFI stub ("\\initramfs-linux.img"), microcode
+    excluded.
     """
     words = [(value(word) or "").replace("\\", "/").lstrip("/") for word in parse(facts.command_line).of("initrd")]
     return [f"{mount}/{path}" for path in reversed(words) if path and "ucode" not in path for mount in _MOUNTS]

@@ -69,9 +69,7 @@ class Once:
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Plan the boot. Raises Refused if kexec is forbidden or a required file is missing, UsageError for a wrong
-    request.
-    """
+    """Plan the boot. Raises Refused if kexec is forbidden or a file is missing, UsageError for a wrong request."""
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:

@@ -196,9 +196,7 @@ def forget(disk: Disk, record: BootRecord) -> None:
 
 
 def sweep(disk: Disk) -> None:
-    """Remove the temporary file of an apply that was killed while it wrote its first record: no other
-    file had changed.
-    """
+    """Remove the temporary file of an apply that was killed during its first write; no other file had changed."""
     disk.clean(BOOT_FILE)
     disk.remove_folder(HOME)
 

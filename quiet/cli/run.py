@@ -56,9 +56,7 @@ def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
 
 
 def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
-    """The command, with the option that pins its container to the isolated CPUs; without the option,
-    print a warning.
-    """
+    """The command with the option that pins its container to the isolated CPUs; if it is not added, print a warning."""
     if not commands.is_engine(command):
         return command
     from quiet.host.reader import Reader

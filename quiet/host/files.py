@@ -61,9 +61,7 @@ class Files(Reader):
             os.rmdir(place)
 
     def _shown(self, path: str, value: str) -> str:
-        """The content that the kernel would show after this write; a recorded tree stores it, so that a restore is
-        exact.
-        """
+        """The content that the kernel would show after this write, so that a restore of a recorded tree is exact."""
         before = self.text(path) or ""
         if path.endswith("/cgroup.subtree_control") and value[:1] in ("+", "-"):
             names = [name for name in before.split() if name != value[1:]]

@@ -125,8 +125,8 @@ class Holder(Files):
         return os.path.samestat(os.stat(output), self.stat(f"/dev/{name}"))
 
     def _leave_cgroups(self, pid: int) -> None:
-        """Move a process to the root of each cgroup hierarchy, so that a session or service can end
-        before the process.
+        """Move a process to the root of each cgroup hierarchy, so that a session or service that ends need not wait for
+        it.
         """
         for mount in mounts(self) if self.live else ():
             if mount.type in ("cgroup", "cgroup2"):

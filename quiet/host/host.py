@@ -37,9 +37,7 @@ class Host(Holder, Programs):
         os.kill(pid, signal.Signals[name])
 
     def swap(self, path: str, priority: int | None) -> None:
-        """Swap to a device or file with this priority (negative: the kernel chooses one); None: stop
-        using it for swap.
-        """
+        """Swap to a device or file with this priority (negative: chosen by the kernel); None: stop swapping to it."""
         self._only_live()
         if priority is None:
             self._call("swapoff", path.encode())

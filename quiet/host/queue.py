@@ -177,9 +177,7 @@ class Turn:
 
 
 def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
-    """Create a ticket with this text. Returns its name and its locked file, which gets the name only after it is
-    locked.
-    """
+    """Create a ticket with this text. Returns its name and its file, which is locked before it gets its name."""
     name = f"{time.monotonic_ns():020}-{pid % 10**10}"
     new = f"{QUEUE}/.{name}-{os.getpid()}"
     try:

@@ -126,8 +126,8 @@ class Reader(Root):
             return None
 
     def pin(self, path: str) -> int:
-        """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, -1 if there is
-        no file.
+        """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, -1 without a
+        file.
         """
         try:
             with self.place(path) as place:

@@ -47,9 +47,7 @@ class Root:
         return self.root + path
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        """Open a file (open(2)) and return its descriptor; with O_CREAT, a link at the path is not followed. Raises
-        OSError.
-        """
+        """Open a file (open(2)). Returns its descriptor; with O_CREAT, a final link is not followed. Raises OSError."""
         flags |= os.O_CLOEXEC
         if not self.root:
             return os.open(path, flags, mode)

@@ -10,9 +10,7 @@ from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""In a recording: evidence of the options was recorded. Without this mark, a file that is missing may exist on the
-host.
-"""
+"""In a recording, marks that evidence of the options was recorded; otherwise a missing file may exist on the host."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 
@@ -73,9 +71,7 @@ def summary(checked: KernelReport) -> KernelSummary:
 
 
 def check(options: Iterable[Option], config: Config, reader: Reader | None) -> list[OptionState]:
-    """The state of each option; `reader` is the host that runs the kernel, None if the configuration is another
-    kernel's.
-    """
+    """The state of each option; `reader` is the host that runs the kernel, None for another kernel's configuration."""
     architecture = config.architecture or (_architecture(reader) if reader else "")
     states = []
     for option in options:

@@ -46,9 +46,7 @@ def _none(context: RuleContext) -> Iterator[Skip]:
 
 
 def _performance(name: str, choices: str) -> Rule:
-    """The rule for a per-policy setting that should be "performance", for policies whose file `choices` lists this
-    value.
-    """
+    """The rule for a per-policy setting that should be "performance", for policies whose file `choices` lists it."""
 
     def rule(context: RuleContext) -> RuleResult:
         yield from _none(context)

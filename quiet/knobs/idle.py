@@ -41,9 +41,7 @@ def _states(context: RuleContext, cpu: int) -> Iterator[_State]:
 
 
 def _limit(context: RuleContext, cpus: Iterable[int]) -> int | None:
-    """The maximum wake-up time in microseconds under the profile's choice; None if no CPU has an idle state that halts
-    it.
-    """
+    """The maximum wake-up time in microseconds under the profile's choice; None if no CPU has a halting idle state."""
     if context.choice.isdecimal():
         return int(context.choice)
     shallowest = []

@@ -172,7 +172,7 @@ def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_ty
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
-    """The fields of a knob with one file whose number should be `quiet` or more; `never`: the number that means
+    """The fields of a knob with one file whose number should be at least `quiet`; `never`: the number for
     "disabled".
     """
     return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)

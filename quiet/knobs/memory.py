@@ -25,9 +25,7 @@ _INTERVAL = at_least(_STAT, _RARELY)
 
 
 def _at_most_on_request(context: RuleContext, current: str) -> str | None:
-    """Limit huge pages to explicit requests ("madvise"); None if the current value is "never", which is
-    already quiet.
-    """
+    """Limit huge pages to explicit requests ("madvise"); None for "never", which is already quiet."""
     if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"

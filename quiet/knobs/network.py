@@ -54,8 +54,8 @@ def _interrupts(context: RuleContext, interface: str) -> list[int]:
 
 
 def stuck(context: RuleContext, interface: str) -> dict[int, int]:
-    """The receive queues whose interrupt arrives on an isolated CPU and cannot be moved, each with its interrupt
-    number.
+    """The receive queues whose interrupt arrives on an isolated CPU and cannot be moved, with the
+    interrupt's number.
     """
     queues_at = {}
     for number in _interrupts(context, interface):
@@ -84,9 +84,7 @@ def _channels(context: RuleContext) -> RuleResult:
 
 
 def _with_channels(context: RuleContext) -> Iterator[str]:
-    """The targets that change with the number of channels: queues appear or disappear, and interrupts are requested
-    again.
-    """
+    """The targets that change with the number of channels: queues come and go, and interrupts are requested again."""
     exists = context.facts.reader.exists
     for name in devices(context):
         yield f"net:{name}/rss"

@@ -80,9 +80,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """The cgroup for the tasks: a child of a slice, because a cgroup with tasks cannot contain scopes and
-    containers.
-    """
+    """The cgroup for tasks: a child of the slice, because a cgroup with tasks cannot contain scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):

@@ -133,9 +133,7 @@ class Facts:
         return frozenset(cpu for core in self.cores for cpu in core if cpu != min(self.siblings(cpu)))
 
     def siblings(self, cpu: int) -> CpuSet:
-        """The hardware threads of a CPU's core, including that CPU; only that CPU if the kernel does not
-        report them.
-        """
+        """The hardware threads of a CPU's core, including that CPU; only that CPU if the kernel reports none."""
         base = f"{CPU}/cpu{cpu}/topology/"
         for name, read in (
             ("core_cpus_list", cpulist.parse),

@@ -57,9 +57,7 @@ def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
 
 
 def whole_first(cores: Iterable[CpuSet], count: int, levels: Sequence[Sharing]) -> list[CpuSet]:
-    """Pick cores from as few domains as possible, complete domains first; among those, the largest and
-    then the last.
-    """
+    """Pick cores from as few domains as possible: complete domains first, then the largest, then the last."""
     cores = sorted(cores, key=min)
     if not levels:
         return cores[-count:]

@@ -1,6 +1,4 @@
-"""Detect the type of machine, its capabilities, and the effects of its hypervisor, for `quiet status`,
-not for knobs.
-"""
+"""Detect the type of machine, its capabilities, and its hypervisor's effects, for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 
 def _step(common: Sequence[int]) -> int:
-    """The clock's step: the common divisor of the frequent differences, within one tick (it need not be an integer);
-    else 1.
+    """The clock's step: the common divisor of frequent differences, within a tick (it need not be an
+    integer); else 1.
     """
     places: list[list[int]] = []
     for value in common:
@@ -64,9 +64,7 @@ def _step(common: Sequence[int]) -> int:
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """How long single timer interrupts keep the loop away on the calling thread, in ticks; 0 if the interrupt did not
-    come.
-    """
+    """How long single timer interrupts keep the loop away on the calling thread, in ticks; 0: no interrupt came."""
     return _lengths(lib.qn_interruptions, count)
 
 

@@ -126,7 +126,7 @@ class CallStack:
         self._add(frame)
 
     def _end(self, event: TraceEvent) -> None:
-        """Close the frame that ends, and its open inner frames. If it began before the trace, it starts where the trace
+        """Close the frame that ends, and its open inner frames. A frame from before the trace starts where the trace
         starts.
         """
         for depth in range(len(self.open) - 1, -1, -1):

@@ -68,8 +68,8 @@ class CommandFrames:
     def __init__(
         self, seen: Observation, members: set[int], begins: Mapping[int, int], tickless: frozenset[int], outside: Cause
     ) -> None:
-        """`members`: the command's tasks, a growing set; `begins`: the start of each CPU's trace; `outside`: the cause
-        of pauses.
+        """`members`: the command's tasks, a growing set; `begins`: the start of each CPU's trace; `outside`: the
+        pauses' cause.
         """
         self._seen, self._members, self._outside = seen, members, outside
         self._own = {0}  # the command's tasks are added
@@ -114,9 +114,7 @@ class CommandFrames:
             on.late.clear()
 
     def _arrivals(self) -> dict[int, list[int]]:
-        """The times, in ticks, at which each task of the command got a CPU in this batch; also counts the tasks'
-        migrations.
-        """
+        """The times, in ticks, at which each task of the command got a CPU in this batch; also counts migrations."""
         every = sorted((time, tid, cpu) for cpu, on in self._cpus.items() for time, tid in on.arrived)
         times: dict[int, list[int]] = defaultdict(list)
         for moment, tid, cpu in every:

@@ -111,9 +111,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def summary(report: CommandReport) -> str:
-    """Summarize the report in one line: number and total length of interruptions, CPU frequency, and
-    restored settings.
-    """
+    """Summarize the report in one line: interruptions, their total length, CPU frequency, and restored settings."""
     parts = [_interrupted(report), frequency(report.frequency)]
     if report.settings is not None:
         parts.append(f"{plural(report.settings, 'setting')} restored")
@@ -163,8 +161,9 @@ def lines(report: CommandReport) -> Iterator[str]:
 
 
 def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
-    """Yield a table of causes, grouped by remedy; tasks with the same name are one row. `seconds`: the base of the
-    shares.
+    """Yield a table of causes, grouped by remedy; tasks with the same name are one row.
+
+    `seconds`: 100 % of the shares.
     """
     groups: dict[str, list[InterruptionCause]] = {}
     rows = _by_name(rows)

@@ -28,9 +28,7 @@ class RunTimes(NamedTuple):
 
 
 class TaskTimes(NamedTuple):
-    """A thread's totals: how long it ran and waited, in nanoseconds; how often it got a CPU; and the CPU that it last
-    used.
-    """
+    """A thread's totals: how long it ran and waited, in ns; how often it got a CPU; and the CPU that it last used."""
 
     tid: int
     comm: str
@@ -41,9 +39,7 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """The times of one thread; None if the thread has ended. `pid`: its process; None for the first thread of a
-    process.
-    """
+    """The times of one thread; None if it has ended. `pid`: its process; None for the first thread of a process."""
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")

@@ -40,9 +40,7 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequency of CPUs right after a command, for CPUs without counters; None if chains cannot
-    measure it either.
-    """
+    """The frequency of CPUs without counters, right after a command; None if chains cannot measure it either."""
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []
@@ -85,9 +83,7 @@ class FrequencyCounter:
         self._why = "no cycle counter here, or no permission to read it"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
-        """The pairs of events in order of preference: source, type, config of cycles, config of ticks,
-        user space only.
-        """
+        """Pairs of events in order of preference: source, type, config of cycles, config of ticks, user space only."""
         text = self._reader.text
         number = text(f"{_MSR}/type") or ""
         aperf, mperf = ((text(f"{_MSR}/events/{name}") or "").partition("=")[2] for name in ("aperf", "mperf"))

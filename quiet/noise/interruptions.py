@@ -1,6 +1,4 @@
-"""Represent the interruptions of a command, as observed by observe.py, as plain numbers. The fields are keys of the
-JSON.
-"""
+"""Represent the interruptions of a command, as observed by observe.py, as numbers. The fields are keys of the JSON."""
 
 from __future__ import annotations
 

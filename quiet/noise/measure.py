@@ -73,8 +73,9 @@ class OnCpu:
 
 @dataclass(slots=True)
 class NoiseMeasurement:
-    """The result. `source`: the evidence for attribution; `limits`: kinds of interruptions that could not be observed,
-    and why.
+    """The result.
+
+    `source`: the evidence for attribution; `limits`: interruptions that could not be observed, and why.
     """
 
     clock: Clock
@@ -191,8 +192,8 @@ class _Processor:
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Store the results in `on`, including the frequency if cpufreq's limits allow only one. Returns the source of
-        the SMI counts.
+        """Store the results in `on`, and the frequency if cpufreq's limits allow only one. Returns the SMI counts'
+        source.
         """
         on.ran = self._cycles.result()
         if self.cpu in self._smis_before and self.cpu in self._smis_after:
@@ -371,8 +372,9 @@ def _attribute(
 def _fold(
     result: NoiseMeasurement, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
-    """Attribute the gaps of each CPU without a trace. `alone`: how long one timer interrupt takes on each CPU, in
-    ticks.
+    """Attribute the gaps of each CPU without a trace.
+
+    `alone`: the time of one timer interrupt on each CPU, in ticks.
     """
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():

@@ -157,8 +157,8 @@ def measure_and_judge(
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
-    """How often each CPU was throttled between two reads (virtualization.throttled); CPUs that do not count this are
-    absent.
+    """How often each CPU was throttled between two reads (virtualization.throttled); CPUs without a count
+    are absent.
     """
     return {cpu: after[cpu] - count for cpu, count in before.items() if cpu in after}
 
@@ -176,7 +176,7 @@ def _without_collector() -> Iterator[None]:
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
     """Raise NoiseInterrupted at the first signal that ends a command, so that traces are removed; ignore
-    later signals.
+    further ones.
     """
     ended = False
 

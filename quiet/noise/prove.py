@@ -49,8 +49,9 @@ class CpuProof:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of the proof. `off_s`: the time with interrupts off on each CPU; `why`: why nothing was proved, else
-    "".
+    """The result of the proof.
+
+    `off_s`: the time with interrupts off per CPU; `why`: why nothing was proved, else "".
     """
 
     seconds: float

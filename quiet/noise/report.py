@@ -171,9 +171,7 @@ class NoiseReport:
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The percentage of the time for which the CPU was interrupted; if `ticks` is given, their percentage
-    of the time.
-    """
+    """The percentage of the time for which the CPU was interrupted; with `ticks`, the percentage that these are."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 

@@ -86,9 +86,7 @@ class Recording(Reader):
         return super().writable(path)
 
     def seen(self, path: str) -> bool:
-        """Whether a file or folder exists. Record its existence, without its content, even if this user may not read
-        it.
-        """
+        """Whether a file or folder exists. Record its existence, not its content, even if this user may not read it."""
         exists = super().exists(path)
         if self.is_folder(path):
             self.folders.add(path)

@@ -38,9 +38,7 @@ class RunGroup:
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
     def remember(self, pid: int) -> None:
-        """Record the CPUs and cgroup of a process before the profile is applied, so that release() can
-        return it there.
-        """
+        """Record the CPUs and cgroup of a process before the profile is applied, for release() to return it there."""
         with contextlib.suppress(OSError):
             self._mask = frozenset(os.sched_getaffinity(pid))
         self._origin = self._cgroup(pid)

@@ -164,7 +164,7 @@ class HelperChannel:
         self._socket.close()
 
     def _more(self, within_s: float | None) -> bool:
-        """Read available data; False if the other side has closed the socket, or if nothing arrives within `within_s`
+        """Read available data; False if the other side has closed the socket, or nothing arrives within `within_s`
         seconds.
         """
         if self.closed:

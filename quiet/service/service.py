@@ -40,7 +40,7 @@ _TAKES_ROOT = "a service needs root; run it with sudo"
 
 
 class Installed(NamedTuple):
-    """The service, as described by its unit: the profile's name or file, --cpus, whether it starts at
+    """The service, as its unit describes it: the profile's name or file, --cpus, whether it starts at
     boot, its files.
     """
 

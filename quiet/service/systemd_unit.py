@@ -36,9 +36,7 @@ _RIVALS = (
 
 
 def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
-    """The text of the unit. `profile`: a bundled name or an absolute path; `made`: the paths to remove with the
-    service.
-    """
+    """The text of the unit. `profile`: a bundled name or an absolute path; `made`: the paths that a removal deletes."""
     chosen = ["--cpus", cpus] if cpus else []
     lines = [
         MARK,

@@ -1,6 +1,4 @@
-"""Apply a profile: record each change in the journal, write it, read it back, and plan again until no
-change is left.
-"""
+"""Apply a profile: record each change in the journal, write it, read it back; plan again until no change is left."""
 
 from __future__ import annotations
 

@@ -93,8 +93,9 @@ def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Ite
 
 
 def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
-    """Yield each write with its failure, if any. Write all in one call; if that fails, one by one, to identify the
-    failing one.
+    """Yield each write with its failure, if any.
+
+    Write all in one call; if that fails, one by one, to find the failure.
     """
     due = list(due)
     if len(due) < 2:

@@ -134,7 +134,7 @@ def _new(
 def end_hold(host: Host, source: str) -> None:
     """Restore the settings that were applied under this source; do nothing if there are none.
 
-    Signals that would end the process are ignored during this. Raises Incomplete, which names the first value that
+    Ignores signals that would end the process while it restores. Raises Incomplete, which names the first value that
     could not be restored.
     """
     record = journal.read(host)
@@ -149,9 +149,7 @@ def end_hold(host: Host, source: str) -> None:
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """Yield the written targets whose value has changed since, with the current value, except targets that the kernel
-    changes.
-    """
+    """Yield the written targets whose value another program has changed since, with the current value."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

@@ -83,9 +83,7 @@ def read(reader: Reader) -> AppliedState | None:
 
 
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
-    """The isolated CPUs of the host: the CPUs of the applied profile or, without a profile, the CPUs
-    isolated at boot.
-    """
+    """The isolated CPUs of the host: the applied profile's or, without a profile, the CPUs isolated at boot."""
     reader = reader or Reader()
     record = load(reader)
     return record.cpus.isolated if record else Facts(reader).boot_isolated

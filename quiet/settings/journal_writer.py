@@ -120,8 +120,8 @@ class Journal:
         self._add({"op": "settled", "values": values})
 
     def restore(self, conflicts: Iterable[str], foreign: Iterable[str]) -> None:
-        """Start a restore: record the targets that another program changed, `conflicts` that we wrote and `foreign`
-        others.
+        """Start a restore: record the targets that another program changed: written ones (`conflicts`) and others
+        (`foreign`).
         """
         self._add({"op": "restore", "conflicts": sorted(conflicts), "foreign": sorted(foreign)})
 

@@ -62,8 +62,8 @@ class Profile(NamedTuple):
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:
-        """The kernel parameters of the profile that work on this host, but are missing from the running kernel's
-        command line.
+        """The kernel parameters of the profile that work on this host, but that the running kernel was
+        booted without.
         """
         return merge.missing(self.boot, cpus, facts, f"profile {self.name}: key 'boot.wanted'")
 

@@ -234,9 +234,7 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """Sort the writes: knobs in the registry's order; within a knob in reverse, so that the last created target comes
-    first.
-    """
+    """Sort the writes: knobs in the registry's order; within a knob, the last created target first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))

@@ -96,9 +96,7 @@ def put_many(host: Host, writes: Sequence[tuple[str, str | None]]) -> None:
 
 
 def shared_put(target: str) -> str:
-    """The type of a target that can be written together with others of the same type; "" if it must be
-    written alone.
-    """
+    """The type of a target that can be written together with others of its type; "" if it must be written alone."""
     target_type, _ = split(target)
     return target_type.word if target_type.put_many else ""
 

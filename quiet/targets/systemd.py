@@ -59,9 +59,7 @@ def template(name: str) -> str:
 
 
 def runs(reader: Reader, name: str) -> bool:
-    """Whether a service has processes, from its cgroup; this needs no systemctl, so it also works for a
-    recorded tree.
-    """
+    """Whether a service has processes, from its cgroup; without systemctl, so it also works for a recorded tree."""
     stem, at, _ = name.partition("@")
     inner = f"system-{stem.replace('-', chr(92) + 'x2d')}.slice/" if at else ""
     return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)

@@ -60,8 +60,8 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
 
 
 def _listened_for(host: Host, start: list[str]) -> list[str]:
-    """The running services to restart because one of their sockets must start: a socket cannot start while its service
-    runs.
+    """The running services to restart so that one of their sockets can start, which it cannot while its
+    service runs.
     """
     sockets = [name for name in start if name.endswith(".socket")]
     shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}

@@ -1,5 +1,5 @@
-"""Combine the sources of notifications (files, devices, network interfaces, processes), and handle the signals that end
-the watch.
+"""Combine the sources of notifications: files, devices, network interfaces, processes. Handle signals that end the
+watch.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Pending:
             self.add(None if event.subsystem == "cpu" else rechecked_on("device"), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
-        """Add threads that started or executed another program; they are judged when no further
-        notifications arrive.
+        """Add threads that started or executed another program; they are judged when the burst of notifications is
+        over.
         """
         new = set(tids)
         if new and not self.tids:

@@ -25,8 +25,9 @@ _LATEST = 1e11  # latest time, in seconds since the epoch, that can be shown as 
 
 @dataclass(frozen=True, slots=True)
 class CauseHistory:
-    """A cause of interruptions. Times are whole minutes in seconds since the epoch; `busiest` has the most
-    interruptions.
+    """A cause of interruptions.
+
+    Times are whole minutes in seconds since the epoch; `busiest`: with most interruptions.
     """
 
     cause: str

@@ -143,8 +143,9 @@ def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tup
 def _of_rows(
     before: ProcTable, now: ProcTable, cpus: Iterable[int], place: int, cause: Cause
 ) -> Iterator[Interruption]:
-    """Yield interruptions from a file with a row for each CPU. The counters have 64 bits; steal time may decrease
-    slightly.
+    """Yield interruptions from a file with a row per CPU.
+
+    The counters have 64 bits; steal time may decrease slightly.
     """
     for cpu in sorted(cpus):
         row, old = now.rows.get(f"cpu{cpu}"), before.rows.get(f"cpu{cpu}")

@@ -23,9 +23,7 @@ def spent() -> float:
 
 
 class RateLimit:
-    """Determines the times of checks from the CPU time of earlier checks. All times are of time.monotonic(), in
-    seconds.
-    """
+    """Determines when to check, from the CPU time of earlier checks. Times are of time.monotonic(), in seconds."""
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
@@ -39,9 +37,7 @@ class RateLimit:
         self._patience = FEWEST_S
 
     def checked(self, began: float, now: float, whole: bool) -> None:
-        """Record the end of a check. `began`: the value of spent() before the check; `whole`: whether it was a full
-        check.
-        """
+        """Record the end of a check. `began`: the value of spent() before the check; `whole`: it was a full check."""
         cost = spent() - began
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now

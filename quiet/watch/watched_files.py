@@ -1,6 +1,4 @@
-"""List the files whose change means drift: the files of all targets of the applied profile, and the cgroups of
-services.
-"""
+"""List the files whose change means drift: files of all targets of the applied profile, and cgroups of services."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class Disk:
         return saved.data if saved else None
 
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
-        """Write a file atomically and flush it to disk, with the mode and owner of `like`; if `times`, also with its
-        times.
+        """Write a file atomically and flush it to disk, with the mode and owner of `like`, and with its times if
+        `times`.
         """
         real = self._real(path)
         with self.reader.place(real, follow=False) as place:
@@ -143,7 +143,7 @@ class Disk:
             os.rmdir(place)
 
     def _real(self, path: str) -> str:
-        """The path of the target if the path is a symbolic link, so that the link is kept. Raises OSError."""
+        """Resolve a symbolic link, so that a write replaces the target and keeps the link. Raises OSError."""
         for _ in range(_LINKS):
             to = self.reader.link(path)
             if to is None:

@@ -164,9 +164,7 @@ def _ordinary(files: BootFiles) -> list[str]:
 
 
 def _installs(files: BootFiles) -> bool:
-    """Whether kernel-install creates entries here; it copies the line from its file or, if absent, from the running
-    kernel.
-    """
+    """Whether kernel-install creates entries here; it copies the line from its file or else from the running kernel."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)
@@ -196,9 +194,7 @@ def _images(files: BootFiles) -> list[str]:
 
 
 def _unified(files: BootFiles) -> list[Command]:
-    """Commands that rebuild unified kernel images (EFI/Linux), which contain the line: kernel-install for
-    each kernel.
-    """
+    """Commands that rebuild unified kernel images (EFI/Linux), which contain the line, with kernel-install."""
     images, releases = _images(files), files.reader.names("/usr/lib/modules")
     unified = (release for release in releases if any(release in name for name in images))
     paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}

@@ -30,9 +30,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
 
 
 def unclear(texts: Iterable[str], names: Iterable[str]) -> str:
-    """The first line that sets one of these variables in a way that this parser does not support; "" if
-    there is none.
-    """
+    """The first line that sets one of these variables in a way that is not supported here; "" if there is none."""
     names, used, depth = set(names), set[str](), 0
     texts = [text.replace("\\\n", "") for text in texts]
     about = re.compile(rf"(?<!\w)({'|'.join(names)})(:?\+?=|$)|\bunset\b.*(?<!\w)({'|'.join(names)})\b")

@@ -26,17 +26,17 @@ class Remedy(NamedTuple):
 
 
 def knob(pattern: str, name: str, text: str, still: str = "", by: str = ".*") -> Remedy:
-    """A remedy by a knob of quiet."""
+    """A remedy that consists of a knob of quiet."""
     return Remedy("", pattern, KNOB, name, text, still, by)
 
 
 def boot(pattern: str, parameter: str, text: str, still: str = "") -> Remedy:
-    """A remedy by a kernel parameter."""
+    """A remedy that consists of a kernel parameter."""
     return Remedy("", pattern, BOOT, parameter, text, still)
 
 
 def user(pattern: str, text: str, by: str = ".*") -> Remedy:
-    """A remedy by the user's own action."""
+    """A remedy that the user has to carry out."""
     return Remedy("", pattern, USER, "", text, by=by)
 
 
@@ -46,9 +46,7 @@ def none(pattern: str, text: str) -> Remedy:
 
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
-"""The remedies by kind of cause. The first entry whose pattern and `by` match applies; the last of each kind matches
-everything.
-"""
+"""The remedies by kind of cause. The first entry that matches (pattern, `by`) applies; the last one always matches."""
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (

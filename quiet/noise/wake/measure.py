@@ -65,7 +65,7 @@ class WakesOnCpu:
 @dataclass(slots=True)
 class WakeMeasurement:
     """The result. `source`: the evidence for causes; `timeline`: the events around the wake-up that ended the
-    measurement.
+    measuring.
     """
 
     clock: Clock

@@ -58,9 +58,7 @@ class WakeUpReport:
 
 @dataclass(frozen=True, slots=True)
 class WorstCause:
-    """A cause of the worst wake-ups: the number of them in which it was the longest part, and its longest
-    time there.
-    """
+    """A cause of the worst wake-ups: in how many it was the longest part, and its longest time in one of them."""
 
     cause: str
     kind: str

@@ -50,8 +50,8 @@ def waking_of(pids: Sequence[int]) -> EventType:
 
 @dataclass(frozen=True, slots=True)
 class WakeTrace:
-    """The trace around the worst wake-ups: the events by CPU, in order; all wakings; and functions that name causes and
-    tasks.
+    """The trace around the worst wake-ups: events by CPU, in order; all wakings; functions that name
+    causes and tasks.
     """
 
     events: Mapping[int, list[TraceEvent]]
