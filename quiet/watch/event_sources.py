@@ -1,6 +1,4 @@
-"""Combine the sources of notifications: files, devices, network interfaces, processes. Handle signals that end the
-watch.
-"""
+"""Combine the sources of notifications: files, devices, network interfaces, processes; handle the ending signals."""
 
 from __future__ import annotations
 

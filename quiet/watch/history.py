@@ -35,7 +35,9 @@ CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
-    """Appends to the history in a folder; only one process may do so. Raises Refused if it cannot.
+    """Appends to the history in a folder.
+
+    Raises Refused if another process keeps the history there, or if the folder cannot be written.
 
     Times are in seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
     """
