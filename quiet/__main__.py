@@ -1,4 +1,4 @@
-"""`python -m quiet`."""
+"""Run `python -m quiet` as the command `quiet`."""
 
 from quiet.cli.start import main
 

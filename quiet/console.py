@@ -1,4 +1,4 @@
-"""Start and end both commands: print expected errors as one line on stderr, and map them to exit codes."""
+"""Run either command: print expected errors as one line on stderr, and convert them to exit codes."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text as one printable line of at most `_LONGEST` characters, without its middle when it is longer."""
+    """The text as one printable line; if longer than `_LONGEST` characters, its middle is omitted."""
     line = printable(text.replace("\n", "\\n").replace("\t", "\\t"))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 105]} ... {line[-100:]}"
 
 
 def emit_json(shape: object) -> None:
-    """Write one object to stdout."""
+    """Write one object to stdout as JSON."""
     import json
 
     emit(json.dumps(shape, indent=1) + "\n")
 
 
 class OutputGone(QuietError):
-    """The reader of the output has closed it."""
+    """The reader of stdout has closed it."""
 
     exit_code = 141
 
 
 def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
-    """A table with a caption, and lines of text below it; every value is escaped."""
+    """An HTML table with a caption, and lines of text below; every value is escaped."""
     from html import escape  # slow to load, and only needed in notebooks
 
     def text(value: object) -> str:
@@ -85,7 +85,7 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def check_savable(path: str, option: str) -> None:
-    """Raises UsageError if a file cannot be written there; called before the work instead of after it."""
+    """Raise UsageError if a file cannot be written to this path; called before the work, so that no result is lost."""
     if not path:
         raise UsageError(f"{option}: the name of a file is missing")
     folder = os.path.dirname(path) or "."
@@ -98,9 +98,9 @@ def check_savable(path: str, option: str) -> None:
 def save(path: str, content: str | bytes, option: str) -> None:
     """Write a file atomically. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
-    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe or a terminal
+    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # keep a pipe or terminal
     try:
-        # never follow a link planted in its place
+        # never follow a link that another user has placed there
         new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
         with open(fd, "wb") as file:
@@ -121,7 +121,7 @@ def enter(app: Callable[..., object], name: str) -> None:
 
 
 def ended(call: Callable[[], object], name: str) -> int:
-    """The exit code of a call; an expected error is printed as one line on stderr."""
+    """Call a command and return its exit code; an expected error is printed as one line on stderr."""
     _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # do not fail if the locale lacks a character
         sys.stdout.reconfigure(errors="replace")
@@ -129,7 +129,7 @@ def ended(call: Callable[[], object], name: str) -> int:
         code = call()
         emit("")
     except (OutputGone, BrokenPipeError):
-        # unwritten output stays in the buffer; it must not fail again at exit
+        # output that could not be written stays in the buffer and must not fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OutputGone.exit_code
     except QuietError as error:
@@ -148,9 +148,9 @@ def ended(call: Callable[[], object], name: str) -> int:
 
 
 def _open_streams() -> None:
-    """Open stdin, stdout or stderr on /dev/null if the caller closed them: nothing is read or written there.
+    """Open /dev/null for stdin, stdout or stderr if the caller closed it: reads and writes then have no effect.
 
-    This occupies their numbers, so that no file opened later gets one of them and receives the output.
+    This occupies the descriptors 0 to 2, so that no file opened later gets one and receives the output.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -162,7 +162,7 @@ def _open_streams() -> None:
 
 
 def _usage(error: Exception, name: str) -> int:
-    """Handle Typer's own errors, recognized by their methods because the classes moved between versions."""
+    """Print a usage error of Typer, recognized by its methods because the class moved between versions."""
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     words = getattr(error, "format_message", None)
@@ -178,7 +178,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """Report a bug or unforeseen input in one line too, with an exit code that no result has."""
+    """Report a bug or unforeseen input, also in one line, with an exit code that no result uses."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
@@ -190,7 +190,7 @@ def _internal(error: Exception, name: str) -> int:
 
 
 def raised_at(error: BaseException) -> str:
-    """The module and the line that raised an error, such as "quiet.console:12"."""
+    """The module and line that raised an error, such as "quiet.console:12"."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -198,7 +198,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def say(line: str) -> None:
-    """Write a message to stderr, in one line. If that fails, the command continues."""
+    """Write a message to stderr as one line. Errors are ignored, so that the command continues."""
     try:
         sys.stderr.write(one_line(line) + "\n")
         sys.stderr.flush()

@@ -13,14 +13,14 @@ from quiet.errors import UsageError
 
 CpuSet = frozenset[int]
 
-_HIGHEST = 1 << 16  # far above any CONFIG_NR_CPUS; a typing error must not exhaust memory
+_HIGHEST = 1 << 16  # far above any CONFIG_NR_CPUS; a typo must not exhaust memory
 
 
 @cache
 def parse(text: str) -> CpuSet:
-    """Read a CPU list: "0-3,8", "0-10:2/4" (2 of every 4), "" and "(null)" are the empty set.
+    """Parse a CPU list such as "0-3,8" or "0-10:2/4" (2 of every 4); "" and "(null)" are the empty set.
 
-    Raises UsageError with the part that is wrong.
+    Raises UsageError, which names the wrong part.
     """
     cpus: set[int] = set()
     text = text.strip()
@@ -36,7 +36,7 @@ def _part(part: str, whole: str) -> Iterable[int]:
     first, dash, last = span.partition("-")
     used, _, group = stride.partition("/")
     numbers = [first, last if dash else first, used or "1", group or used or "1"]
-    # str.isdecimal also accepts other scripts' digits; the kernel does not
+    # str.isdecimal also accepts digits of other scripts; the kernel does not
     plain = all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers)
     if not plain or (":" in part and not (used and group)):
         raise UsageError(f"{whole!r} is not a CPU list: {part!r} is not a number or a range; write it like 2-3,8")
@@ -58,7 +58,10 @@ def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, alway
 
 @cache
 def parse_mask(text: str) -> CpuSet:
-    """Read a mask as the kernel prints it: hexadecimal, in groups of eight digits with commas between."""
+    """Parse a mask in the kernel's format: hexadecimal, in groups of eight digits separated by commas.
+
+    Raises UsageError for any other text.
+    """
     digits = "".join(group.strip().rjust(8, "0") for group in text.strip().split(","))
     try:
         bits = int(digits or "0", 16)
@@ -68,7 +71,9 @@ def parse_mask(text: str) -> CpuSet:
 
 
 def format_mask(cpus: Iterable[int]) -> str:
-    """Write a mask in the kernel's groups: no "0x", at most eight digits per group (else EOVERFLOW)."""
+    """Format a mask in the kernel's groups: no "0x", at most eight digits per group (else writing it fails with
+    EOVERFLOW).
+    """
     bits = sum(1 << cpu for cpu in set(cpus))
     digits = f"{bits:x}"
     digits = digits.rjust(-(-len(digits) // 8) * 8, "0")

@@ -1,4 +1,4 @@
-"""Define the errors that a user sees, each with one clear line and an exit code."""
+"""Define the errors that a user sees; each has a one-line message and an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class QuietError(Exception):
 
 
 class UsageError(QuietError):
-    """Wrong usage or wrong input: the error, and the remedy."""
+    """Wrong usage or input; the message names the error and how to correct it."""
 
     exit_code = 2
 
@@ -26,7 +26,7 @@ class Refused(QuietError):
 
 
 class Incomplete(QuietError):
-    """A restore left a setting that differs from its original value."""
+    """A restore that left a setting different from its original value."""
 
     exit_code = 4
 

@@ -21,7 +21,7 @@ _GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True)
 class BootReceipt:
-    """The result of an apply or a remove. `not_run`: the commands that a recorded tree cannot run."""
+    """The result of an apply or a remove. `not_run`: commands that were not run because the tree is a recording."""
 
     files: tuple[str, ...] = ()
     ran: tuple[Command, ...] = ()
@@ -73,9 +73,9 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """Restore generated files to their state before our first apply, unless another program has written them since.
+    """The recorded generated files that no other program has written since, by path; they keep their recorded origin.
 
-    A killed apply has not recorded the content after it; in that case, the content before it counts.
+    `after` is None if an apply was killed before it recorded the new content; such a file counts as not written since.
     """
     known = plan.record.generated if plan.record else []
     return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}
@@ -139,7 +139,7 @@ def remove(host: Host) -> BootReceipt:
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Remove our blocks by their marks if the record was deleted."""
+    """Find our blocks by their marks and remove them; for a host whose record was deleted."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
@@ -163,17 +163,20 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
 
 
 def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
-    """Restore files, then run the loader's commands. If not `last`, an apply follows, which runs them itself."""
+    """Restore the files, then run the loader's commands.
+
+    With `last` False, an apply follows and runs these commands.
+    """
     if last and known.state == APPLIED:
         known.state = REMOVING
         records.store(disk, known)
-    # None: an apply that was killed does not know the content after it
+    # `after` is None if the apply was killed before it recorded the new content
     untouched = {entry.path for entry in known.generated if entry.after and entry.after == disk.data(entry.path)}
     changed, conflicts = _files_back(disk, known)
     conflicts += _later_entries(disk, known)
     if not last:
         if known.commands and not known.files:
-            _run(host, known.undo)  # a loader without files is undone by its command
+            _run(host, known.undo)  # a loader that changes no files is undone by its command
         return BootReceipt(changed)
     failure = None
     again = _loader(known).again
@@ -189,7 +192,7 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Restore the files; returns their paths, and conflicts with the changes of other programs."""
+    """Restore the files. Returns their paths, and the conflicts: files that another program has changed since."""
     changed, conflicts = [], []
     for entry in known.files:
         if entry.how == THERE:
@@ -207,8 +210,10 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
 
 
 def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
-    """Entries of kernels installed after apply, generated from a file with our words; these words are removed there
-    too.
+    """Remove our words from entries of kernels that were installed after the apply, which were generated with these
+    words.
+
+    Returns each changed path with a sentence for the user.
     """
     listed = _loader(known).entries
     files = BootFiles(disk.reader)
@@ -232,8 +237,11 @@ def _loader(known: BootRecord) -> Loader:
 def _generated_back(
     disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
-    """Regenerated files are compared with their original state; those that only quiet had changed are restored to it,
-    including their times."""
+    """Restore regenerated files, including their times, if only quiet had changed them. Returns the other files as
+    conflicts.
+
+    Raises Incomplete if a command failed and a file still has our words.
+    """
     conflicts = []
     for entry in known.generated:
         now, before = disk.load(entry.path), entry.before

@@ -1,7 +1,8 @@
 """Find the running kernel's image and initrd, which distributions name differently.
 
-If the name does not show it, the image may: kernel document arch/x86/boot (kernel_version). An image or initrd of
-another kernel is never used: with the wrong drivers in the initrd there is no root file system.
+If the file name does not contain the release, the header of the image may: kernel document arch/x86/boot
+(kernel_version). An image or initrd of another kernel is never used: with the wrong drivers in the initrd there is no
+root file system.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _INITRDS = (
     "/usr/lib/modules/{release}/initramfs.img",
     "/lib/modules/{release}/initrd",
 )
-# names without a release: first the Raspberry Pi's, then those of systems with a single kernel
+# names without a release: first the Raspberry Pi's, then the names on systems with a single kernel
 _UNNUMBERED = (
     *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
 )
@@ -69,9 +70,9 @@ def kernel(facts: Facts) -> str:
 
 
 def initrd(facts: Facts, image: str) -> str:
-    """The path of the initrd that goes with an image; "" when there is none and the root needs none.
+    """The path of the initrd that belongs to an image; "" if there is none and the root file system needs none.
 
-    Raises Refused if the root cannot be found by the kernel alone, or several may belong to the image.
+    Raises Refused if the kernel alone cannot find the root, or if several initrds may belong to the image.
     """
     reader = facts.reader
     release = _running(reader)
@@ -80,7 +81,7 @@ def initrd(facts: Facts, image: str) -> str:
     numbered = bool(release) and image in _named(_KERNELS, reader, release)
     paths = []
     if numbered or image in _booted(facts) or _release(reader, image) == release != "":
-        package = reader.text(f"/usr/lib/modules/{release}/pkgbase")  # Arch's
+        package = reader.text(f"/usr/lib/modules/{release}/pkgbase")  # on Arch
         paths = [*_given(facts), *_named(_INITRDS, reader, release)]
         paths += [f"/boot/initramfs-{package}.img"] if package else []
     paths += [f"{folder}/initrd.img{tail}", f"{folder}/initramfs{tail}.img", f"{folder}/initrd{tail}"]
@@ -93,7 +94,7 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raises Refused if an image without an initrd may not find its root; `plain`: an initrd would be next to it."""
+    """Raise Refused if an image without an initrd may not find its root; `plain`: an initrd would be beside it."""
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
@@ -109,7 +110,7 @@ def _running(reader: Reader) -> str:
 
 
 def _release(reader: Reader, image: str) -> str:
-    """The release of an image, from the name that a link points to or from x86's header; "" if neither has it."""
+    """The release of an image, from the target of its link or from the x86 header; "" if neither contains a release."""
     linked = re.search(r"-(\d+\.\d.*)", os.path.basename(reader.link(image) or ""))
     if linked:
         return linked[1]
@@ -126,20 +127,24 @@ def _named(patterns: tuple[str, ...], reader: Reader, release: str) -> list[str]
 
 
 def _booted(facts: Facts) -> list[str]:
-    """BOOT_IMAGE= in GRUB's notation, "(hd0,gpt2)/vmlinuz-6.12": a path relative to its partition."""
+    """The possible paths of BOOT_IMAGE=, which GRUB writes relative to a partition: "(hd0,gpt2)/vmlinuz-6.12"."""
     paths = [value(word) or "" for word in parse(facts.command_line).of("BOOT_IMAGE")]
     paths = [path.rpartition(")")[2] for path in paths]
     return [whole for path in paths if path.startswith("/") for whole in (path, f"/boot{path}")]
 
 
 def _given(facts: Facts) -> list[str]:
-    """initrd= as the kernel's own loader for EFI takes it: "\\initramfs-linux.img", the microcode's first."""
+    """The possible paths of initrd= in the notation of the kernel's EFI stub ("\\initramfs-linux.img"), microcode
+    excluded.
+    """
     words = [(value(word) or "").replace("\\", "/").lstrip("/") for word in parse(facts.command_line).of("initrd")]
     return [f"{mount}/{path}" for path in reversed(words) if path and "ucode" not in path for mount in _MOUNTS]
 
 
 def _beside_initrd(facts: Facts) -> list[str]:
-    """The images that Arch's names pair with initrd=: "/boot/initramfs-linux-lts.img" has "/boot/vmlinuz-linux-lts"."""
+    """The images that belong to initrd= by Arch's names: "/boot/vmlinuz-linux-lts" for
+    "/boot/initramfs-linux-lts.img".
+    """
     images = []
     for path in _given(facts):
         folder, _, name = path.rpartition("/")

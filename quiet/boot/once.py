@@ -52,7 +52,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """The kernel to load: `load` and `start` are commands, empty if a system call does it."""
+    """The kernel to load. The commands `load` and `start` are empty if a system call replaces them."""
 
     profile: str
     cpus: CpuPartition
@@ -69,7 +69,7 @@ class Once:
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Plan the boot. Raises Refused if kexec is forbidden or something is missing, UsageError for a wrong request."""
+    """Plan the boot. Raises Refused if kexec is forbidden or a file is missing, UsageError for a wrong request."""
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
@@ -85,13 +85,13 @@ def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str |
     if tool:
         ram = (f"--initrd={initrd_path}",) if initrd_path else ()
         load = (tool, "-a", "-l", image_path, *ram, f"--command-line={merged.line}")
-    # systemd's own last step is the tool: without it, it would reboot through the firmware instead
+    # systemd's last step runs the kexec tool; without the tool, systemd would reboot through the firmware
     start = ("systemctl", "kexec") if tool and reader.exists("/run/systemd/system") else (tool, "-e") if tool else ()
     return Once(request.profile, request.cpus, image_path, initrd_path, merged, load, start)
 
 
 def check(reader: Reader) -> None:
-    """Raises Refused if this kernel cannot, or may not, load another."""
+    """Raise Refused if this kernel cannot, or may not, load another kernel."""
     disabled = reader.text("/proc/sys/kernel/kexec_load_disabled")
     if disabled is None:
         raise Refused("this kernel was built without kexec; use `quiet boot apply` and reboot")
@@ -104,13 +104,13 @@ def check(reader: Reader) -> None:
 
 
 def _signed(reader: Reader) -> bool:
-    """Whether this kernel can check an image's signature, which lockdown then accepts."""
+    """Whether this kernel can verify the signature of an image; lockdown accepts verified images."""
     release = reader.text("/proc/sys/kernel/osrelease") or ""
     return "CONFIG_KEXEC_SIG=y" in (reader.text(f"/boot/config-{release}") or "").splitlines()
 
 
 def _running(reader: Reader, facts: Facts) -> CommandLine:
-    """The running line without the words of an earlier `boot apply`; otherwise another choice would only add to it."""
+    """The running line without the words of an earlier `boot apply`, so that a new choice replaces them."""
     line = parse(facts.command_line)
     known = load_record(reader)
     if known and set(known.add) <= set(line.words):
@@ -119,7 +119,7 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
 
 
 def load(host: Host, once: Once) -> None:
-    """Load the kernel. Raises Refused with the kernel's reason as text."""
+    """Load the kernel. Raises Refused with the reason for the kernel's error number."""
     try:
         if once.load:
             host.run(*once.load)
@@ -132,8 +132,9 @@ def load(host: Host, once: Once) -> None:
 
 
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
-    """Start the loaded kernel: after a clean shutdown if systemd and the tool exist, else after sync and a read-only
-    remount.
+    """Start the loaded kernel.
+
+    With systemd and the kexec tool, after a clean shutdown; otherwise after a sync and a read-only remount.
     """
     try:
         if once.start[:1] == ("systemctl",):

@@ -18,7 +18,7 @@ from quiet.machine.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """A profile's kernel parameters, with {isolated} and {housekeeping} as placeholders."""
+    """A profile's kernel parameters, with the placeholders {isolated} and {housekeeping}."""
 
     profile: str
     parameters: tuple[str, ...]
@@ -26,17 +26,17 @@ class BootRequest:
 
     @property
     def source(self) -> str:
-        """The file in which the parameters are written, for errors."""
+        """The file that contains the parameters, for error messages."""
         return f"profile {self.profile}: key 'boot.wanted'"
 
     def words(self, facts: Facts) -> tuple[str, ...]:
-        """The parameters with this host's CPUs. Raises UsageError."""
+        """The parameters with this host's CPUs in place of the placeholders. Raises UsageError."""
         return tuple(fill_in(self.parameters, self.cpus, facts, self.source))
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The present and the wanted state of a file (None: absent)."""
+    """The current and the wanted state of a file (None: absent)."""
 
     path: str
     current: bytes | None
@@ -54,7 +54,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class BootPlan:
-    """The loader, its line without our words, the merged line, and the steps that lead to it."""
+    """The boot loader, its line without our words, the merged line, and the steps that produce it."""
 
     profile: str
     cpus: CpuPartition
@@ -62,7 +62,7 @@ class BootPlan:
     found: str
     others: tuple[str, ...]
     running: str
-    in_force: bool  # the running kernel was started with the whole line
+    in_force: bool  # the running kernel already has the whole line
     wanted: tuple[str, ...]
     before: CommandLine
     merged: Merged
@@ -81,10 +81,9 @@ class BootPlan:
 
 
 def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
-    """Read the boot configuration and compare it with the request. Raises UsageError for a wrong request, Refused
-    without a boot loader.
+    """Read the boot configuration and compare it with the request; `loader`: the value of --loader.
 
-    `loader`: the name that --loader gives.
+    Raises UsageError for a wrong request, Refused if no boot loader is detected.
     """
     facts = Facts(reader)
     if not request.parameters:
@@ -128,7 +127,7 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def load_record(reader: Reader) -> BootRecord | None:
-    """The record of an earlier apply."""
+    """The record of an earlier apply; None if there is none."""
     return records.load(BootFiles(reader))
 
 

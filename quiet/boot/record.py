@@ -1,7 +1,7 @@
 """Keep the journal of boot changes, written before any change: whole files with modes, owners and times.
 
-It is one JSON file that survives reboots, replaced atomically and fsync'd at each step, so that `remove` finds the
-original state after a kill at any time.
+The journal is one JSON file that survives reboots. It is replaced atomically and fsync'd at each step, so that `remove`
+can restore the original state even if an apply is killed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from quiet.host.lock import BOOT_FILE, HOME
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
-THERE = "there"  # an entry that existed at apply and needed no change
+THERE = "there"  # an entry that existed at the time of the apply and needed no change
 _FORMAT = 1
-# the record's fields, by how they are written
+# the record's fields, grouped by their JSON form
 _PLAIN, _WORDS = ("loader", "profile", "cpus", "time", "state", "folders"), ("wanted", "add", "drop")
 _COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 
 @dataclass(slots=True)
 class FileEntry:
-    """One file: its original state, our content (None: removed, or generated and not known yet), and the part that is
-    ours.
-    """
+    """One file: its original state, our content (None: removed, or generated and not yet known), and our part of it."""
 
     path: str
     how: str
@@ -40,7 +38,7 @@ class FileEntry:
 
 @dataclass(slots=True)
 class BootRecord:
-    """All that `remove` needs. `generated` files are written by the loader's own commands."""
+    """All data that `remove` needs. `generated`: files that the loader's own commands write."""
 
     loader: str
     profile: str
@@ -76,10 +74,11 @@ class BootRecord:
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
-        """The content of a file that was generated from one of ours: our words are removed from each line that has all
-        of them.
+        """The content of a file that was generated from one of our files.
+
+        Our words are removed from each line that contains all of them.
         """
-        # kernel-install makes entries from its own file, so its words are looked for first
+        # kernel-install generates entries from its own file, so the words of that file are tried first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
         lines = []
@@ -89,7 +88,7 @@ class BootRecord:
         return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: FileEntry) -> list[_Pair]:
-        """Original and modified lines, with the added and removed words; empty if no line has added words."""
+        """The original and changed lines, with the added and removed words; empty if no line has added words."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
         pairs = []
@@ -101,7 +100,7 @@ class BootRecord:
 
 
 class _Pair(NamedTuple):
-    """The original line and our version of it."""
+    """An original line, the line as quiet changed it, and the words that differ."""
 
     old: str
     new: str
@@ -118,8 +117,9 @@ def _has(line: str, word: str) -> bool:
 
 
 def _text_without(text: str, pairs: list[_Pair]) -> str:
-    """Restore the original text of lines that are unchanged since our edit, equal ones in order; remove our words from
-    others.
+    """Restore the original text of each line that is unchanged since our edit; remove our words from other lines.
+
+    Equal lines are matched in order.
     """
     left, lines = list(pairs), []
     for line in text.splitlines(keepends=True):
@@ -132,7 +132,7 @@ def _text_without(text: str, pairs: list[_Pair]) -> str:
 
 
 def _line_without(line: str, pairs: list[_Pair]) -> str:
-    """A line without our words and with the old words restored, based on the most similar recorded line."""
+    """A line without our words and with the removed words restored, based on the most similar recorded line."""
     ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
     if not ours:
         return line
@@ -147,7 +147,7 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
 
 
 def load(disk: Disk) -> BootRecord | None:
-    """Read the record; None if the boot configuration has no changes of ours. Raises UsageError for a damaged file."""
+    """Read the record; None if quiet has not changed the boot configuration. Raises UsageError for a damaged file."""
     import json
 
     saved = disk.load(BOOT_FILE)
@@ -180,7 +180,7 @@ def store(disk: Disk, record: BootRecord) -> None:
         **{name: getattr(record, name) for name in (*_PLAIN, *_WORDS, *_COMMANDS)},
         **{name: [_written(item) for item in getattr(record, name)] for name in _FILES},
     }
-    # as readable as the files that it contains: `plan` needs no root, and some keep a password in grub.cfg
+    # with the mode of the recorded files: `plan` needs no root, but a grub.cfg may contain a password
     originals = [entry.before for entry in (*record.files, *record.generated) if entry.before]
     private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in originals) else 0o600, 0, 0, 0, 0)
     disk.make_folders(BOOT_FILE)
@@ -188,7 +188,7 @@ def store(disk: Disk, record: BootRecord) -> None:
 
 
 def forget(disk: Disk, record: BootRecord) -> None:
-    """Delete the record: nothing of ours remains in the boot configuration."""
+    """Delete the record, because the boot configuration no longer contains our changes."""
     disk.remove(BOOT_FILE)
     disk.clean(BOOT_FILE)
     for folder in reversed(record.folders):
@@ -196,7 +196,7 @@ def forget(disk: Disk, record: BootRecord) -> None:
 
 
 def sweep(disk: Disk) -> None:
-    """Remove the partial record of a killed apply: nothing else had been changed then."""
+    """Remove the temporary file of an apply that was killed during its first write; no other file had changed."""
     disk.clean(BOOT_FILE)
     disk.remove_folder(HOME)
 
@@ -215,8 +215,9 @@ def _read(item: Any, disk: Disk) -> FileEntry:
 
 
 def _counted(path: str, disk: Disk) -> str:
-    """A loader entry's present path: systemd-boot counts tries in the name, so "x+3.conf" becomes "x+2-1.conf" or
-    "x.conf".
+    """The current path of a loader entry.
+
+    systemd-boot counts boot attempts in the name, so "x+3.conf" becomes "x+2-1.conf" or "x.conf".
     """
     stem = _TRIES.sub("", path)
     if stem == path or disk.load(path) is not None:

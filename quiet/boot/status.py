@@ -1,4 +1,4 @@
-"""Summarize quiet's part of the boot configuration. Other modules of this package are loaded only if there is one."""
+"""Summarize quiet's changes of the boot configuration. Loads other modules of this package only if there are any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.host.reader import Reader
 
 
 class BootStatus(NamedTuple):
-    """The record of an apply; every field is None if only root can read it."""
+    """The recorded apply; every field is None if only root can read the record."""
 
     profile: str | None = None
     cpus: str | None = None
@@ -20,7 +20,7 @@ class BootStatus(NamedTuple):
 
 
 def status(reader: Reader) -> BootStatus | None:
-    """The state of the boot configuration; None if nothing of quiet is in it."""
+    """The state of the boot configuration; None if quiet has not changed it."""
     if not reader.exists(BOOT_FILE):
         return None
     from quiet.boot import record as records

@@ -38,7 +38,7 @@ app = typer.Typer(
     help="Quiet this host for benchmarking, verify it, and restore every setting.",
 )
 
-if "_QUIET_COMPLETE" in os.environ:  # a shell asks for completions
+if "_QUIET_COMPLETE" in os.environ:  # a shell requests completions
     from typer._completion_classes import completion_init
 
     completion_init()

@@ -150,7 +150,7 @@ def lock(command: _Command, share: _Share = False, wait: _Wait = None, no_wait: 
 
 
 def run_helper() -> None:
-    """The root helper of `quiet run`: reads a fixed protocol from its standard input, a socket."""
+    """The root helper of `quiet run`, which reads a fixed protocol from its standard input, a socket."""
     raise typer.Exit(run.helper())
 
 

@@ -20,8 +20,9 @@ def _request(reader: Reader, profile: str, cpus: str | None) -> BootRequest:
 
 
 def plan(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
-    """Show the changes of apply to the boot configuration, with the reason for each parameter. Writes nothing, needs no
-    root.
+    """Show how an apply would change the boot configuration, with the reason for each parameter.
+
+    Writes nothing; needs no root.
     """
     from quiet.boot import plan as planning
     from quiet.cli import json_output, text, text_boot
@@ -58,7 +59,7 @@ def remove(root: str, as_json: bool) -> int:
 def once(
     profile: str, cpus: str | None, root: str, kernel: str | None, initrd: str | None, load_only: bool, as_json: bool
 ) -> int:
-    """Boot once with a profile's parameters, by kexec. For a recorded tree the commands are only shown."""
+    """Boot once with a profile's parameters, by kexec. For a recorded tree, only show the commands."""
     from quiet.boot import once as kexec
     from quiet.cli import json_output, text, text_boot
     from quiet.console import emit_json

@@ -1,6 +1,6 @@
 """Convert typed results to the JSON of `quiet`, whose keys are stable.
 
-Most results have fields with the names of the keys (to_json); the other functions convert results that differ.
+to_json covers results whose fields are named like the keys; the other functions convert the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Json = dict[str, JsonValue]
 
 
 def to_json(value: object) -> JsonValue:
-    """A result as JSON: its fields are the keys, sets of CPUs become lists in the kernel's notation.
+    """Convert a result to JSON: its fields become keys, sets of CPUs become lists in the kernel's notation.
 
     Raises TypeError for a value without a JSON form.
     """
@@ -58,40 +58,40 @@ def to_json(value: object) -> JsonValue:
 
 
 def to_object(value: object) -> Json:
-    """A result with fields as JSON."""
+    """Convert a result with fields to a JSON object."""
     result = to_json(value)
     assert isinstance(result, dict)
     return result
 
 
 def fields(item: object, *names: str) -> Json:
-    """These fields of a result; an empty text means that there is none."""
+    """These fields of a result as a JSON object; a field with an empty text becomes null."""
     return {name: None if (value := getattr(item, name)) == "" else to_json(value) for name in names}
 
 
 def change(item: Change) -> Json:
-    """A change with its plain values."""
+    """Convert a change; its current value is given in plain form."""
     current = None if item.current is None else value_types.plain(item.kind, item.current)
     return fields(item, "knob", "target") | {"current": current, "wanted": item.wanted} | fields(item, "why", "label")
 
 
 def changes(items: Iterable[Change]) -> list[JsonValue]:
-    """Changes with their plain values."""
+    """Convert changes; their current values are given in plain form."""
     return [change(item) for item in items]
 
 
 def skips(items: Iterable[Skipped]) -> list[JsonValue]:
-    """Skips, conflicts and failures with their reasons."""
+    """Convert skips, conflicts or failures, each with its reason."""
     return [to_object(item) | {"label": item.label or None} for item in items]
 
 
 def plan(result: Plan, applied: bool) -> Json:
-    """`quiet plan --json`."""
+    """The JSON of `quiet plan --json`."""
     return _planned(result) | {"applied": applied}
 
 
 def receipt(done: Receipt) -> Json:
-    """`quiet apply --json`."""
+    """The JSON of `quiet apply --json`."""
     return _planned(done) | {"failures": skips(done.failures)}
 
 
@@ -104,7 +104,7 @@ def _planned(result: Plan | Receipt) -> Json:
 
 
 def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
-    """`quiet verify --json`. `measured`: None if nothing was measured."""
+    """The JSON of `quiet verify --json`; `measured` is None if nothing was measured."""
     return {
         "quiet": not result.changes and not (measured and measured.exceeded),
         "applied": applied,
@@ -117,7 +117,7 @@ def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> 
 
 
 def restore(outcome: Outcome) -> Json:
-    """`quiet restore --json`."""
+    """The JSON of `quiet restore --json`."""
     unrestored: Json = {name: skips(getattr(outcome, name)) for name in ("conflicts", "failures", "damage")}
     notes: Json = {"copy": outcome.copy or None, "log_error": outcome.log_error or None}
     return fields(outcome, "profile", "complete", "restored", "gone") | unrestored | notes
@@ -130,7 +130,7 @@ def status(
     kernel_options: KernelSummary,
     tickets: Sequence[Ticket],
 ) -> Json:
-    """`quiet status --json`. "queue" lists the runs on the isolated CPUs, then the waiting runs, in order."""
+    """The JSON of `quiet status --json`. "queue" lists the runs on the isolated CPUs, then the waiting runs."""
     runs: list[JsonValue] = [fields(each, "pid", "uid", "command", "share", "since", "running") for each in tickets]
     service = fields(installed, "unit", "profile", "cpus", "at_boot") if installed else None
     options = to_json(kernel_options)
@@ -154,14 +154,15 @@ def knob(item: Knob) -> Json:
 
 
 def explained_knob(item: Knob, stops: Sequence[str], parameter: BootParameter | None) -> Json:
-    """`quiet explain KNOB --json`. `stops`: the interruptions that it removes; `parameter`: the boot parameter of the
-    same name.
+    """The JSON of `quiet explain KNOB --json`.
+
+    `stops`: the interruptions that the knob removes; `parameter`: the boot parameter of the same name.
     """
     return knob(item) | {"stops": list(stops), "boot": boot_parameter(parameter) if parameter else None}
 
 
 def explained_parameter(word: str, stops: Sequence[str], parameter: BootParameter | None) -> Json:
-    """`quiet explain PARAMETER --json`."""
+    """The JSON of `quiet explain PARAMETER --json`."""
     known = boot_parameter(parameter) if parameter else {"name": word, "title": "kernel parameter"}
     return known | {"stops": list(stops)}
 
@@ -183,7 +184,7 @@ def service(done: ServiceReceipt) -> Json:
 
 
 def noise(report: NoiseReport) -> Json:
-    """`quiet noise --json`, and the "noise" of `quiet verify --json`."""
+    """The JSON of `quiet noise --json`, and the "noise" of `quiet verify --json`."""
     return to_object(report)
 
 
@@ -197,7 +198,7 @@ def watch_event(event: WatchEvent) -> Json:
 
 
 def boot_plan(result: BootPlan) -> Json:
-    """`quiet boot plan --json`."""
+    """The JSON of `quiet boot plan --json`."""
     applied = result.record
     return {
         "profile": result.profile,
@@ -229,7 +230,7 @@ def boot_receipt(done: BootReceipt) -> Json:
 
 
 def boot_once(result: Once, loaded: bool, starting: bool) -> Json:
-    """`quiet boot once --json`."""
+    """The JSON of `quiet boot once --json`."""
     return {
         **fields(result, "profile", "cpus", "kernel", "initrd"),
         "command_line": str(result.merged.line),
@@ -243,7 +244,7 @@ def boot_once(result: Once, loaded: bool, starting: bool) -> Json:
 
 
 def _boot_rows(rows: Iterable[MergeRow]) -> list[JsonValue]:
-    """Parameters; the action is keep, add, change, drop or skip."""
+    """Convert the rows of a merge; the action is keep, add, change, drop or skip."""
     return [fields(row, "parameter", "action", "current", "wanted", "why") for row in rows]
 
 

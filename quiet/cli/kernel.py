@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Check which options of the fragments the kernel has, and report the cost of missing ones. Returns 0 if it has
-    all.
+    """Report the kernel's options of these fragments, and the cost of missing ones. Returns 0 if none is missing.
 
-    `file`: another kernel's configuration instead of the running kernel's.
+    `file`: the configuration of another kernel, instead of the running kernel's.
     """
     from quiet.cli import json_output, text, text_host
     from quiet.host.reader import Reader

@@ -19,10 +19,9 @@ def verify(
     texts: NoiseTexts | None = None,
     as_json: bool = False,
 ) -> int:
-    """Check whether the settings still hold, and report interruptions of the isolated CPUs. Returns 0 if quiet, 1 if
-    not.
+    """Check the settings, and report interruptions of the isolated CPUs. Returns 0 if quiet, 1 if not.
 
-    `texts`: the options of the measurement as given; a duration of 0 omits it.
+    `texts`: the measurement's options as entered; a duration of 0 omits the measurement.
     """
     from quiet.cli import json_output, text
     from quiet.host.reader import Reader
@@ -58,15 +57,16 @@ def verify(
 def verify_plain(
     profile: str | None = None, cpus: str | None = None, root: str = "/", duration: str = "", as_json: bool = False
 ) -> int:
-    """Like `verify`, with the duration as the only option of the measurement."""
+    """Call `verify` with the duration as the only option of the measurement."""
     from quiet.noise.measure_and_judge import NoiseTexts
 
     return verify(profile, cpus, root, NoiseTexts(duration or None), as_json)
 
 
 def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Report the interruptions of these CPUs, with causes, counts and lengths. Returns 1 if a budget is exceeded, else
-    0.
+    """Report the interruptions of these CPUs, with causes, counts and durations.
+
+    Returns 1 if a budget is exceeded, else 0.
     """
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring

@@ -1,4 +1,4 @@
-"""Run `quiet run`, `quiet lock` and the hidden `quiet run-helper`. Loads few modules, to keep short runs cheap."""
+"""Run `quiet run`, `quiet lock` and the hidden `quiet run-helper`. Loads few modules, so that short runs start fast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
-    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
+    """Apply, run a command on the isolated CPUs, restore.
+
+    Returns the command's exit code, or 4 if the restore failed.
+    """
     from quiet.run import front
 
     limited = (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
@@ -29,7 +32,7 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
         profile=_absolute(options.profile),
         pinned=commands.pins_itself(command)[:200],
         observe=limited or not own.quiet_report,
-        trace=limited,  # tracing gives names and lengths, but its setup takes longer than a short run
+        trace=limited,  # tracing adds names and durations, but its setup takes longer than a short run
     )
     events = front.RunEvents(_waiting, _ready, lambda ended: _ended(ended, lingers))
     code, ended = front.run(options, own.as_user, command, events)
@@ -42,8 +45,9 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
 
 
 def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
-    """A function that writes the report and returns the exit code of a run with limits. Raises UsageError for wrong
-    options.
+    """A function that writes the report of a run and returns its exit code, which depends on the limits.
+
+    Raises UsageError for wrong options.
     """
     from quiet.run import report
 
@@ -52,7 +56,7 @@ def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
 
 
 def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
-    """The command, with the option that brings its container to the isolated CPUs or a warning about it."""
+    """The command with the option that pins its container to the isolated CPUs; if it is not added, print a warning."""
     if not commands.is_engine(command):
         return command
     from quiet.host.reader import Reader
@@ -78,7 +82,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
 
 
 def helper() -> int:
-    """The helper that `quiet run` starts with sudo."""
+    """Run the helper that `quiet run` starts with sudo."""
     from quiet.run import entry
 
     return entry.run_helper()
@@ -103,7 +107,7 @@ def wait_limit(wait: str | None, no_wait: bool) -> float | None:
 
 
 def _absolute(profile: str) -> str:
-    """A profile's name, or the absolute path of its file, because the helper runs in another folder."""
+    """The name of a bundled profile, or the absolute path of a file, because the helper runs in another folder."""
     return os.path.abspath(profile) if "/" in profile or profile.endswith(".toml") else profile
 
 

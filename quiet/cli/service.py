@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_json: bool) -> int:
-    """Install a systemd unit that applies a profile after each boot, and restores when it is stopped."""
+    """Install a systemd unit that applies a profile after each boot and restores when it is stopped."""
     from quiet.cli import json_output, text, text_host
     from quiet.host.host import Host
     from quiet.service import service
@@ -16,7 +16,7 @@ def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_j
 
 
 def remove_service(root: str, as_json: bool) -> int:
-    """Stop the unit and remove it. Returns 4 if a setting that it had applied could not be restored."""
+    """Stop the unit and remove it. Returns 4 if a setting that the unit had applied could not be restored."""
     from quiet.cli import json_output, text, text_host
     from quiet.host.host import Host
     from quiet.service import service

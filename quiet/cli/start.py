@@ -1,7 +1,7 @@
 """Start `quiet`.
 
-Loading Typer takes longer than a whole plan. Commands that scripts call often are therefore started without it if their
-options are plain; Typer handles everything else, including errors and help.
+Loading Typer takes longer than a whole plan. Commands that scripts call often are therefore started without Typer if
+their options are plain; Typer handles everything else, including errors and help.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _PLAIN = {
 
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
-    """The command to call for `--name value` pairs and --json; None for anything else."""
+    """The command to call for `--name value` pairs and --json; None for any other arguments, which Typer handles."""
     if not arguments:
-        return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell asks for completions
+        return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell requests completions
     if list(arguments) == ["run-helper"]:
         from quiet.cli import run
 
@@ -67,13 +67,13 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def _first_steps() -> int:
-    """`quiet` without a command: print the first commands; wrong usage."""
+    """Print the first commands to try, for `quiet` without a command. Returns the exit code of wrong usage."""
     emit(FIRST_STEPS)
     return 2
 
 
 def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
-    """`quiet run` with plain options and its command after "--"."""
+    """A call of `quiet run` with plain options and the command after "--"; None for any other arguments."""
     values: dict[str, str] = {}
     silent = False
     words = iter(arguments)
@@ -98,14 +98,14 @@ def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
         code = run.run(options, FrontOptions(quiet_report=silent), command)
         emit("")
         sys.stderr.flush()
-        os._exit(code)  # the command has run and nothing is left to do; Python would unload itself first
+        os._exit(code)  # nothing is left to do, and Python's normal exit would cost time
 
     return call
 
 
 def main() -> None:
-    """The entry point. Ctrl-C while modules are loading ends the process by the signal, as in other programs."""
-    gc.set_threshold(50_000)  # loading creates no garbage; collecting would take a tenth of a short command
+    """Run `quiet`. Ctrl-C during loading ends the process by SIGINT, as in other programs."""
+    gc.set_threshold(50_000)  # loading creates no garbage; collections would take a tenth of a short command's time
     try:
         call = plain(sys.argv[1:])
         if call is None:

@@ -1,4 +1,4 @@
-"""Print the text of `quiet`, with bold on a terminal and as plain text elsewhere."""
+"""Print the text of `quiet`: bold on a terminal, plain elsewhere."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:  # render a plan without loading the modules that apply it, to
     from quiet.settings.restore import Outcome
 
 _Result = TypeVar("_Result")
-_FEW = 3  # number of a knob's targets shown; the rest is counted
+_FEW = 3  # number of targets shown per knob; the others are counted
 
 
 def out(text: str = "") -> None:
-    """Print a line; `**word**` is bold on a terminal. rich is loaded only for a terminal, because it doubles the
-    startup time.
+    """Print a line; `**word**` is bold on a terminal.
+
+    rich is loaded only for a terminal, because it doubles the startup time.
     """
     if sys.stdout.isatty():
         from rich.console import Console
@@ -42,7 +43,7 @@ def out(text: str = "") -> None:
 
 
 def show(result: _Result, as_json: bool, to_json: Callable[[_Result], Json], words: Callable[[_Result], None]) -> None:
-    """Print a result, as one JSON object or as text."""
+    """Print a result as one JSON object or as text."""
     if as_json:
         emit_json(to_json(result))
     else:
@@ -50,7 +51,7 @@ def show(result: _Result, as_json: bool, to_json: Callable[[_Result], Json], wor
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 change", "2 changes"."""
+    """A number with its noun: "1 change", "2 changes"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -122,7 +123,7 @@ def _value(kind: str, raw: str | None) -> str:
 
 
 def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
-    """Print skips, grouped by reason."""
+    """Print skipped targets, grouped by reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in items:
         reasons.setdefault((item.knob, item.reason), []).append(f"{_short(item.target)} {item.label}".strip())

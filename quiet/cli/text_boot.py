@@ -26,7 +26,7 @@ _HEADINGS = {
 
 
 def plan(result: BootPlan) -> None:
-    """Print a boot plan: loader, lines, parameters with reasons, files as diffs, and commands."""
+    """Print a boot plan: loader, lines, parameters with reasons, diffs of files, and commands."""
     out(f"profile **{result.profile}**")
     cpus(result.cpus)
     others = f"; also here: {', '.join(result.others)} (--loader chooses)" if result.others else ""
@@ -116,7 +116,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 
 
 def once(result: Once, loaded: bool, starting: bool) -> None:
-    """Print the kernel that is booted once."""
+    """Print the kernel that `quiet boot once` loads and starts."""
     if result.settled:
         out("**no change**: the running kernel already has it")
         return
@@ -138,7 +138,10 @@ def once(result: Once, loaded: bool, starting: bool) -> None:
 
 
 def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) -> None:
-    """Print a kernel parameter. `stops`: the interruptions that it removes, the only data if `parameter` is None."""
+    """Print a kernel parameter.
+
+    `stops`: the interruptions that it removes, which are all that is known if `parameter` is None.
+    """
     if parameter is None:
         out(f"**{name}**: a parameter of the kernel's command line; it takes a reboot")
         columns([("stops", text) for text in stops])

@@ -1,4 +1,4 @@
-"""Print the text of `quiet status`, `record`, `kernel check`, the service commands and `watch`."""
+"""Print the text of `quiet status`, `record`, `kernel check`, `watch` and the service commands."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _applied(applied: AppliedProfile) -> str:
 
 
 def _options(checked: KernelReport) -> str:
-    """A line on the kernel's options."""
+    """One line about the kernel's build options."""
     missing = checked.of(MISSING)
     parts = [f"{len(checked.of(THERE))} of {len(checked.options) - len(checked.of(ELSEWHERE))} there"]
     if missing:
@@ -92,7 +92,7 @@ def _options(checked: KernelReport) -> str:
 
 
 def kernel(checked: KernelReport) -> None:
-    """Print the present options by fragment, then the missing ones with their cost."""
+    """Print the options that the kernel has, by fragment, then the missing options with their cost."""
     seen = checked.source or "no configuration found: derived from the files that the options create"
     out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
     fragments = dict.fromkeys(option.fragment for option in checked.options)
@@ -120,7 +120,7 @@ def _plain(option: OptionState) -> str:
 
 
 def record(done: RecordReceipt) -> None:
-    """Print the archive's name, and the data that it omits."""
+    """Print the archive's name and the data that the archive omits."""
     out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in done.left_out or [
         "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
@@ -157,7 +157,7 @@ def _service_files(done: ServiceReceipt) -> None:
 
 
 def watch_event(event: WatchEvent, width: int) -> str:
-    """A line of `quiet watch`; `width`: the width of the longest event name."""
+    """A line of `quiet watch`; `width` is the width of the longest event name."""
     parts = [time.strftime("%H:%M:%S"), event.event.ljust(width)]
     if change := event.change:
         target = f"{change.target.removeprefix('file:')} {change.label}".strip()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quiet.settings.plan import Change, Plan, Skipped
 
 MOST_LINES = 15
-_GAINS, _NOTICED, _FAILURES = 5, 3, 2  # maximum number of lines for each
+_GAINS, _NOTICED, _FAILURES = 5, 3, 2  # maximum number of lines for each group
 _WIDTH = 100
 
 
@@ -81,7 +81,7 @@ def _gained(changes: Iterable[Change], title: str, most: int) -> None:
 
 
 def _measured(names: Iterable[str]) -> str:
-    """The first measured effect of these knobs, in the order in which they are applied."""
+    """The first measured effect of these knobs, in the order in which the knobs are applied."""
     for name in names:
         effect = measured_effect(BY_NAME[name])
         if effect and effect.removed:
@@ -99,7 +99,7 @@ def _noticed(changes: Iterable[Change]) -> None:
 
 
 def _lines(phrases: Sequence[str], most: int) -> list[str]:
-    """The phrases, several per line; the number of phrases that do not fit is appended."""
+    """Several phrases per line; the last line counts the phrases that do not fit."""
     lines = [""]
     for number, phrase in enumerate(phrases):
         joined = f"{lines[-1]}; {phrase}" if lines[-1] else phrase
@@ -115,7 +115,7 @@ def _lines(phrases: Sequence[str], most: int) -> list[str]:
 
 
 def _failed(failures: Sequence[Skipped]) -> None:
-    """Print the failures, the first ones in full."""
+    """Print the failures: the first few in full, the others as a count."""
     if not failures:
         return
     out(f"**could not be applied** ({len(failures)}):")

@@ -23,9 +23,10 @@ _LONGEST_S = 1e6  # eleven days; poll(2) takes at most 2^31 ms
 
 
 class WatchRequest(NamedTuple):
-    """The options of `quiet watch`. Times are in seconds; `duration` None: no end; `cpus`: instead of a profile's.
+    """The options of `quiet watch`.
 
-    `store`: the history's folder, None for /var/lib/quiet on a live host.
+    Times are in seconds. `duration`: None for no end; `cpus`: the CPUs to watch instead of a profile's; `store`: the
+    folder of the history, None for /var/lib/quiet on a live host.
     """
 
     repair: bool = False
@@ -40,7 +41,10 @@ class WatchRequest(NamedTuple):
 
 
 def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | None, unit: bool) -> int:
-    """Watch, report the history, or print the unit. Raises UsageError if the options conflict."""
+    """Watch, report the history, or print the unit. Returns the exit code.
+
+    Raises UsageError if the options conflict.
+    """
     if history and unit:
         raise UsageError("--history and --unit contradict each other; give one of them")
     if history:
@@ -51,7 +55,7 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
 
 
 def watch(request: WatchRequest) -> int:
-    """Report interruptions of isolated CPUs, and drift from the applied profile, or repair it.
+    """Report interruptions of isolated CPUs and drift from the applied profile; repair drift if requested.
 
     Returns 1 if drift was not repaired.
     """
@@ -102,7 +106,7 @@ def watch(request: WatchRequest) -> int:
 
 def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
-        if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects nan
+        if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects NaN
             words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
             raise UsageError(f"{option} {seconds:g}: checks have to be {words}")
     if request.duration is not None and not 0 < request.duration < float("inf"):
@@ -114,7 +118,7 @@ def _check(request: WatchRequest) -> None:
 
 
 def _keep_off(host: Host, requested: str) -> CpuSet:
-    """The CPUs of --cpus; this process leaves them. Raises UsageError."""
+    """The CPUs of --cpus, after this process has moved off them. Raises UsageError."""
     from quiet import cpulist
     from quiet.machine.affinity import forgo_huge_pages
     from quiet.machine.cpu_selection import parse_requested
@@ -137,7 +141,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
 
 
 def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
-    """Count interruptions, or report the obstacle. A history is kept if possible."""
+    """Start counting interruptions, with a history if possible; on failure, return the error instead."""
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader
     from quiet.watch import events
@@ -164,7 +168,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
 
 
 def _history(since: str | None, cpu: int | None, store: str | None, as_json: bool) -> int:
-    """Print the recorded history: a table by cause."""
+    """Print the recorded history as a table by cause."""
     from quiet.cli import json_output, text
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader

@@ -1,4 +1,4 @@
-"""Run `quiet why`: print the report on stderr, write the JSON if requested, and exit with the command's own code."""
+"""Run `quiet why`: print the report on stderr, write JSON if requested, and return the command's exit code."""
 
 from __future__ import annotations
 

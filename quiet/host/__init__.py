@@ -1,3 +1,3 @@
-"""Access to the host: files, programs and held devices, under a root that is an argument."""
+"""Access to a host: files, programs and held devices, below a root that is passed as an argument."""
 
-FOLDER = "/run/quiet"  # /run ends with the boot, as the state it describes does
+FOLDER = "/run/quiet"  # like the state that it describes, /run does not survive a reboot

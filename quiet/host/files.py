@@ -23,16 +23,16 @@ class Files(Reader):
             os.close(fd)
 
     def answer(self, name: str, value: str) -> None:
-        """Change a recorded tree's stand-in for the kernel's answer."""
+        """Change the recorded answer of the kernel in a recorded tree."""
         self.write(f"{ANSWERS}/{name}", value)
 
     def mkdir(self, path: str) -> None:
-        """Make a directory (a cgroup, on a live host)."""
+        """Create a directory (a cgroup, in a cgroup file system)."""
         with self.place(path, follow=False) as place:
             os.mkdir(place)
 
     def symlink(self, path: str, to: str) -> None:
-        """Make a symbolic link."""
+        """Create a symbolic link."""
         with self.place(path, follow=False) as place:
             os.symlink(to, place)
 
@@ -56,7 +56,7 @@ class Files(Reader):
             os.unlink(place)
 
     def rmdir(self, path: str) -> None:
-        """Remove an empty directory (a cgroup's own files do not count)."""
+        """Remove a directory that is empty, except for the kernel's files in a cgroup."""
         with self.place(path, follow=False) as place:
             os.rmdir(place)
 

@@ -1,4 +1,4 @@
-"""Hold devices open by small processes, because they lose a value when they are closed."""
+"""Hold devices open in small processes, for settings that last only while the device is open."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from quiet.host.files import Files
 from quiet.host.proc import mounts
 from quiet.host.reader import FLOCK, HELD, Reader
 
-TIMESTAMPS = "timestamps"  # can be held although it is not a device
+TIMESTAMPS = "timestamps"  # not a device, but it can be held in the same way
 _SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
 
 
 class Holder(Files):
-    """Files that also hold values."""
+    """Files, and values that last only while a process holds a device open."""
 
     def hold(self, name: str, value: int) -> None:
-        """Keep a number written to /dev/NAME, a device that loses it when the file is closed, or to a socket.
+        """Write a number to /dev/NAME and keep it there: the device forgets the number when the file is closed.
 
-        A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
-        moment in which the process lives and the lock is missing. It keeps nothing else of the caller: no terminal,
-        folder, cgroup or further file.
+        A small process keeps the file open and a lock on a record. This process opens both and the child inherits them,
+        so there is no moment in which the child runs without the lock. The child inherits nothing else: no terminal,
+        folder, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises OSError.
         """
         import fcntl
         import subprocess
@@ -39,7 +39,7 @@ class Holder(Files):
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
-            # it waits forever for a line, because it holds the pipe's other end itself
+            # the process reads a line that never comes, because it holds the other end of the pipe
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
@@ -57,15 +57,15 @@ class Holder(Files):
         finally:
             for fd in opened:
                 os.close(fd)
-        for _ in range(1000):  # until exec, its arguments do not identify it
+        for _ in range(1000):  # before exec, the child's arguments do not identify it
             if self._holds(process.pid, name):
                 break
             time.sleep(0.001)
-        process.returncode = 0  # do not wait for it here: it outlives this command
+        process.returncode = 0  # do not wait for the child: it outlives this command
         self._leave_cgroups(process.pid)
 
     def release(self, name: str) -> None:
-        """End the processes that hold /dev/NAME for us, if any, and return when they are gone."""
+        """End the processes that hold /dev/NAME for quiet, if any; return when they have ended."""
         import select
         import signal
 
@@ -79,12 +79,15 @@ class Holder(Files):
                 finally:
                     os.close(fd)
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)  # if this process itself started it
+                os.waitpid(pid, os.WNOHANG)  # if this process is its parent
         with contextlib.suppress(FileNotFoundError):
             self.unlink(HELD + name)
 
     def _forgetful(self, name: str, value: int) -> int:
-        """The open file that keeps the value: "timestamps" is a socket whose packets get time stamps."""
+        """The open file whose value is lost when it is closed.
+
+        "timestamps" is a socket that makes the kernel time-stamp packets.
+        """
         if name == TIMESTAMPS:
             import socket
 
@@ -122,7 +125,9 @@ class Holder(Files):
         return os.path.samestat(os.stat(output), self.stat(f"/dev/{name}"))
 
     def _leave_cgroups(self, pid: int) -> None:
-        """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
+        """Move a process to the root of each cgroup hierarchy, so that a session or service that ends need not wait for
+        it.
+        """
         for mount in mounts(self) if self.live else ():
             if mount.type in ("cgroup", "cgroup2"):
                 with contextlib.suppress(OSError):  # neither permitted nor needed in a container
@@ -130,5 +135,5 @@ class Holder(Files):
 
 
 def _mark(name: str) -> str:
-    """The arguments of a holder, which `ps` shows and by which quiet finds it."""
+    """The arguments of a holding process, which `ps` shows and by which quiet identifies the process."""
     return f"# quiet holds /dev/{name}"

@@ -1,4 +1,7 @@
-"""Change a host: files, programs and held devices by the base classes; tasks, swap and mounts here."""
+"""Change a host.
+
+The base classes handle files, programs and held devices; this module handles tasks, swap and mounts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class Host(Holder, Programs):
         os.sched_setaffinity(tid, cpulist.parse(cpus))
 
     def set_scheduling(self, tid: int, policy: str, number: int) -> None:
-        """Set a thread's policy by its name (sched(7)), with `number` as the real-time priority or the nice value."""
+        """Set a thread's scheduling policy by name (sched(7)); `number` is the real-time priority or the nice value."""
         self._only_live()
         chosen = getattr(os, f"SCHED_{policy.upper()}")
         real_time = policy in ("fifo", "rr")
@@ -27,14 +30,14 @@ class Host(Holder, Programs):
             os.setpriority(os.PRIO_PROCESS, tid, number)
 
     def signal(self, pid: int, name: str) -> None:
-        """Send a signal by name."""
+        """Send a signal, such as "STOP", to a process."""
         import signal
 
         self._only_live()
         os.kill(pid, signal.Signals[name])
 
     def swap(self, path: str, priority: int | None) -> None:
-        """Swap to a device or file with this priority (negative: the kernel chooses one); None: stop swapping to it."""
+        """Swap to a device or file with this priority (negative: chosen by the kernel); None: stop swapping to it."""
         self._only_live()
         if priority is None:
             self._call("swapoff", path.encode())
@@ -43,7 +46,7 @@ class Host(Holder, Programs):
             self._call("swapon", path.encode(), 0x8000 | priority if priority >= 0 else 0)
 
     def mount(self, kind: str, path: str) -> None:
-        """Mount a kernel's file system on a directory (mount(2))."""
+        """Mount a pseudo file system of type `kind` on a directory (mount(2))."""
         self._only_live()
         self._call("mount", kind.encode(), path.encode(), kind.encode(), 0, None)
 

@@ -21,9 +21,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @contextmanager
 def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
-    """Hold the host's lock, so that one apply or restore runs at a time; wait for it up to `patience` seconds.
+    """Hold the host's lock, so that only one apply or restore runs; wait up to `patience` seconds for the lock.
 
-    Raises Refused if the lock stays taken or taking it is not permitted.
+    Raises Refused if another process keeps the lock or this process may not take it.
     """
     import fcntl
     import time
@@ -58,7 +58,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
 
 def _open(reader: Reader) -> int:
-    """The file to lock; the folder itself if there is no space for a file. Raises OSError."""
+    """Open the file to lock, or the folder itself if the disk is full. Raises OSError."""
     with reader.place(FOLDER) as place:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -75,7 +75,7 @@ def _open(reader: Reader) -> int:
 
 
 def make_folders(reader: Reader, path: str) -> None:
-    """Make a directory and those above it. Raises OSError."""
+    """Create a directory and its parents. Raises OSError."""
     for folder in (path[:end] for end, letter in enumerate(f"{path}/") if letter == "/" and end):
         with contextlib.suppress(FileExistsError), reader.place(folder, follow=False) as place:
             os.mkdir(place, 0o755)

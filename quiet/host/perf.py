@@ -21,10 +21,10 @@ MIGRATIONS = 4  # config of SOFTWARE
 
 
 class PerfCounter:
-    """One counter, counting from now on. Raises OSError if the kernel does not permit or have it."""
+    """One counter, which counts from its creation. Raises OSError if the kernel denies or lacks the event."""
 
     def __init__(self, kind: int, config: int, *, cpu: int = -1, pid: int = -1, user_only: bool = False) -> None:
-        """Count on a CPU, or for a task `pid` with the children that it starts from now on."""
+        """Count on a CPU, or for the task `pid` and the children that it starts from now on."""
         import ctypes
 
         number = _SYSCALL.get(os.uname().machine)

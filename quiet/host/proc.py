@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from quiet.host.reader import Reader
 
-# fields of /proc/PID/stat in the list that stat_fields() returns, which begins with the third
+# indices in the list that stat_fields() returns, which begins with the third field
 STATE, PARENT, FLAGS, NICE, START_TIME, RT_PRIORITY, POLICY = 0, 1, 6, 16, 19, 37, 38
 STEAL = 7  # index in a CPU's ticks
 
@@ -29,7 +29,7 @@ def mounts(reader: Reader) -> list[Mount]:
 
 
 def cpuset_mount(reader: Reader) -> tuple[int, str]:
-    """(version, mount point) of the cgroup hierarchy with the cpuset controller; (0, "") if there is none."""
+    """The cgroup version and mount point of the hierarchy with the cpuset controller; (0, "") if there is none."""
     v1 = ""
     for mount in mounts(reader):
         if mount.type == "cgroup2" and "cpuset" in (reader.text(mount.path + "/cgroup.controllers") or "").split():
@@ -40,24 +40,27 @@ def cpuset_mount(reader: Reader) -> tuple[int, str]:
 
 
 def stat_fields(text: str | None) -> list[str]:
-    """The fields of /proc/PID/stat from the third on (the second may hold spaces and parentheses)."""
+    """The fields of /proc/PID/stat from the third on (the second may contain spaces and parentheses)."""
     return text.rpartition(")")[2].split() if text else []
 
 
 def start_time(reader: Reader, pid: int | str) -> str | None:
-    """The time when a task started, in ticks since boot; with the PID, which may be reused, it identifies the task."""
+    """The start time of a task, in ticks since boot; None if it has ended.
+
+    It identifies the task if its PID is reused.
+    """
     fields = stat_fields(reader.text(f"/proc/{pid}/stat"))
     return fields[START_TIME] if len(fields) > START_TIME else None
 
 
 def status_field(text: str | None, name: str) -> str | None:
-    """One line of /proc/PID/status by its name."""
+    """The value of a line of /proc/PID/status; None if the line is missing."""
     start = text.find(f"\n{name}:") if text else -1
     return text[start + len(name) + 2 :].partition("\n")[0].strip() if text and start >= 0 else None
 
 
 def meminfo(reader: Reader, name: str) -> int:
-    """A line of /proc/meminfo by its name, in KiB; 0 if the kernel does not have it."""
+    """A value of /proc/meminfo in KiB; 0 if the kernel does not report it."""
     for line in (reader.text("/proc/meminfo") or "").splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1])
@@ -65,6 +68,6 @@ def meminfo(reader: Reader, name: str) -> int:
 
 
 def cpu_ticks(text: str) -> dict[str, list[int]]:
-    """The rows of /proc/stat ("cpu" is the sum of all CPUs, "cpu0" the first), in USER_HZ."""
+    """The ticks of each CPU in /proc/stat, in USER_HZ ("cpu" is the sum of all CPUs, "cpu0" the first CPU)."""
     rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
     return {row[0]: [int(field) for field in row[1:]] for row in rows if all(field.isdecimal() for field in row[1:])}

@@ -16,12 +16,15 @@ class Programs(Files):
     _units: dict[str, tuple[str, str]] | None = None
 
     def run(self, *command: str, seconds: float = 600) -> str:
-        """Run a program to its end and return its output; OSError if it fails, times out or does not exist."""
+        """Run a program until it exits and return its output.
+
+        Raises OSError if it fails, times out or does not exist.
+        """
         import subprocess  # rarely needed and slow to load
 
         self._only_live()
         said = " ".join(command)
-        # cron and services may start without the folders of root's programs in PATH
+        # cron and services may start with a PATH that lacks the sbin folders
         folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
         environment = {**os.environ, "PATH": folders}
         try:
@@ -37,12 +40,12 @@ class Programs(Files):
         return done.stdout
 
     def systemctl(self, *args: str) -> str:
-        """Run systemctl to its end and return its output; OSError if it fails or does not exist."""
+        """Run systemctl and return its output. Raises OSError if it fails or does not exist."""
         self._units = None  # systemctl may change units
         return self.run("systemctl", *args, seconds=120)
 
     def unit_states(self) -> dict[str, tuple[str, str]]:
-        """(load state, active state) of the units that systemd has loaded; asked once, and again after a systemctl."""
+        """The (load state, active state) of each loaded unit; cached until the next call of systemctl."""
         if self._units is None:
             units = {}
             with contextlib.suppress(OSError):
@@ -54,7 +57,7 @@ class Programs(Files):
         return self._units
 
     def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Properties of units as systemctl shows them, by the units' names."""
+        """These properties of these units, in systemctl's notation, by the unit's name."""
         shown = self.run("systemctl", "show", f"--property=Id,{','.join(properties)}", "--", *units)
         lines = (block.splitlines() for block in shown.split("\n\n"))
         blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)

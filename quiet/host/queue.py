@@ -1,8 +1,9 @@
-"""Manage the queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
+"""Manage the queue for the isolated CPUs: one file per run in /run/quiet/queue, in the order of arrival.
 
-A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed is ignored. The first run in
-the queue then locks `turn`, which decides: two runs never proceed at once, regardless of the files in the folder. Every
-user may take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+A ticket is valid while its owner keeps a kernel lock on it, so the ticket of a killed owner is ignored. The first run
+in the queue then locks the file `turn`, which decides: two runs never proceed at once, regardless of the files in the
+folder. Every user may take part (mode 1777): the owner of a ticket's file is its user, and its age is the time that the
+kernel recorded.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _ANCESTORS = 256
 class Ticket(NamedTuple):
     """A run in the queue.
 
-    `pid`: 0 if the owner of the ticket claims another user's process. `locker`: the process that locks the turn for it:
-    its helper, if root vouches for it. A lock without a ticket counts as a run with name "" and since 0.
+    `pid`: 0 if the owner of the ticket names a process of another user. `locker`: the process that locks the turn for
+    this run: its helper, if root confirms that. A lock without a ticket counts as a run with name "" and since 0.
     """
 
     name: str
@@ -56,7 +57,7 @@ Wait = Callable[[str, float], bool]
 
 
 def queue(reader: Reader) -> list[Ticket]:
-    """The valid tickets, in order; tickets of runs on the CPUs come first."""
+    """The valid tickets in order; the tickets of running commands come first."""
     found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
     tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
     tickets = [*_without_ticket(reader, tickets), *tickets]
@@ -66,9 +67,9 @@ def queue(reader: Reader) -> list[Ticket]:
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket on the CPUs that a process or one of its ancestors holds; its run may use the CPUs too.
+    """The ticket of the run to which a process belongs, itself or through an ancestor; this run may use the CPUs.
 
-    Being first is not enough: a ticket that becomes valid again may stand before that of the run on the CPUs.
+    The first ticket is not enough: a ticket that becomes valid again may precede the ticket of the current run.
     """
     turn = _turn_lockers(reader)
     owners = {each.pid: each for each in queue(reader) if each.running and each.pid and each.locker in turn}
@@ -80,7 +81,7 @@ def holder_above(reader: Reader, pid: int) -> Ticket | None:
 
 
 def _turn_lockers(reader: Reader) -> dict[int, bool]:
-    """The processes that have locked the turn, as the kernel recorded them (proc_locks(5)): whether they share it."""
+    """The processes that have locked the turn, from proc_locks(5); the value is True if the lock is shared."""
     try:
         found = reader.stat(_TURN)
     except OSError:
@@ -91,7 +92,7 @@ def _turn_lockers(reader: Reader) -> dict[int, bool]:
 
 
 def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticket]:
-    """Yield tickets for processes that locked the turn without a ticket, as every user can."""
+    """Yield a ticket for each process that locked the turn without a ticket, as every user can."""
     known = {ticket.locker for ticket in tickets}
     for pid, share in _turn_lockers(reader).items():
         owner = (status_field(Reader().text(f"/proc/{pid}/status"), "Uid") or "").split()
@@ -100,20 +101,23 @@ def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticke
 
 
 def make_queue(host: Files) -> None:
-    """Make the folder and the file `turn`; root does it. Raises Refused."""
+    """Create the folder and the file `turn`; only root does this. Raises Refused."""
     try:
         make_folders(host, QUEUE)
-        # before others can create it: its owner could remove it while a run has locked it
+        # create it before other users can: the owner could remove the file while a run has locked it
         os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
         with host.place(QUEUE) as place:
             if os.stat(place).st_mode & 0o7777 != 0o1777:
-                os.chmod(place, 0o1777)  # noqa: S103 - every user may queue, and remove only what is theirs
+                os.chmod(place, 0o1777)  # noqa: S103 - every user may queue, and remove only their own files
     except OSError as error:
         raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
 
 
 class Turn:
-    """A place in the queue, and then the turn. Forks share it; it ends with the last fork, or when one closes it."""
+    """A run's place in the queue, and later the turn on the CPUs.
+
+    Forked processes share the place until the last of them ends, or until any of them calls close().
+    """
 
     def __init__(self, host: Files, pid: int, command: str, share: bool = False, uid: int | None = None) -> None:
         self._host, self._share, self._turn = host, share, -1
@@ -122,10 +126,10 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn.
+        """Wait for the turn. Returns False if it did not come within `limit_s` seconds.
 
-        Returns whether it came within the limit. `wait(line, seconds)` receives a line with the run on the CPUs and the
-        number of runs ahead when these change, otherwise "". It returns False to give up.
+        `wait(line, seconds)` is called with a line that describes the current run and the number of runs ahead, or with
+        "" if neither has changed. It returns False to give up.
         """
         end = None if limit_s is None else time.monotonic() + limit_s
         shown = None
@@ -142,7 +146,7 @@ class Turn:
                 return False
 
     def close(self) -> None:
-        """Leave the queue, for every process that shares this place."""
+        """Leave the queue, for all processes that share this place."""
         if self._turn >= 0:
             fcntl.flock(self._turn, fcntl.LOCK_UN)
             os.close(self._turn)
@@ -151,7 +155,7 @@ class Turn:
         os.close(self._fd)
 
     def _position(self) -> tuple[Ticket | None, int]:
-        """The run on the CPUs, if any, and the number of others ahead. Raises Refused if the ticket was deleted."""
+        """The current run, if any, and the number of other runs ahead. Raises Refused if the ticket was deleted."""
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
@@ -173,7 +177,7 @@ class Turn:
 
 
 def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
-    """Create a ticket with this text; returns its name and its locked file. It is named only after it is locked."""
+    """Create a ticket with this text. Returns its name and its file, which is locked before it gets its name."""
     name = f"{time.monotonic_ns():020}-{pid % 10**10}"
     new = f"{QUEUE}/.{name}-{os.getpid()}"
     try:
@@ -182,7 +186,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(fd, 0o644)  # only now, and regardless of the umask: others test its lock, and could take one
+            os.fchmod(fd, 0o644)  # only after the lock, regardless of the umask: a reader could lock the file too
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -197,7 +201,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
 
 
 def _remove_dead(host: Files) -> None:
-    """Remove the tickets of killed runs, if this user may."""
+    """Remove the tickets of killed runs, as far as this user may."""
     for name in host.names(QUEUE):
         if _NAME.fullmatch(name) and _read(host, name) is None:
             with contextlib.suppress(OSError):
@@ -205,7 +209,7 @@ def _remove_dead(host: Files) -> None:
 
 
 def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
-    """The time of a ticket and its content; None if it is not a ticket, or no longer valid."""
+    """The arrival time of a ticket and its content; None if the file is not a ticket or no longer valid."""
     if not _NAME.fullmatch(name):
         return None
     try:
@@ -216,7 +220,7 @@ def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return None
-        # only a write lock blocks reading, and only the owner can take one
+        # only a write lock blocks readers, and only the owner can take one
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
         if struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK:
             return None
@@ -236,7 +240,7 @@ def _open(reader: Reader, path: str) -> int:
 
 
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
-    """Parse the trustworthy part of a ticket: only root may act for other users."""
+    """Parse a ticket, as far as it can be trusted: only root may act for other users."""
     pid, uid, command, share, locker = 0, found.st_uid, "", False, 0
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         data = json.loads(text)
@@ -252,9 +256,9 @@ def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Tic
 
 @contextlib.contextmanager
 def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: float | None = None) -> Iterator[None]:
-    """Hold the turn inside the block; does not wait if an ancestor of this process holds it.
+    """Hold the turn inside the block; do not wait if an ancestor of this process holds the turn.
 
-    Raises Refused if it does not come within the limit, or there is no queue.
+    Raises Refused if the turn does not come within `limit_s` seconds, or if there is no queue.
     """
     if holder_above(host, os.getpid()):
         yield
@@ -271,13 +275,13 @@ def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: 
 
 
 def refusal(reader: Reader) -> str:
-    """The reason why a run that does not wait, or no longer waits, is refused."""
+    """The message for a run that is refused because it does not wait, or no longer waits."""
     holder = next((ticket for ticket in queue(reader) if ticket.running), None)
     return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
 
 
 def described(ticket: Ticket) -> str:
-    """A ticket as text: its process, user, command and age."""
+    """Describe a ticket: its process, user, command and age."""
     pid = f"PID {ticket.pid}" if ticket.pid else "another process"
     command = f": {ticket.command}" if ticket.command else ""
     age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "which has no ticket"

@@ -1,6 +1,6 @@
 """Read the files of a host, below a given root.
 
-A `Reader` cannot write, so `plan`, which gets only a Reader, cannot change anything. Absent values are None, never ""
+A `Reader` cannot write, so `plan`, which only gets a Reader, cannot change anything. An absent value is None, never ""
 or 0.
 """
 
@@ -16,17 +16,17 @@ from quiet.errors import UsageError
 from quiet.host.root import Root
 
 ANSWERS = "/run/quiet-recorded"  # in a recorded tree, the recorded answers of its kernel
-HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
+HELD = "/run/quiet/held."  # one record for each device that a process holds open for quiet
 FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
 _MOST = 64 << 20  # maximum size of a file in a recorded tree, in bytes
-# one value per file, generated at once: less than a page is complete (filesystems/sysfs.rst), and thousands are read
+# less than a page is the whole value (filesystems/sysfs.rst), so one read(2) suffices for thousands of files
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
 
 class Reader(Root):
-    """Reads the files of a live host (root "/") or of a recorded tree."""
+    """Read the files of a live host (root "/") or of a recorded tree."""
 
     def text(self, path: str) -> str | None:
         """The stripped content of a file, or None if it is absent or cannot be read."""
@@ -36,7 +36,10 @@ class Reader(Root):
             return "" if self._is_empty_link(path) else None
 
     def data(self, path: str) -> bytes:
-        """The bytes of a file. Raises OSError; UsageError if a recorded file is larger than any file of a kernel."""
+        """The bytes of a file.
+
+        Raises OSError; UsageError if a recorded file is larger than any of the kernel's files.
+        """
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             parts, size = [], 0
@@ -62,12 +65,12 @@ class Reader(Root):
             return []
 
     def numbered(self, path: str, prefix: str = "") -> list[int]:
-        """The numbers N of the names PREFIX+N in a directory, ascending: ("/proc/irq") -> [0, 1, 24, ...]."""
+        """The numbers N of the entries named PREFIX+N in a directory, ascending: "/proc/irq" -> [0, 1, 24, ...]."""
         tails = (n[len(prefix) :] for n in self.names(path) if n.startswith(prefix))
         return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
 
     def at(self, path: str, offset: int, size: int) -> bytes | None:
-        """`size` bytes at an offset, of a device file such as a CPU's registers; None if they cannot be read."""
+        """`size` bytes at an offset of a device file, such as a CPU's registers; None if they cannot be read."""
         try:
             fd = self.open(path, os.O_RDONLY)
         except OSError:
@@ -83,7 +86,7 @@ class Reader(Root):
     def pages(self, path: str) -> list[bytes]:
         """Read a file (the kernel's trace) page by page until it has no more data for now. Raises OSError.
 
-        Not a generator: interrupted between two pages, it would leave the file open, and an open file pins its folder.
+        Not a generator: a suspended generator would keep the file open, and an open file pins its folder.
         """
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         size = os.sysconf("SC_PAGE_SIZE")
@@ -97,7 +100,7 @@ class Reader(Root):
         return found
 
     def held(self, name: str) -> str | None:
-        """The value that a process holds in /dev/NAME for us (Host.hold); None if there is no such process."""
+        """The value that a process holds in /dev/NAME for quiet (Host.hold); None if no process does."""
         import fcntl
 
         try:
@@ -123,7 +126,9 @@ class Reader(Root):
             return None
 
     def pin(self, path: str) -> int:
-        """A descriptor that only keeps the file's name in the kernel's memory; -1 if the file does not exist."""
+        """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, -1 without a
+        file.
+        """
         try:
             with self.place(path) as place:
                 return os.open(place, os.O_PATH | os.O_CLOEXEC)
@@ -146,11 +151,11 @@ class Reader(Root):
         return True
 
     def _is_empty_link(self, path: str) -> bool:
-        """Whether a recorded tree has a link to /dev/null there, as systemd masks units: the tree has no devices."""
+        """Whether a recorded tree has a link to /dev/null there, as for a masked unit; a tree contains no devices."""
         return bool(self.root) and Reader.link(self, path) == os.devnull
 
     def is_entry(self, path: str) -> bool:
-        """Whether an entry has this name, even if it is a dangling link."""
+        """Whether an entry with this name exists, even if it is a dangling link."""
         try:
             self.stat(path, follow=False)
         except OSError:
@@ -165,11 +170,11 @@ class Reader(Root):
             return False
 
     def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
-        """An answer of the kernel that is not in a file; a recorded tree has it in ANSWERS/NAME."""
+        """An answer of the kernel that no file contains; a recorded tree has it in ANSWERS/NAME."""
         return ask() if self.live else self.text(f"{ANSWERS}/{name}")
 
     def writable(self, path: str) -> bool:
-        """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
+        """Whether the kernel permits writing to the file at all (the file's mode, not this process's rights)."""
         try:
             return bool(self.stat(path).st_mode & 0o200)
         except OSError:

@@ -1,7 +1,8 @@
-"""Open paths below a root: on a live host unchanged, in a recorded tree never outside it.
+"""Open paths below a root: unchanged on a live host, never outside the root in a recorded tree.
 
 A tree may be untrusted. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and
-directories are opened: a FIFO would block, a device would act. Every access to files uses this module.
+directories are opened: a FIFO would block, and a device could have side effects. Every access to files uses this
+module.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ class Root:
 
     @property
     def live(self) -> bool:
-        """Whether this is the running machine, not a recorded one."""
+        """Whether the root is the running machine, not a recorded one."""
         return not self.root
 
     def named(self, path: str) -> str:
-        """The path for use in a message."""
+        """The path for messages, including the root."""
         return self.root + path
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        """Open a file (open(2)); with O_CREAT a link in its place is not followed. Raises OSError."""
+        """Open a file (open(2)). Returns its descriptor; with O_CREAT, a final link is not followed. Raises OSError."""
         flags |= os.O_CLOEXEC
         if not self.root:
             return os.open(path, flags, mode)
@@ -88,10 +89,10 @@ class Root:
 
     @contextmanager
     def place(self, path: str, follow: bool = True) -> Iterator[str]:
-        """A path for system calls that refers to this path below the root. Raises OSError.
+        """Yield a path that system calls can use for this path below the root. Raises OSError.
 
-        `follow`: the file that the path leads to, which exists; otherwise the entry of that name in its directory,
-        which may be a link, or not exist.
+        With `follow`, the path refers to the existing target of links; otherwise to the entry itself, which may be a
+        link or may not exist.
         """
         if not self.root:
             yield path
@@ -121,7 +122,7 @@ class Root:
 
 @functools.cache
 def _openat2() -> tuple[Callable[..., int], Callable[[], int]]:
-    """The system call, and its error number."""
+    """The openat2 system call, and a function that returns its error number."""
     import ctypes  # slow to load, and not needed on a live host
 
     call = ctypes.CDLL(None, use_errno=True).syscall

@@ -1,4 +1,4 @@
-"""Check a kernel for the options of the fragments, by its configuration or by the files that the options create."""
+"""Check a kernel for the fragments' options, from its configuration or from the files that the options create."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""In a recording: marks that evidence of the options was recorded. Without it, an unrecorded file may exist."""
+"""In a recording, marks that evidence of the options was recorded; otherwise a missing file may exist on the host."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 
@@ -28,7 +28,7 @@ class OptionState(NamedTuple):
 
 
 class KernelReport(NamedTuple):
-    """The state of all options of a kernel. `source`: the file of its configuration; the counts are of options."""
+    """The state of all options of a kernel. `missing`, `unknown`: the number of such options."""
 
     kernel: str | None
     source: str | None
@@ -38,12 +38,12 @@ class KernelReport(NamedTuple):
     options: tuple[OptionState, ...]
 
     def of(self, state: str) -> list[OptionState]:
-        """The options in a state."""
+        """The options whose state is `state`."""
         return in_state(self.options, state)
 
 
 class KernelSummary(NamedTuple):
-    """The summary in `quiet status`: the number of present options, and the names of the others."""
+    """The summary in `quiet status`: the number of options that the kernel has, and the names of the others."""
 
     source: str | None
     there: int
@@ -52,7 +52,7 @@ class KernelSummary(NamedTuple):
 
 
 def in_state(options: Iterable[OptionState], state: str) -> list[OptionState]:
-    """The options in a state."""
+    """The options whose state is `state`."""
     return [option for option in options if option.state == state]
 
 
@@ -65,13 +65,13 @@ def report(options: Iterable[Option], config: Config, reader: Reader | None) -> 
 
 
 def summary(checked: KernelReport) -> KernelSummary:
-    """The summary of a report."""
+    """Summarize a report for `quiet status`."""
     missing, unknown = (tuple(option.option for option in checked.of(state)) for state in (MISSING, UNKNOWN))
     return KernelSummary(checked.source, len(checked.of(THERE)), missing, unknown)
 
 
 def check(options: Iterable[Option], config: Config, reader: Reader | None) -> list[OptionState]:
-    """The state of each option; `reader` is the host that runs the kernel, None if it runs nowhere."""
+    """The state of each option; `reader` is the host that runs the kernel, None for another kernel's configuration."""
     architecture = config.architecture or (_architecture(reader) if reader else "")
     states = []
     for option in options:
@@ -108,13 +108,13 @@ def _state(
 
 
 def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
-    """Whether the evidence exists; None if its absence would prove nothing, or cannot be seen."""
+    """Whether the evidence exists; None if the evidence cannot be read, or its absence proves nothing."""
     path, word = evidence.path, evidence.word
     if word:
         text = reader.text(path)
         there = None if text is None else word in text.split()
     else:
-        # the folder is read too: a file system that is not mounted, or not readable, is not evidence
+        # read the folder too: if the file system is not mounted or not readable, a missing file proves nothing
         there = reader.exists(path) or (False if reader.names(path.rpartition("/")[0]) else None)
     return True if there else there if evidence.sure else None
 

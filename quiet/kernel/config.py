@@ -1,6 +1,6 @@
 """Find and read the configuration of a kernel.
 
-The kernel itself provides it if CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
+The kernel itself provides it if CONFIG_IKCONFIG_PROC is set; distributions install it in other places.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
 
 
 class Config(NamedTuple):
-    """A kernel's options. `source`: the file that they were read from, "" if there is none."""
+    """A kernel's options. `source`: the file that contains them, "" if there is none."""
 
     source: str
     values: Mapping[str, str] = {}
 
     @property
     def architecture(self) -> str:
-        """ "x86", "arm64", or "" for an architecture that no fragment names."""
+        """The architecture: "x86", "arm64", or "" for any other."""
         return next((name for option, name in _ARCHITECTURES.items() if self.values.get(option) == "y"), "")
 
 
 def running(reader: Reader) -> Config:
-    """The running kernel's configuration, from the kernel itself or from the file that its distribution installs."""
+    """The running kernel's configuration, from the kernel itself or from the file that the distribution installs."""
     version = reader.text("/proc/sys/kernel/osrelease") or ""
     for path in (
         "/proc/config.gz",
@@ -57,7 +57,7 @@ def of_file(path: str) -> Config:
 
 
 def parse(text: str) -> dict[str, str]:
-    """{"CONFIG_SMP": "y", ...}; "n" if an option is not set."""
+    """Parse a configuration: {"CONFIG_SMP": "y", ...}; the value is "n" if an option is not set."""
     return {name or off: value if name else "n" for name, value, off in _LINE.findall(text)}
 
 

@@ -1,4 +1,4 @@
-"""Read the bundled fragments of a kernel's configuration; kernel-configs/README.md has their rules."""
+"""Read the bundled fragments of kernel configurations; kernel-configs/README.md describes their format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COST = re.compile(r": (without|with it),? ")
 
 
 class OptionEvidence(NamedTuple):
-    """A file that exists with the option, and a word in it ("" if the file alone is evidence).
+    """A file that exists if the kernel has the option, and a word in the file ("" if the file alone is evidence).
 
-    `sure`: if the file or the word is missing, the option is off.
+    `sure`: a missing file or word proves that the option is off.
     """
 
     path: str
@@ -30,7 +30,7 @@ class OptionEvidence(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One line of a fragment: `wanted` is "y" or "n"; `names`: its names in other kernel versions."""
+    """One line of a fragment. `wanted` is "y" or "n"; `names`: the option's names in other kernel versions."""
 
     fragment: str
     name: str
@@ -38,12 +38,12 @@ class Option(NamedTuple):
     why: str
     cost: str
     names: tuple[str, ...]
-    only: str  # the architecture, "" for all
+    only: str  # the only architecture that has the option, "" for all
     evidence: tuple[OptionEvidence, ...]
 
 
 def load(wanted: Sequence[str] = ()) -> list[Option]:
-    """The options of these fragments, or of all. Raises UsageError for an unknown name."""
+    """The options of these fragments, by default of all. Raises UsageError for an unknown name."""
     for name in wanted:
         if name not in (*NAMES, LAB):
             raise UsageError(f"{name}: no such fragment; there are: {', '.join(NAMES)}")
@@ -51,19 +51,19 @@ def load(wanted: Sequence[str] = ()) -> list[Option]:
 
 
 def text(file: str) -> str:
-    """A file of the folder kernel-configs."""
+    """The text of a file in the folder kernel-configs."""
     with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return opened.read()
 
 
 def command_line(name: str) -> str:
-    """The parameters in a command-line file of the folder, without their reasons."""
+    """The parameters in a command-line file of the folder kernel-configs, without the reasons for them."""
     lines = text(f"{name}.cmdline").splitlines()
     return " ".join(line for line in lines if line and not line.startswith("#"))
 
 
 def parse(fragment: str, content: str) -> Iterator[Option]:
-    """The options of a fragment. A comment applies to the options that follow it directly, until the next comment."""
+    """Yield the options of a fragment. A comment applies to the options directly after it, until the next comment."""
     reason, words, fresh = "", list[tuple[str, str]](), True
     for line in content.splitlines():
         if match := _SET.fullmatch(line) or _OFF.fullmatch(line):

@@ -32,13 +32,13 @@ _NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hyp
 
 
 def _policies(context: RuleContext) -> list[int]:
-    """The policies of the isolated CPUs, or of all with the choice "all"."""
+    """The policies of the isolated CPUs; all policies if the profile's choice is "all"."""
     everything = context.choice == "all"
     return [n for n, cpus in context.facts.policies.items() if everything or cpus & context.cpus.isolated]
 
 
 def _none(context: RuleContext) -> Iterator[Skip]:
-    """A skip with the reason if there is nothing to set."""
+    """Yield a skip with the reason if this host has nothing to set."""
     if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
     elif not _policies(context):
@@ -46,7 +46,7 @@ def _none(context: RuleContext) -> Iterator[Skip]:
 
 
 def _performance(name: str, choices: str) -> Rule:
-    """The rule for a setting of each policy that should be "performance", if `choices` lists it."""
+    """The rule for a per-policy setting that should be "performance", for policies whose file `choices` lists it."""
 
     def rule(context: RuleContext) -> RuleResult:
         yield from _none(context)
@@ -58,7 +58,10 @@ def _performance(name: str, choices: str) -> Rule:
 
 
 def _preference(context: RuleContext) -> RuleResult:
-    """Set each policy's preference, after disabling amd-pstate's dynamic one, which rejects others (Linux 7.1)."""
+    """Set each policy's energy preference.
+
+    On amd-pstate, first disable the dynamic preference, which rejects any other (Linux 7.1).
+    """
     if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
         why = "the driver changes the preference with the power source, and rejects any other"
         yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)
@@ -87,7 +90,7 @@ def nominal(context: RuleContext, policy: int) -> int | None:
     frequencies = (context.text(base + "scaling_available_frequencies") or "").split()
     steps = sorted(int(step) for step in frequencies if step.isdecimal())
     if driver == "acpi-cpufreq" and len(steps) > 1 and steps[-1] - steps[-2] == 1000:
-        steps.pop()  # 1 MHz above the next: the step that stands for "turbo" (drivers/cpufreq/acpi-cpufreq.c)
+        steps.pop()  # the driver adds 1 MHz to mark the turbo step, which is dropped (drivers/cpufreq/acpi-cpufreq.c)
     below = [step for step in steps if top and step <= top]
     return below[-1] if below else top
 
@@ -100,7 +103,7 @@ def _limits(context: RuleContext) -> RuleResult:
     yield from _none(context)
     for number in _policies(context):
         auto = f"{_BASE}/policy{number}/{_AUTO_SELECT}"
-        if context.text(auto) in ("0", "1"):  # else "<unsupported>"
+        if context.text(auto) in ("0", "1"):  # otherwise "<unsupported>"
             why = "with 1 the firmware chooses the frequency and treats the limits as a hint"
             yield DesiredValue(f"file:{auto}", "0", why)
         frequency = _requested(context, number) if context.choice.isdecimal() else nominal(context, number)
@@ -121,7 +124,7 @@ def _kilohertz(text: str) -> int | None:
 
 
 def _requested(context: RuleContext, policy: int) -> int | Skip:
-    """The profile's number in kHz; a skip if the hardware does not reach it."""
+    """The frequency that the profile requests, in kHz; a skip if the hardware cannot reach it."""
     base = f"{_BASE}/policy{policy}/"
     low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
     wanted = int(context.choice)
@@ -132,7 +135,7 @@ def _requested(context: RuleContext, policy: int) -> int | Skip:
 
 
 def cpufreq_state(reader: Reader) -> tuple[str, ...]:
-    """Every writable cpufreq setting that a change of the governor may reset, as targets."""
+    """The targets of all writable cpufreq settings that a change of the governor may reset."""
     return tuple(_every_policy(Facts(reader)))
 
 
@@ -141,7 +144,7 @@ def _every_policy(facts: Facts) -> Iterator[str]:
 
 
 def policy_state(reader: Reader, number: int) -> Iterator[str]:
-    """The writable settings of one policy, as targets; a governor's tunables too."""
+    """Yield the targets of one policy's writable settings, including a governor's tunables."""
     base = f"{_BASE}/policy{number}/"
     governor = reader.text(base + "scaling_governor") or ""
     names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS, *_CPPC]
@@ -156,7 +159,7 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
 
 
 def _disturbed(context: RuleContext) -> Iterable[str]:
-    # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
+    # switching turbo off lowers these permanently (intel_pstate.rst, store_no_turbo)
     limits = context.files(f"{_INTEL}/{name}" for name in ("min_perf_pct", "max_perf_pct"))
     return [*_every_policy(context.facts), *limits]
 
@@ -178,12 +181,12 @@ def _status(context: RuleContext) -> RuleResult:
 
 
 def _everything(context: RuleContext) -> Iterable[str]:
-    """All settings, because a switched driver starts with its defaults."""
+    """The targets of all settings, because a driver starts with its defaults after a switch."""
     return [*_every_policy(context.facts), *context.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
 
 
 def _with_dynamic_epp(context: RuleContext) -> Iterable[str]:
-    """The side effects of switching dynamic EPP, which restarts the driver."""
+    """The side effects of switching the dynamic preference, which restarts the driver."""
     return _everything(context) if context.text(_DYNAMIC_EPP) == "enabled" else ()
 
 

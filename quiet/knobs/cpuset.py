@@ -38,7 +38,7 @@ def _slices(context: RuleContext) -> RuleResult:
         current = registry.get(reader, f"slice:{name}") or ""
         allowed = _allowed(current) or context.facts.online
         if current and not current.endswith(systemd_slice.BY) and not allowed & context.cpus.away:
-            continue  # the administrator already keeps it off
+            continue  # the administrator already keeps the slice off these CPUs
         wanted = cpulist.format(moved_away(context, allowed)) + systemd_slice.BY
         yield DesiredValue(f"slice:{name}", wanted, current=current)
     if not names:
@@ -46,7 +46,7 @@ def _slices(context: RuleContext) -> RuleResult:
 
 
 def _allowed(current: str) -> cpulist.CpuSet:
-    """The CPUs in a slice's value, which are those of our drop-in if it exists."""
+    """The CPUs in the value of a slice, without the note that a drop-in of quiet sets them."""
     try:
         return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:
@@ -54,7 +54,7 @@ def _allowed(current: str) -> cpulist.CpuSet:
 
 
 def _in_passing(context: RuleContext) -> Iterable[str]:
-    # systemd passes the controller on, and before 6.2 a cpuset's change overwrites the affinities that users had set
+    # systemd passes the controller on; before 6.2, changing a cpuset overwrites the affinities that users had set
     return ["cgroup:/+cpuset", *(f"task:{task.tid}" for task in context.facts.movable_tasks)]
 
 
@@ -69,7 +69,7 @@ def _partition(context: RuleContext) -> RuleResult:
 
 
 def _balanced(context: RuleContext) -> bool:
-    """Whether the scheduler should spread tasks over the isolated CPUs, and can."""
+    """Whether the scheduler should balance tasks among the isolated CPUs, and is able to."""
     return context.choice == "balanced" and not context.cpus.isolated & context.facts.boot_isolated
 
 
@@ -88,15 +88,15 @@ def _version_2(context: RuleContext) -> RuleResult:
 
 
 def _conflict(facts: Facts) -> str:
-    """The kernel's reason why a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
+    """Why the kernel will reject the partition, given its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
     here = "tasks are kept off by their affinity"
-    if facts.nohz_full and not facts.boot_isolated:  # from Linux 6.19 on: isolated_cpus_can_update()
+    if facts.nohz_full and not facts.boot_isolated:  # since Linux 6.19: isolated_cpus_can_update()
         return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"
     return f"isolated at boot already (isolcpus=domain), and then this kernel makes no partition of it; {here}"
 
 
 def _version_1(context: RuleContext, mount: str) -> RuleResult:
-    # with the option noprefix (Android) the files have no "cpuset." before their names
+    # with the mount option noprefix (Android), file names have no "cpuset." prefix
     if context.text(f"{mount}/cpuset.cpus") is None:
         yield Skip(f"cgroup:{GROUP}", f"the cpuset hierarchy at {mount} has no cpuset.cpus file")
         return
@@ -148,17 +148,17 @@ def _shield_members(context: RuleContext) -> RuleResult:
             yield DesiredValue(
                 f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
             )
-    # last: until its tasks have left, only the root can balance them
+    # last: until the tasks have left the root cpuset, only that cpuset can balance them
     yield DesiredValue("cgroup:/cpuset.sched_load_balance", "0", kind=value_types.NUMBER)
 
 
 def _every_mask(context: RuleContext) -> Iterable[str]:
-    # before 6.2 a cpuset's change overwrites the affinities that users had set (kernel commit da019032819a)
+    # before 6.2, changing a cpuset overwrites the affinities that users had set (kernel commit da019032819a)
     return [f"task:{task.tid}" for task in context.facts.movable_tasks]
 
 
 def _elsewhere(context: RuleContext) -> Iterable[str]:
-    # known before, so that a restore does not take one for a child that has inherited the narrowed mask
+    # recorded before, so that a restore does not mistake such a task for a child that inherited the narrowed mask
     return [
         f"task:{task.tid}" for task in context.facts.movable_tasks if not cpulist.parse(task.cpus) & context.cpus.away
     ]
@@ -257,7 +257,7 @@ KNOBS = (
         after=("smt", "cpuset"),
         needs="cpuset",
         path="/sys/fs/cgroup/cpuset/quiet-housekeeping/tasks",
-        clamps=True,  # an exiting task cannot be moved
+        clamps=True,  # the kernel does not move an exiting task
         entangled=_every_mask,
         moves="before Linux 6.2 the affinity of every task",
         refusals={22: "the kernel does not let this thread leave the root cpuset"},

@@ -13,8 +13,8 @@ from quiet.knobs.knob import Knob
 class MeasuredEffect(NamedTuple):
     """The interruptions of an isolated CPU that a knob removes ("cause before → after/s"), largest first.
 
-    `kernels`: the releases on which it was measured, "" if it could not be applied alone. `least_per_s`: if it removed
-    none, the smallest rate that would have been detected.
+    `kernels`: the releases on which the effect was measured, "" if the knob could not be applied alone. `least_per_s`:
+    if the knob removed none, the lowest rate of interruptions that the measurement would have detected.
     """
 
     kernels: str
@@ -23,7 +23,7 @@ class MeasuredEffect(NamedTuple):
 
 
 def effect_seen(knob: Knob) -> str:
-    """The measured effect as a sentence; "" when none was measured."""
+    """The measured effect of a knob as a sentence; "" if none was measured."""
     measured = measured_effect(knob)
     if knob.effect or measured is None:
         return knob.effect
@@ -34,7 +34,7 @@ def effect_seen(knob: Knob) -> str:
 
 
 def measured_effect(knob: Knob) -> MeasuredEffect | None:
-    """The measured effect; None if none was measured in the lab."""
+    """The measured effect of a knob; None if it was not measured in the lab."""
     return _measured().get(knob.name)
 
 

@@ -1,5 +1,6 @@
-"""Define knobs that reserve huge pages on the nodes where the measured work runs. Source:
-admin-guide/mm/hugetlbpage.rst.
+"""Define knobs that reserve huge pages on the NUMA nodes of the isolated CPUs.
+
+Source: admin-guide/mm/hugetlbpage.rst.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _knob(name: str, title: str, size: int | None) -> Knob:
         choices=("leave",),
         numeric=True,
         targets=f"file:{_NODES}/nodeN/hugepages/hugepages-{size or 'SIZE'}kB/nr_hugepages of the isolated CPUs' nodes",
-        clamps=True,  # with fragmented memory, the kernel finds fewer
+        clamps=True,  # with fragmented memory, the kernel allocates fewer
         risk="the rest of the host cannot use this memory until the restore",
     )
 

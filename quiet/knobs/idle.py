@@ -1,11 +1,11 @@
-"""Define knobs for idle states (C-states): how deeply a CPU may sleep, and so how long it takes to wake.
+"""Define knobs for idle states (C-states): a deeper state takes longer to wake from.
 
 Source: admin-guide/pm/cpuidle.rst, power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
-Three interfaces limit idle states, and the kernel applies the strictest limit, so they cannot conflict: one for the
-whole machine that lasts while a process holds a device open, one per CPU, and a switch for each state of each CPU.
-"quiet" leaves the shallowest state that halts. Without that state ("none"), an idle CPU polls: it wakes immediately,
-but it produces heat, keeps the tick, and slows its sibling thread.
+Three interfaces limit idle states, and the kernel applies the strictest limit, so they cannot conflict: a limit for the
+whole machine, which lasts while a process holds a device open; a limit per CPU; and a switch for each state of each
+CPU. The choice "quiet" leaves only the shallowest state that halts the CPU. With "none", an idle CPU polls: it wakes
+immediately, but it produces heat, keeps the tick, and slows its sibling thread.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _states(context: RuleContext, cpu: int) -> Iterator[_State]:
 
 
 def _limit(context: RuleContext, cpus: Iterable[int]) -> int | None:
-    """The maximum wake-up time in microseconds that the choice allows; None if no CPU has a halting idle state."""
+    """The maximum wake-up time in microseconds under the profile's choice; None if no CPU has a halting idle state."""
     if context.choice.isdecimal():
         return int(context.choice)
     shallowest = []
     for cpu in cpus:
         halting = [state.latency for state in _states(context, cpu) if not state.polls]
         shallowest += [min(halting)] if halting else []
-    # 0 would mean "no limit" to one interface and "only poll" to the other
+    # 0 would mean "no limit" to the per-CPU interface and "only poll" to the other
     return max(1, *shallowest) if shallowest else None
 
 
@@ -59,7 +59,7 @@ def _machine(context: RuleContext) -> RuleResult:
     elif context.choice == "none":
         yield DesiredValue(target, "0", creates=True)
     else:
-        # one of the others represents all of them: there may be a thousand
+        # one of the other CPUs represents all of them: there may be a thousand
         limit = _limit(context, sorted(context.cpus.isolated | {min(context.cpus.housekeeping)}))
         yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 

@@ -42,7 +42,7 @@ def _loglevel(context: RuleContext) -> RuleResult:
 
 
 def _blink(context: RuleContext) -> RuleResult:
-    if context.text(_BLINK) in (None, "-1"):  # -1: the driver is there, but no screen uses it
+    if context.text(_BLINK) in (None, "-1"):  # -1: the driver exists, but no screen uses it
         yield Skip(f"file:{_BLINK}", "no console on a framebuffer")
     else:
         yield DesiredValue(f"file:{_BLINK}", "0")
@@ -83,7 +83,7 @@ KNOBS = (
         rule=_blink,
         kind=value_types.NUMBER,
         targets=f"file:{_BLINK}",
-        drifts=True,  # shows whether the next blink is due, which the console changes when it is switched
+        drifts=True,  # the value shows whether the next blink is due; switching consoles changes it
     ),
     Knob(
         name="static_keys.timestamps",

@@ -42,7 +42,7 @@ def _machine_check(name: str, quiet: str) -> Rule:
 
 
 def _aslr(context: RuleContext) -> RuleResult:
-    # "command": `quiet run` switches it off for its command alone, nothing on the host changes
+    # "command": `quiet run` disables it only for its command; nothing on the host changes
     if context.choice == "sysctl":
         yield DesiredValue(f"file:{_SYS}randomize_va_space", "0")
 
@@ -50,7 +50,7 @@ def _aslr(context: RuleContext) -> RuleResult:
 def _sampling(context: RuleContext) -> RuleResult:
     path = _KFENCE + "sample_interval"
     if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
-        # the release that added this parameter also added re-enabling
+        # the release that added this parameter also re-enables the watchdog
         yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
     else:
         yield DesiredValue(f"file:{path}", "0", absent="this kernel has no KFENCE")

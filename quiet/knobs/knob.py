@@ -1,7 +1,7 @@
 """Define the type of a knob, which describes one setting of the host.
 
-A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
-The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
+A rule turns a context (facts, selected CPUs, the profile's choice for this knob) into wanted values or skips. The
+engine in quiet/settings/plan.py and apply.py handles all knobs in the same way.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from quiet.targets import value_types
 
 
 class DesiredValue(NamedTuple):
-    """A target and the value it should have; `why` when it differs from the knob's own."""
+    """A target and the value that it should have; `why`: the reason, if it differs from the knob's."""
 
     target: str
     wanted: str
     why: str = ""
-    creates: bool = False  # the target may be absent before
+    creates: bool = False  # the target may not exist yet
     current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
     kind: str = ""  # comparison of values, if different from the knob's
-    absent: str = "not there"  # the reason for skipping if the target does not exist
+    absent: str = "not there"  # the reason for the skip if the target does not exist
 
 
 class Skip(NamedTuple):
-    """A target that is not changed, with the reason."""
+    """A target that is left unchanged, with the reason."""
 
     target: str
     reason: str
@@ -39,7 +39,7 @@ class Skip(NamedTuple):
 
 
 class RuleContext(NamedTuple):
-    """The input of a rule."""
+    """The input of a rule: the facts, the CPUs, and the profile's choice."""
 
     facts: Facts
     cpus: CpuPartition
@@ -51,12 +51,12 @@ class RuleContext(NamedTuple):
         return self.facts.reader.text(path)
 
     def files(self, paths: Iterable[str]) -> list[str]:
-        """The existing ones of these files, as targets."""
+        """The files among these that exist, as targets (`file:PATH`)."""
         return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
 
 
 def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
-    """A mask without the isolated and offline CPUs; the housekeeping CPUs if no online CPU would remain."""
+    """A mask without the isolated and offline CPUs; the housekeeping CPUs if the mask would contain no online CPU."""
     stay = allowed - context.cpus.away
     if stay == allowed or stay & context.facts.online:
         return stay
@@ -64,7 +64,7 @@ def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
 
 
 def housekeeping_mask(context: RuleContext, current: str) -> str:
-    """The CPU mask of a file, moved away from the isolated CPUs."""
+    """The CPU mask of a file, without the isolated and offline CPUs."""
     return cpulist.format_mask(moved_away(context, cpulist.parse_mask(current)))
 
 
@@ -76,7 +76,7 @@ NOT_HERE = "this kernel does not have it"
 
 
 def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
-    """The wanted value of a file; a skip if the file `choices` does not list it."""
+    """The wanted value of a file; a skip if the wanted value is not listed in the file `choices`."""
     listed = (context.text(choices) or "").split()
     if listed and wanted not in listed:
         return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
@@ -94,7 +94,7 @@ Gain = Literal[
 
 
 class Knob(NamedTuple):
-    """One setting. `after` names the knobs that must be written before this one, when applied and when restored."""
+    """One setting. `after`: the knobs that must be written before this knob, both to apply and to restore."""
 
     name: str
     title: str
@@ -103,19 +103,19 @@ class Knob(NamedTuple):
     rule: Rule
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
-    numeric: bool = False  # a number in the profile is a valid value
-    units: Callable[[str], int | None] = lambda text: None  # the number for a profile's text such as "2.4 GHz"
-    lists: bool = False  # a list in the profile, such as "0-1", is a valid value
+    numeric: bool = False  # the profile may also set a number
+    units: Callable[[str], int | None] = lambda text: None  # converts text such as "2.4 GHz" to a number
+    lists: bool = False  # the profile may also set a list, such as "0-1"
     targets: str = ""  # for `explain`: the targets of this knob
-    recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
+    recheck_on: Trigger = ""  # what makes `quiet watch` check this knob again: a start (service, task), a device
     after: tuple[str, ...] = ()
-    clamps: bool = False  # the kernel may substitute another value for the written one, which is accepted
-    atomic: bool = False  # all of its targets or none: undone if one is rejected
+    clamps: bool = False  # the kernel may store another value than the written one, which is accepted
+    atomic: bool = False  # all targets or none: if one is rejected, the others are undone
     needs: str = ""  # an atomic knob without which this one would be harmful
-    restore_last: bool = False  # it would disturb the other targets during a restore
-    drifts: bool = False  # the kernel changes it by itself: a difference is not another program's change
+    restore_last: bool = False  # restoring it earlier would disturb other targets
+    drifts: bool = False  # the kernel changes the value itself, so a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> the reason why a rejection is legitimate
-    # words of the kernel -> explanation, for writes that it accepts but then reports as not in effect
+    # the kernel's reason -> its explanation, for writes that the kernel accepts and then reports as not in effect
     verdicts: Mapping[str, Reason] = {}
     # targets that the kernel changes as a side effect
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
@@ -129,7 +129,7 @@ class Knob(NamedTuple):
 
     @property
     def paths(self) -> str:
-        """The setting's name in the kernel's documents and for administrators."""
+        """The setting's name in kernel documents: its file or call."""
         files = (name.rstrip(",;:") for name in re.findall(r"file:(/\S+)", self.targets))
         return self.path or ", ".join(files) or re.split(r"[,; ]", self.targets)[0]
 
@@ -150,9 +150,10 @@ def derived(
     kind: str = value_types.NUMBER,
     numeric: bool = False,
 ) -> FileFields:
-    """A knob that is one file whose wanted value is derived from the current one; None: it is already quiet.
+    """The fields of a knob with one file whose wanted value is computed from the current value.
 
-    `absent` is the reason of the skip when the file does not exist.
+    `value` returns None if the current value is already quiet; `absent`: the reason of the skip if the file does not
+    exist.
     """
 
     def rule(context: RuleContext) -> RuleResult:
@@ -166,17 +167,19 @@ def derived(
 
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
-    """A knob that is one file with one quiet value, or a value from the profile instead."""
+    """The fields of a knob with one file and one quiet value, which the profile may replace."""
     return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or more; `never`: a number that disables the activity."""
+    """The fields of a knob with one file whose number should be at least `quiet`; `never`: the number for
+    "disabled".
+    """
     return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
 
 
 def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
-    """A knob that is one file whose number should be `quiet`, unless the present one is `enough`."""
+    """The fields of a knob with one file whose number should be `quiet`, unless `enough` accepts the current number."""
 
     def value(context: RuleContext, current: str) -> str | None:
         if context.choice != "quiet":

@@ -1,8 +1,8 @@
 """Define knobs for background memory management: huge pages, merging, statistics, compaction, reclaim, write-back.
 
 Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
-dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
-So the other file is journaled too, and restored if it was the one in use.
+dirty_ratio and dirty_bytes are one setting in two units: writing one sets the other to 0, and 0 bytes cannot be
+written. Therefore both files are journaled, and the one that was in use is restored.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ _INTERVAL = at_least(_STAT, _RARELY)
 
 
 def _at_most_on_request(context: RuleContext, current: str) -> str | None:
-    """Huge pages only on request (madvise); "never" is already quiet."""
+    """Limit huge pages to explicit requests ("madvise"); None for "never", which is already quiet."""
     if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"
 
 
 def _thp(context: RuleContext) -> RuleResult:
-    """The global policy, and the policy of each huge page size that has a separate one: "inherit" follows the global
-    policy (Linux 6.8).
+    """Set the global policy, and the separate policy of each huge page size.
+
+    A size with the policy "inherit" follows the global policy (Linux 6.8).
     """
     yield from derived(_THP + "enabled", _at_most_on_request, kind=value_types.CHOICE)["rule"](context)
     for path, current in _sizes(context, "enabled"):
@@ -52,7 +53,7 @@ def _shmem(context: RuleContext) -> RuleResult:
 
 
 def _sizes(context: RuleContext, name: str) -> list[tuple[str, str]]:
-    """The files of a name that each size of huge pages has, with their values."""
+    """The path and value of a file in the folder of each huge page size."""
     folders = (folder for folder in context.facts.reader.names(_THP) if folder.startswith("hugepages-"))
     paths = (f"{_THP}{folder}/{name}" for folder in folders)
     return [(path, value_types.plain(value_types.CHOICE, text)) for path in paths if (text := context.text(path))]
@@ -132,7 +133,7 @@ KNOBS = (
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
-        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
+        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2 would unmerge all pages
     ),
     Knob(
         name="vm.stat_interval",

@@ -1,8 +1,8 @@
 """Define knobs for network devices: number of queues, distribution of packets, their CPUs, interrupt rates.
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
-ABI/testing/sysfs-class-net-queues. The knob `irq` makes a queue's interrupt arrive on a housekeeping CPU; these knobs
-set the dependent settings, and those outside the reach of `irq`.
+ABI/testing/sysfs-class-net-queues. The knob `irq` moves a queue's interrupt to a housekeeping CPU; these knobs set
+whatever depends on the interrupt's CPU, and handle interrupts that `irq` cannot move.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full
 
 
 def devices(context: RuleContext) -> list[str]:
-    """The interfaces of physical devices, which cause interrupts."""
+    """The interfaces of physical network devices, which cause interrupts."""
     return [name for name, device in context.facts.interfaces.items() if device]
 
 
 def queues(context: RuleContext, interface: str, sort: str) -> list[str]:
-    """The names of an interface's queues of a sort: "rx" gives ["rx-0", "rx-1"]."""
+    """The names of an interface's queues of one type: "rx" gives ["rx-0", "rx-1"]."""
     numbers = context.facts.reader.numbered(f"{net.folder(interface)}/queues", f"{sort}-")
     return [f"{sort}-{number}" for number in numbers]
 
@@ -54,7 +54,9 @@ def _interrupts(context: RuleContext, interface: str) -> list[int]:
 
 
 def stuck(context: RuleContext, interface: str) -> dict[int, int]:
-    """The receive queues whose interrupt arrives on an isolated CPU and may not be moved, each with its interrupt."""
+    """The receive queues whose interrupt arrives on an isolated CPU and cannot be moved, with the
+    interrupt's number.
+    """
     queues_at = {}
     for number in _interrupts(context, interface):
         queue = _QUEUE.search(context.text(f"/sys/kernel/irq/{number}/actions") or "")
@@ -82,7 +84,7 @@ def _channels(context: RuleContext) -> RuleResult:
 
 
 def _with_channels(context: RuleContext) -> Iterator[str]:
-    """Targets that change with the number of channels: queues appear or disappear, and interrupts are re-requested."""
+    """The targets that change with the number of channels: queues come and go, and interrupts are requested again."""
     exists = context.facts.reader.exists
     for name in devices(context):
         yield f"net:{name}/rss"
@@ -108,7 +110,7 @@ def _rss(context: RuleContext) -> RuleResult:
         target = f"net:{name}/rss"
         current = registry.get(reader, target)
         free = [n for n in range(len(queues(context, name, "rx"))) if n not in there]
-        free = [n for n in free if n < most] or free  # the others may go (net.channels)
+        free = [n for n in free if n < most] or free  # queues above the new number may disappear (net.channels)
         if current is None or not free:
             why = _NO_ANSWER if current is None else "no other queue is left"
             yield Skip(target, f"queue {min(there)}: {_isolated(there[min(there)])}; {why}")
@@ -147,10 +149,10 @@ def _defer(context: RuleContext) -> RuleResult:
 
 
 def _masks(context: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]:
-    """The masks of all queues that name an isolated CPU: containers' and bridges' interfaces have them too."""
+    """Move the masks of all queues off the isolated CPUs, including those of containers' and bridges' interfaces."""
     for name in context.facts.interfaces:
         for queue in queues(context, name, sort):
-            # an interface with one queue gives no answer
+            # on an interface with one queue, the file cannot be read
             current = context.text(f"{net.folder(name)}/queues/{queue}/{file}")
             if current and (cpus := cpulist.parse_mask(current)) & context.cpus.away:
                 new = cpulist.format_mask(moved_away(context, cpus))

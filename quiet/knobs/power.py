@@ -1,7 +1,7 @@
 """Define knobs for power outside the cores (uncore, firmware profile, links, memory bus) and the cores' energy bias.
 
-Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI documents that
-each knob names. Power and temperature limits (RAPL, thermal zones) are left alone: they protect the machine.
+Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI document that each
+knob names. Power and temperature limits (RAPL, thermal zones) stay unchanged: they protect the machine.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def _bias(context: RuleContext) -> RuleResult:
 
 
 def _every_bias(context: RuleContext) -> Iterable[str]:
-    # one register may serve a whole package; then all of its CPUs show the value written for one of them
+    # one register may serve a whole package; then a write on one CPU changes the value of all its CPUs
     return context.files(_bias_path(cpu) for cpu in sorted(context.facts.online))
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One folder per package and die; folders of its parts ("uncore") only if there is none for the whole."""
+    """One uncore folder per package and die, or the folders of its parts ("uncore") if the whole has none."""
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":
@@ -98,7 +98,7 @@ def _buses(context: RuleContext) -> RuleResult:
 
 
 def _bus_state(context: RuleContext) -> Iterable[str]:
-    # the frequency that a user set is forgotten with the governor "userspace"
+    # the governor "userspace" forgets the frequency that a user has set
     settings = ("userspace/set_freq", "max_freq", "min_freq")
     names = context.facts.reader.names(_DEVFREQ)
     return context.files(f"{_DEVFREQ}/{name}/{setting}" for name in names for setting in settings)

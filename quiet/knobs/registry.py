@@ -1,4 +1,4 @@
-"""Register all knobs in the order of applying and restoring. Add a new knob to its family and to this tuple."""
+"""Register all knobs in the order in which they are applied. Add a new knob to its family and to this tuple."""
 
 from __future__ import annotations
 

@@ -21,38 +21,38 @@ from quiet.targets.schemata import lines
 GROUP = "/quiet"
 _MOUNT = f"mount:{ROOT}"
 _TARGET = f"resctrl:{GROUP}"
-Masks = dict[int, int]  # the ways of a cache as bits, by the cache's id
+Masks = dict[int, int]  # the ways of each cache as bits, by the cache's id
 
 
 class DivisibleCache(NamedTuple):
-    """A cache that can be divided. With CDP it has two resources, for code and data, that get the same ways."""
+    """A cache that can be divided. With CDP, it has one resource for code and one for data, which get the same ways."""
 
     level: str
     resources: tuple[str, ...]
     fewest: int  # minimum number of ways of a group
     shareable: int  # ways that devices may also fill
-    sparse: bool  # whether a group's ways need not be neighbors
+    sparse: bool  # whether the ways of a group need not be contiguous
 
 
 def read_masks(line: str) -> Masks:
-    """{0: 0xff0, 1: 0xf} of "0=ff0;1=00f"."""
+    """Parse a line of schemata without its name: "0=ff0;1=00f" gives {0: 0xff0, 1: 0xf}."""
     pairs = (domain.partition("=") for domain in line.split(";"))
     return {int(name): int(mask, 16) for name, _, mask in pairs if mask}
 
 
 def write_masks(masks: Masks) -> str:
-    """The line of a schemata file, without its name."""
+    """Format masks as a line of schemata, without its name."""
     return ";".join(f"{name}={mask:x}" for name, mask in sorted(masks.items()))
 
 
 def _run(mask: int) -> bool:
-    """Whether the set bits of a mask are contiguous; False for none."""
+    """Whether the set bits of a mask are contiguous; False if no bit is set."""
     low = mask & -mask
     return mask > 0 and (mask // low) & (mask // low + 1) == 0
 
 
 def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
-    """Up to `ways` contiguous bits of `usable`, so that the rest of `whole` is valid too; 0 if impossible."""
+    """Pick up to `ways` contiguous bits of `usable` such that the rest of `whole` is valid too; 0 if there are none."""
     for count in range(ways, cache.fewest - 1, -1):
         for start in range(whole.bit_length()):
             mask = ((1 << count) - 1) << start
@@ -81,7 +81,7 @@ def _caches(context: RuleContext) -> list[DivisibleCache]:
 
 
 def _users(context: RuleContext, level: str) -> dict[int, CpuSet]:
-    """The online CPUs of each cache of a level ("L3"), by the cache's id."""
+    """The online CPUs that use each cache of a level ("L3"), by the cache's id."""
     users: dict[int, CpuSet] = {}
     seen: set[int] = set()
     for cpu in sorted(context.facts.online):
@@ -101,14 +101,14 @@ def _users(context: RuleContext, level: str) -> dict[int, CpuSet]:
 def _divided(
     context: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
 ) -> dict[str, tuple[Masks, Masks]]:
-    """The shares of the default group and of ours in each resource of a cache; empty if it cannot be divided."""
+    """The masks of the default group and of our group for each resource of a cache; empty if it cannot be divided."""
     users = _users(context, cache.level)
     mine: Masks = {}
     masks = {
         group: {name: read_masks(values.get(name, "")) for name in cache.resources}
         for group, values in schemata.items()
     }
-    # the divisible part: that of the default group, and the part that our group already has
+    # the divisible part: the ways of the default group and the ways that our group already has
     wholes = {
         name: {domain: mask | masks[GROUP][name].get(domain, 0) for domain, mask in masks[""][name].items()}
         for name in cache.resources
@@ -145,7 +145,7 @@ def _group(context: RuleContext) -> RuleResult:
 
 
 def _cannot(context: RuleContext) -> bool:
-    """Whether an x86 processor reports that it cannot divide a cache; other architectures do not report it."""
+    """Whether an x86 processor reports that it cannot divide a cache; other architectures do not report this."""
     text = context.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
     flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []
@@ -172,7 +172,7 @@ def _exclusive(context: RuleContext) -> RuleResult:
             yield Skip(_TARGET, f"no ways of {cache.level} are free for it: the other groups or devices have them")
             return
         divided |= parts
-    # restored backwards: the group goes before the default group can have its ways again, the mount goes last
+    # restored in reverse: the group is removed before the default group gets its ways back, the mount last
     for name, (rest, _) in divided.items():
         why = f"the rest of {name}, for all other CPUs"
         yield DesiredValue(f"schemata:/{name}", write_masks(rest), why, kind=value_types.SCHEMATA)

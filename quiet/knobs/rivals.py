@@ -14,7 +14,7 @@ from quiet.knobs.services import Service
 from quiet.machine.facts import Facts
 from quiet.targets import systemd, value_types
 
-# When stopped, tuned restores its own saved values, and when started again it saves ours as the host's: it is frozen.
+# When stopped, tuned restores its own saved values; when started again, it saves our values. Therefore it is frozen.
 HELD = (Service("tuned-ppd.service tuned.service", "sets governors, sysctls and affinities", held="tuned tuned-ppd"),)
 STOPPED = (
     Service("power-profiles-daemon.service", "sets the energy preference that the desktop requests, over D-Bus"),
@@ -40,7 +40,7 @@ STOPPED = (
     Service("bpftune.service", "changes network sysctls according to its observations", held="bpftune"),
     Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
 )
-# These units have exited while systemd counts them as active, and their stop commands would write other settings.
+# These units have exited although systemd counts them as active, and stopping them would write other settings.
 ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.service", "laptop-mode.service")
 _IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
 _THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
@@ -50,7 +50,7 @@ _ONCE = "it has already set its values, and acts again only on an event"
 
 
 def _loaded(context: RuleContext) -> Iterator[Skip]:
-    """Skip a sched_ext scheduler that belongs to none of the units: only the program that loaded it can end it."""
+    """Skip a sched_ext scheduler that none of the units has loaded: only the program that loaded it can end it."""
     reader = context.facts.reader
     units = ("scx.service", "scx_loader.service")
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):
@@ -62,7 +62,7 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
 
 
 def running(facts: Facts) -> list[str]:
-    """The running rivals, by unit, or by process without systemd; irqbalance and thermald are excluded."""
+    """The rivals that run, by unit, or by process on hosts without systemd; irqbalance and thermald are excluded."""
     reader = facts.reader
     if not systemd.booted(reader):
         names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}

@@ -14,7 +14,7 @@ from quiet.targets.cgroup import GROUP, SLICE, group
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0/"
-_HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # read without a system call too, by the vDSO
+_HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # the vDSO also reads these without a system call
 _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
@@ -36,13 +36,13 @@ def _clocksource(context: RuleContext) -> RuleResult:
         )
     elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
-    elif current != "arch_sys_counter":  # the only clock source of arm64, equally good
+    elif current != "arch_sys_counter":  # arm64's only clock source, equally good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
 
 
 def _energy_aware(context: RuleContext) -> RuleResult:
     target = f"file:{_SYS}sched_energy_aware"
-    if not context.text(_SYS + "sched_energy_aware"):  # from 6.7 on it exists and reads as empty
+    if not context.text(_SYS + "sched_energy_aware"):  # since 6.7, the file exists but reads as empty
         yield Skip(target, "this machine has no energy model")
     else:
         yield DesiredValue(target, "0" if context.choice == "quiet" else context.choice)
@@ -56,7 +56,7 @@ def _multiplexing(context: RuleContext) -> RuleResult:
         path = f"{_PMUS}/{name}/{_MUX}"
         current = context.text(path) or ""
         if current == "0":
-            continue  # counts in software, and 0 could not be written back
+            continue  # a software PMU, to which 0 could not be written back
         if context.choice != "quiet":
             yield DesiredValue(f"file:{path}", context.choice, current=current)
         elif not current.isdecimal() or int(current) < 1000:
@@ -93,8 +93,8 @@ def _priority(context: RuleContext) -> RuleResult:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
 
-# Ahead of the partition, whose account of deadline bandwidth lacks that of its CPUs' servers (dl_server_apply_params,
-# __dl_overflow: from the source). Linux 6.12.117 refuses it before and after on CPUs of nohz_full= (seen in the lab).
+# Set before the partition, whose deadline bandwidth excludes that of its CPUs' servers (dl_server_apply_params,
+# __dl_overflow: from the source). On CPUs of nohz_full=, Linux 6.12.117 refuses it before and after (seen in the lab).
 BEFORE = (
     Knob(
         name="sched.servers",

@@ -1,6 +1,6 @@
-"""Define knobs for background services: systemd units that may be stopped temporarily, and those that never may.
+"""Define knobs for background services: systemd units that may be stopped temporarily, and units that never may.
 
-Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
+Sources: systemctl(1), systemd.unit(5), and the manual of each unit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ ALL_UNITS = "unit:*"
 
 
 class Service(NamedTuple):
-    """Units that belong together, starters first; `jobs`: the units that they start, which may finish.
+    """Units that belong together; a unit that starts another comes first. `jobs`: units that they start, which may
+    finish.
 
-    `held`: names of its processes, for hosts without systemd, if no program waits for their answers.
+    `held`: the names of the processes to freeze on hosts without systemd, if no program waits for them.
     """
 
     units: str
@@ -80,7 +81,7 @@ QUIET = (
     ),
     Service("esm-cache.service apt-news.service", "fetches package news whenever apt is used"),
 )
-# Services whose absence users notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
+# Services that users would miss: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
 ALL = (
     Service(
         "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
@@ -133,7 +134,7 @@ ALL = (
         "polls the cloud's servers every few seconds; the cloud's console does not reach this host until the restore",
     ),
 )
-# Services that are critical or run other people's work: the reason, and the beginnings of the names.
+# Services that are critical or do work for users: the reason, and the prefixes of their names.
 NEVER = {
     "remote access depends on it": (
         "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
@@ -173,7 +174,7 @@ REFUSALS = {
 
 
 def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
-    """Check a profile's services.stop and services.keep. Raises UsageError naming the key."""
+    """Check the units in a profile's services.stop and services.keep. Raises UsageError, which names the key."""
     for key, names in (("stop", stop), ("keep", keep)):
         for name in names:
             if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
@@ -187,7 +188,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
 
 
 def critical(name: str) -> str:
-    """The reason why a unit is never stopped; "" if it may be."""
+    """Why a unit is never stopped; "" if it may be stopped."""
     reasons = (why for why, starts in NEVER.items() if name.startswith(tuple(starts.split())))
     return next(reasons, "") if name not in _EXCEPT else ""
 
@@ -205,7 +206,7 @@ def _services(context: RuleContext) -> RuleResult:
 
 
 def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
-    """Stop and mask every unit of a table that runs or could be started."""
+    """Stop and mask every unit of a table that is running or could be started."""
     reader = context.facts.reader
     folders = systemd.places(reader)
     keep = set(keep)
@@ -234,7 +235,7 @@ def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
 
 
 def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
-    """Freeze the processes of a table; without systemd, ended ones could not be restarted with their own arguments."""
+    """Freeze the processes of a table. Without systemd, ended processes could not be restarted with their arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
     leaders = set(context.facts.reader.numbered("/proc")) if names else set()

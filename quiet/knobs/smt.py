@@ -1,5 +1,6 @@
-"""Define the knob for SMT, with which sibling threads share a core's units. Source: ABI sysfs-devices-system-cpu
-(smt/).
+"""Define the knob for SMT, where the threads of a core share its execution units.
+
+Source: ABI sysfs-devices-system-cpu (smt/).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def _smt(context: RuleContext) -> RuleResult:
 
 
 def _disturbed(context: RuleContext) -> Iterable[str]:
-    """Side effects of hotplug: per-CPU settings vanish with the CPU and may come back as defaults."""
+    """Yield the targets that hotplug changes: the settings of a CPU vanish with the CPU and may return as defaults."""
     facts, offline = context.facts, context.cpus.offline
-    # re-enabling SMT also brings up CPUs that were offline before, so every CPU's state is recorded
+    # re-enabling SMT also starts CPUs that were offline before, so the state of every CPU is recorded
     yield from (f"file:{CPU}/cpu{cpu}/online" for cpu in sorted(facts.present))
     for cpu in sorted(offline):
         base = f"{CPU}/cpu{cpu}/cpuidle"
@@ -56,7 +57,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
     for number, cpus in facts.policies.items():
         if cpus & offline:
             yield from policy_state(context.facts.reader, number)
-    # tasks and interrupts bound to the CPUs that go offline are moved anywhere
+    # the kernel moves tasks and interrupts of the CPUs that go offline to any other CPU
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a few masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
@@ -66,7 +67,7 @@ def _disturbed(context: RuleContext) -> Iterable[str]:
 
 
 def _version_1_cpusets(context: RuleContext, mount: str, path: str) -> Iterator[str]:
-    """Targets of cgroup v1 cpusets, which permanently lose a CPU that goes offline (cgroup-v1/cpusets.rst)."""
+    """Yield the cgroup v1 cpusets that permanently lose a CPU when it goes offline (cgroup-v1/cpusets.rst)."""
     for name in context.facts.reader.names(mount + path):
         group = f"{path}/{name}"
         if context.facts.reader.exists(f"{mount}{group}/cpuset.cpus"):

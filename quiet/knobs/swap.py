@@ -50,7 +50,10 @@ def _devices(context: RuleContext) -> RuleResult:
 
 
 def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
-    """The devices in the order of /proc/swaps; if the kernel chooses priorities, the first device gets the highest."""
+    """The devices in the order of /proc/swaps.
+
+    If the kernel chooses priorities, the device that is re-enabled first gets the highest.
+    """
     swapping = list(swapping)
     chosen = iter(sorted((area for area in swapping if area.priority < 0), key=lambda area: -area.priority))
     return [next(chosen) if area.priority < 0 else area for area in swapping]

@@ -16,7 +16,7 @@ def _workqueues(context: RuleContext) -> RuleResult:
     for name in names:
         target = f"workqueue:{name}"
         current = registry.get(reader, target)
-        # the mask holds possible CPUs; the kernel requires at least one of them
+        # the mask contains possible CPUs; the kernel requires at least one
         new = moved_away(context, cpulist.parse_mask(current or ""))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
         yield DesiredValue(target, cpulist.format_mask(new), why, current=current, absent=NOT_HERE)

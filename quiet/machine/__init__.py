@@ -1,1 +1,1 @@
-"""Facts about this machine: CPUs, virtualization, write access."""
+"""Facts about this machine: CPUs, virtualization, and write access."""

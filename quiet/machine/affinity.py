@@ -1,4 +1,4 @@
-"""Move a process to its CPUs: into the isolated partition, or out of it. For `quiet run` and for cbench."""
+"""Move a process into or out of the isolated partition, and pin it. Used by `quiet run` and cbench."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PR_SET_THP_DISABLE = 41  # prctl(2)
 
 
 def reachable(cpus: CpuSet) -> CpuSet:
-    """The CPUs among these that place() can use, although this process's affinity may be narrower (isolcpus=)."""
+    """The CPUs in `cpus` that place() can use, even if this process's affinity excludes them (isolcpus=)."""
     before = os.sched_getaffinity(0)
     usable = set(cpus & before)
     for cpu in cpus - before:
@@ -34,9 +34,9 @@ def reachable(cpus: CpuSet) -> CpuSet:
 
 
 def place(cpu: int, pid: int = 0) -> None:
-    """Move a process (0: the caller) to the cgroup that owns a CPU, and pin it to that CPU.
+    """Move a process (0: the caller) to the cgroup that owns a CPU, and pin the process to that CPU.
 
-    Raises UsageError for a CPU that is not online, Refused when it may not be used.
+    Raises UsageError if the CPU is not online, Refused if this process may not use it.
     """
     online = Facts(Reader()).online
     if cpu not in online:
@@ -45,7 +45,7 @@ def place(cpu: int, pid: int = 0) -> None:
 
 
 def join(cpus: CpuSet, pid: int = 0) -> None:
-    """Move a process to the cgroup that owns these CPUs, and let it run on them only. Raises Refused."""
+    """Move a process to the cgroup that owns these CPUs, and restrict the process to them. Raises Refused."""
     host = Host()
     version, mount = cpuset_mount(host)
     group = f"{mount}{cgroup.group(host)}"
@@ -61,7 +61,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
         except OSError as error:
             if error.errno != errno.EINVAL or version != 2 or wanted:
                 raise
-            _enter(host, mount, pid)  # its own cgroup excludes these CPUs, as systemd's slices do under a profile
+            _enter(host, mount, pid)  # its cgroup excludes these CPUs, as systemd's slices do under a profile
             os.sched_setaffinity(pid, cpus)
     except PermissionError:
         raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `quiet run`") from None
@@ -70,7 +70,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
 
 
 def _within(host: Host, version: int, pid: int) -> bool:
-    """Whether a process is in the partition's cgroup, or in one below it, such as a run's own."""
+    """Whether a process is in the partition's cgroup or in a descendant, such as the cgroup of a run."""
     own = cgroup.group(host)
     for line in (host.text(f"/proc/{pid or 'self'}/cgroup") or "").splitlines():
         _, controllers, name = line.split(":", 2)
@@ -80,7 +80,7 @@ def _within(host: Host, version: int, pid: int) -> bool:
 
 
 def _leaf(host: Host, group: str) -> str:
-    """The cgroup for tasks: below a slice, because a cgroup with tasks cannot contain scopes and containers."""
+    """The cgroup for tasks: a child of the slice, because a cgroup with tasks cannot contain scopes and containers."""
     if not group.endswith(cgroup.SLICE):
         return group
     with contextlib.suppress(FileExistsError):
@@ -89,14 +89,14 @@ def _leaf(host: Host, group: str) -> str:
 
 
 def _enter(host: Host, group: str, pid: int) -> None:
-    # 0 would mean the writer; the PID also works for a child
+    # 0 would mean the writer; a PID also works for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
 
 
 def forgo_huge_pages() -> None:
-    """Keep khugepaged away from this process and its later children, if the kernel supports this (PR_SET_THP_DISABLE).
+    """Exclude this process and its later children from khugepaged, if the kernel supports this (PR_SET_THP_DISABLE).
 
-    When khugepaged collapses pages of any process into a huge one, it interrupts every CPU, isolated ones too.
+    When khugepaged collapses pages into a huge page, it interrupts every CPU, isolated ones too.
     """
     import ctypes
 

@@ -1,4 +1,4 @@
-"""Select the CPUs to isolate: the requested CPUs, checked, or an automatic choice with its reason."""
+"""Select the CPUs to isolate: check the requested CPUs, or choose CPUs automatically and give the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_OFF = (None, "off", "forceoff", "notsupported", "notimplemented")
 
 
 class CpuPartition(NamedTuple):
-    """Disjoint sets: `isolated` for the measured work, `offline` (its cores' other threads), and the rest."""
+    """Disjoint sets: `isolated` for the measured work, `offline` (the other threads of its cores), and the rest."""
 
     isolated: CpuSet
     housekeeping: CpuSet
@@ -24,16 +24,16 @@ class CpuPartition(NamedTuple):
 
     @property
     def away(self) -> CpuSet:
-        """The CPUs that nothing else may use: isolated or taken offline."""
+        """The CPUs that nothing else may use: isolated or offline."""
         return self.isolated | self.offline
 
 
 def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> CpuPartition:
     """Select the CPUs.
 
-    `requested`: "auto" or a CPU list; `smt`: the choice of the knob `smt`; `source`: the option or key of the request;
-    `rest`: the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused if nothing can
-    be isolated.
+    `requested`: "auto" or a CPU list; `smt`: the choice of the knob `smt`; `source`: the option or key that contains
+    the request; `rest`: the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused
+    if no CPU can be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
     leaving = _leaving(facts) if smt == "off" else frozenset()
@@ -60,7 +60,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
 
 
 def parse_requested(requested: str, source: str) -> CpuSet:
-    """Read the CPU list that a user wrote under `source`; UsageError names it."""
+    """Parse a requested CPU list. Raises UsageError, which names `source`, the option or key of the list."""
     try:
         return cpulist.parse(requested)
     except UsageError as error:
@@ -121,16 +121,17 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     first = min(facts.online)
     by_node = {node: [core for core in cores if core <= cpus] for node, cpus in facts.nodes.items()}
     by_node = {node: local for node, local in by_node.items() if local}
-    if not by_node:  # nodes in recordings may not cover the cores
+    if not by_node:  # the nodes of a recording may not contain all cores
         return 0, cores
-    # prefer a separate node, then the one with most cores, then the last one
+    # prefer a separate node, then the node with the most cores, then the last one
     node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
     return node, by_node[node]
 
 
 def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """The CPUs that stay isolated, and the CPUs to take offline: with smt "siblings", one thread of each isolated core
-    stays, with "off", one of every core.
+    """The CPUs that stay isolated, and the CPUs to take offline.
+
+    With smt "siblings", one thread of each isolated core stays online; with "off", one thread of every core.
     """
     if smt == "off":
         if not isolated - leaving:

@@ -1,4 +1,4 @@
-"""Read facts about a host, each once and on first use.
+"""Read facts about a host; each fact is read once, on first use.
 
 Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputopology, admin-guide/cgroup-v2.
 """
@@ -23,7 +23,7 @@ PF_NO_SETAFFINITY = 0x04000000
 
 
 class Task(NamedTuple):
-    """One thread: `kernel` threads with `bound` cannot be moved."""
+    """One thread. A `kernel` thread that is also `bound` cannot be moved."""
 
     tid: int
     comm: str
@@ -40,7 +40,7 @@ def _read(parse: Callable[[str], CpuSet], text: str, path: str) -> CpuSet:
 
 
 class Facts:
-    """Facts about the host behind a reader."""
+    """Facts about a host, read through a Reader."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -51,7 +51,7 @@ class Facts:
 
     @cached_property
     def numbered_cpus(self) -> CpuSet:
-        """The CPUs that have a directory in sysfs, offline ones included."""
+        """The CPUs that have a directory in sysfs, including offline CPUs."""
         return frozenset(self.reader.numbered(CPU, "cpu"))
 
     @cached_property
@@ -60,7 +60,7 @@ class Facts:
         listed = self._list(f"{CPU}/online")
         if listed:
             return listed
-        # without the list (some kernels and recordings): a CPU without the switch is always online
+        # without the list (some kernels and recordings), a CPU without the file `online` is always online
         running = (c for c in self.numbered_cpus if self.reader.text(f"{CPU}/cpu{c}/online") != "0")
         return frozenset(running) or frozenset({0})
 
@@ -88,7 +88,8 @@ class Facts:
     def boot_chosen(self) -> tuple[CpuSet, str]:
         """The CPUs that the kernel command line keeps free of work, and the parameter; (empty, "") if there are none.
 
-        A list with the flag `domain` is the most deliberate choice, then isolcpus= with other flags, then nohz_full=.
+        isolcpus= with the flag `domain`, the most deliberate choice, comes first, then isolcpus= with other flags, then
+        nohz_full=.
         """
         if self.boot_isolated:
             return self.boot_isolated, "isolcpus"
@@ -110,13 +111,13 @@ class Facts:
 
     @cached_property
     def release(self) -> tuple[int, int]:
-        """The kernel's version, (6, 12); (0, 0) when it is not known."""
+        """The kernel's version, such as (6, 12); (0, 0) if it is unknown."""
         found = re.match(r"(\d+)\.(\d+)", self.reader.text("/proc/sys/kernel/osrelease") or "")
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @cached_property
     def cores(self) -> tuple[CpuSet, ...]:
-        """The online CPUs grouped by physical core, by their lowest CPU."""
+        """The online CPUs grouped by physical core; the cores are in the order of their lowest CPU."""
         seen: set[int] = set()
         groups = []
         for cpu in sorted(self.online):
@@ -128,11 +129,11 @@ class Facts:
 
     @cached_property
     def secondary(self) -> CpuSet:
-        """The online CPUs that are not their core's first thread, which go offline when SMT is disabled."""
+        """The online CPUs that are not the first thread of their core; they go offline when SMT is disabled."""
         return frozenset(cpu for core in self.cores for cpu in core if cpu != min(self.siblings(cpu)))
 
     def siblings(self, cpu: int) -> CpuSet:
-        """The hardware threads of this CPU's core, including itself; only itself if the kernel does not report them."""
+        """The hardware threads of a CPU's core, including that CPU; only that CPU if the kernel reports none."""
         base = f"{CPU}/cpu{cpu}/topology/"
         for name, read in (
             ("core_cpus_list", cpulist.parse),
@@ -165,7 +166,7 @@ class Facts:
 
     @cached_property
     def slow_cpus(self) -> CpuSet:
-        """The CPUs of the smaller core types of a hybrid machine; empty on an even one."""
+        """The CPUs of the smaller core types of a hybrid machine; empty if all cores have one type."""
         # efficient cores, and low-power cores on some processors
         listed = (self._list(f"/sys/devices/cpu_{kind}/cpus") for kind in ("atom", "lowpower"))
         small = frozenset().union(*(cpus for cpus in listed if cpus)) & self.online
@@ -176,7 +177,7 @@ class Facts:
             sizes = {c: int(text) for c, text in texts.items() if text.isdecimal()}
             if len(sizes) == len(self.online):
                 top = max(sizes.values())
-                # cores of one type differ by a few percent ("favored" cores); types by far more
+                # cores of one type differ by a few percent ("favored" cores), types by far more
                 return frozenset(c for c, size in sizes.items() if size < 0.85 * top)
         return frozenset()
 
@@ -187,20 +188,20 @@ class Facts:
 
     @cached_property
     def interfaces(self) -> dict[str, bool]:
-        """The network interfaces of this process's namespace, and whether each has a device."""
+        """The network interfaces of this process's namespace; the value is True if the interface has a device."""
         base, exists = "/sys/class/net", self.reader.exists
         names = (name for name in self.reader.names(base) if exists(f"{base}/{name}/ifindex"))
         return {name: exists(f"{base}/{name}/device") for name in names}
 
     @cached_property
     def irq_cpus(self) -> dict[int, str]:
-        """The CPUs to which each interrupt may be delivered, as a CPU list of the kernel."""
+        """The CPUs that may receive an interrupt, as a list in the kernel's notation, by the interrupt's number."""
         read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
         return {number: text for number, text in read if text is not None}
 
     @cached_property
     def policies(self) -> dict[int, CpuSet]:
-        """cpufreq policies with the CPUs of each."""
+        """The CPUs of each cpufreq policy, by the policy's number."""
         by_policy = {}
         for number in self.reader.numbered(f"{CPU}/cpufreq", "policy"):
             path = f"{CPU}/cpufreq/policy{number}/affected_cpus"
@@ -210,7 +211,7 @@ class Facts:
 
     @cached_property
     def cgroup(self) -> tuple[int, str]:
-        """(version, mount point) of the hierarchy with the cpuset controller; (0, "") without."""
+        """The cgroup version and mount point of the hierarchy with the cpuset controller; (0, "") if there is none."""
         return cpuset_mount(self.reader)
 
     @cached_property
@@ -224,11 +225,11 @@ class Facts:
 
     @cached_property
     def movable_tasks(self) -> list[Task]:
-        """The threads that the kernel does not bind to their CPU."""
+        """The threads that the kernel does not bind to a CPU."""
         return [task for task in self.tasks if not task.bound]
 
     def task(self, tid: int, pid: int | None = None) -> Task | None:
-        """One thread of a process (default: its first one) at present; None if it has ended."""
+        """The current state of one thread of a process (default: its first thread); None if the thread has ended."""
         base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")

@@ -13,19 +13,19 @@ from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.machine.facts import CPU, Facts
 
-_GROUP = 8  # CPUs of a node below one migrator
-_PULLED = ((6, 9), (6, 18))  # releases in which a busy CPU expires the timers of idle ones
+_GROUP = 8  # CPUs of a node that share one migrator
+_PULLED = ((6, 9), (6, 18))  # first and last release in which a busy CPU expires the timers of idle CPUs
 
 
 class Sharing(NamedTuple):
-    """A shared resource: `domains` has, for each CPU, the online CPUs that share it."""
+    """A shared resource. `domains` maps each CPU to the online CPUs that share it."""
 
     name: str
     domains: dict[int, CpuSet]
 
 
 def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
-    """The resources that these CPUs share, the widest first; empty if the kernel does not report them."""
+    """The resources that these CPUs share, widest first; empty if the kernel does not report them."""
     found = [
         Sharing("an L3 cache", _domains(facts, cpus, _cache(facts, cpus, "3"))),
         Sharing("a cluster", _domains(facts, cpus, "topology/cluster_cpus_list")),
@@ -35,7 +35,7 @@ def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
 
 
 def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
-    """The file with the CPUs of a cache, "" if there is none. All CPUs number their caches in the same way."""
+    """The file that lists the CPUs of a cache, "" if there is none. All CPUs number their caches in the same way."""
     base = f"{CPU}/cpu{max(cpus)}/cache"
     for number in facts.reader.numbered(base, "index"):
         if facts.reader.text(f"{base}/index{number}/level") == level:
@@ -57,7 +57,7 @@ def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
 
 
 def whole_first(cores: Iterable[CpuSet], count: int, levels: Sequence[Sharing]) -> list[CpuSet]:
-    """Pick cores from as few domains as possible: complete domains that fit, the largest and last first."""
+    """Pick cores from as few domains as possible: complete domains first, then the largest, then the last."""
     cores = sorted(cores, key=min)
     if not levels:
         return cores[-count:]
@@ -82,7 +82,7 @@ def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], 
 
 
 def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
-    """The resources that chosen CPUs share with others, as text."""
+    """The resources that the selected CPUs share with other CPUs, as text."""
     words: list[str] = []
     listed: CpuSet = frozenset()
     for level in reversed(levels):  # CPUs that share the nearer cache also share the wider one
@@ -94,9 +94,9 @@ def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
 
 
 def timer_migrators(facts: Facts) -> CpuSet:
-    """The CPUs most likely to expire a group's timers; none if no isolated CPU does.
+    """The CPUs that are most likely to expire the timers of their group; empty if isolated CPUs expire none.
 
-    A CPU of nohz_full= never does, and kernels before and after the releases in _PULLED exclude isolated CPUs.
+    CPUs of nohz_full= expire none, and kernels outside the releases in _PULLED exclude isolated CPUs.
     """
     if not _PULLED[0] <= facts.release <= _PULLED[1]:
         return frozenset()
@@ -105,12 +105,12 @@ def timer_migrators(facts: Facts) -> CpuSet:
 
 
 def device_nodes(facts: Facts) -> dict[int, list[str]]:
-    """Network interfaces and NVMe drives by the NUMA node that they are attached to."""
+    """The network interfaces and NVMe drives of each NUMA node, by the node's number."""
     nets = [f"/sys/class/net/{name}" for name, device in facts.interfaces.items() if device]
     drives = [f"/sys/class/nvme/{name}" for name in facts.reader.names("/sys/class/nvme")]
     by_node: dict[int, list[str]] = {}
     for path in (*nets, *drives):
         node = facts.reader.text(f"{path}/device/numa_node") or ""
-        if node.isdecimal():  # -1: unknown to the firmware
+        if node.isdecimal():  # -1: the firmware does not report the node
             by_node.setdefault(int(node), []).append(path.rpartition("/")[2])
     return by_node

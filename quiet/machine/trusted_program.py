@@ -1,4 +1,4 @@
-"""Find users who can change a program that root will run: its interpreter, packages, and all folders above them.
+"""Find users who can change a program that root will run: its interpreter, its packages, or the folders above them.
 
 Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
 """
@@ -20,7 +20,7 @@ _LINKS = 40  # the kernel's limit on symbolic links
 def others(reader: Reader) -> tuple[str, str] | None:
     """A path of this program that a user other than root can change, with the user; None if only root can."""
     if not reader.is_entry(sys.executable):
-        return None  # a recorded machine has its own program
+        return None  # a recorded machine has a separate program
     return who_can_change(reader, _paths(reader))
 
 
@@ -41,7 +41,7 @@ def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | No
 
 
 def _paths(reader: Reader) -> Iterator[str]:
-    """The paths that are read before or while `quiet` runs."""
+    """Yield the paths that are read before or while `quiet` runs."""
     package = os.path.dirname(quiet.__file__)
     yield sys.executable
     yield os.path.join(sys.prefix, "pyvenv.cfg")
@@ -54,7 +54,7 @@ def _paths(reader: Reader) -> Iterator[str]:
 
 
 def _below(reader: Reader, path: str) -> Iterator[str]:
-    """A file or folder with everything in it; links are not followed."""
+    """Yield a file, or a folder and everything in it; links are not followed."""
     yield path
     if reader.link(path) is None:
         for name in reader.names(path):
@@ -62,7 +62,7 @@ def _below(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _way(reader: Reader, path: str) -> Iterator[str]:
-    """Every folder and link on the way to a path, and the path."""
+    """Yield every folder and link on the way to a path, then the path."""
     rest, place, links = [part for part in path.split("/") if part][::-1], "", 0
     yield "/"
     while rest:
@@ -84,12 +84,12 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _who(reader: Reader, place: str, owner: int) -> str:
-    """The users besides root (uid `owner`) who can write there; "" for none."""
+    """The users besides root (uid `owner`) who can write to a path; "" if there are none."""
     try:
         found = reader.stat(place)
     except OSError:
-        return ""  # a missing path is created in its folder, which was checked
-    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # existing names stay their owners'
+        return ""  # a missing path would be created in its folder, which was checked
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # existing entries are protected
     if found.st_uid != owner:
         return _user(found.st_uid)
     if found.st_mode & stat.S_IWOTH and not sticky:
@@ -109,7 +109,7 @@ def _user(uid: int) -> str:
 
 
 def _members(gid: int) -> str:
-    """The name of a group whose members can write; "" if root is the only member, as initially in Debian's staff."""
+    """The name of a group whose members can write; "" if only root is a member, the default of Debian's group staff."""
     import grp
     import pwd
 

@@ -1,4 +1,4 @@
-"""Detect the type of machine, its abilities and its hypervisor's effects, for `quiet status`, not for knobs."""
+"""Detect the type of machine, its capabilities, and its hypervisor's effects, for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.machine.facts import CPU, Facts
 
-_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the identification of its user-space kernel
+_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # how its user-space kernel identifies itself
 
 # Firmware names begin with these only in virtual machines; "Virtual Machine" is Hyper-V's product name
 _VM_NAMES = (
     *("QEMU", "KVM", "OpenStack", "KubeVirt", "VMware", "VirtualBox", "Virtual Machine"),
     *("Bochs", "Parallels", "BHYVE", "Apple Virtualization"),
 )
-_CLOUD_NAMES = ("Amazon EC2", "Google Compute Engine", "Alibaba Cloud")  # on virtual machines and on bare metal
+_CLOUD_NAMES = ("Amazon EC2", "Google Compute Engine", "Alibaba Cloud")  # used for virtual machines and for bare metal
 _METAL = re.compile(r"\.metal(-|$)")  # EC2's bare-metal instance types: m6g.metal, c7i.metal-24xl
 _DMI = "/sys/class/dmi/id"
 _DMI_FIELDS = ("product_name", "sys_vendor", "board_vendor", "bios_vendor", "chassis_vendor")
@@ -39,16 +39,16 @@ _BALLOONS = (
     "/sys/bus/vmbus/drivers/hv_balloon",
     "/sys/devices/system/xen_memory",
 )
-_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # this also occurs in a driver without any
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # exist in every driver's folder
 
 
 def virtual(facts: Facts) -> str:
-    """The hypervisor, container or WSL in which this host runs; "" on bare metal, as far as the kernel shows."""
+    """The hypervisor, container or WSL in which this system runs; "" on bare metal, as far as the kernel shows."""
     return ", ".join(filter(None, (hypervisor(facts), container(facts))))
 
 
 def container(facts: Facts) -> str:
-    """The container that this process runs in, with its manager if detectable; "" outside of containers."""
+    """The container of this process, with its manager if detectable; "" outside of containers."""
     reader = facts.reader
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):
@@ -60,24 +60,10 @@ def container(facts: Facts) -> str:
 
 
 def hypervisor(facts: Facts) -> str:
-    """The hypervisor that this kernel runs under, as `quiet status` reports it; "" on bare metal.
+    """The hypervisor that runs this kernel, as `quiet status` reports it; "" on bare metal.
 
-    The only source of this answer, for `quiet` and for `cbench`. Containers do not count: `container` reports them.
-    Raises nothing: an absent or unreadable file is not evidence of a hypervisor.
-
-    - x86: the CPU flag `hypervisor` (CPUID leaf 1, ECX bit 31). Clouds put their name into the firmware of bare-metal
-      instances too, so next to such a name the flag decides. A name that only virtual machines have also counts
-      without the flag, which a virtual machine's configuration can hide.
-    - Other processors have no flag: firmware names (DMI) and the device tree decide. On EC2, `.metal` in the product
-      name is bare metal. Bare metal of Google and Alibaba on arm64 looks like their virtual machines and is reported
-      as one. The chassis vendor stays QEMU where a cloud has replaced the other names (Hetzner, CloudStack).
-    - Xen: /sys/hypervisor/type. dom0 counts, unlike in systemd-detect-virt: Xen schedules its CPUs.
-
-    Not read: asset tags, because owners write them and recordings mask them; the virtual machine bit of SMBIOS,
-    because only root can read it, and Google and QEMU with SeaBIOS leave it unset.
-
-    Sources: systemd-detect-virt(1), virt-what(1), Documentation/ABI/stable/sysfs-hypervisor-xen,
-    Documentation/virt/kvm/x86/cpuid.rst; names as reported in systemd issues 18929, 20628, 23116, 23856 and 38125.
+    `quiet` and `cbench` take the answer only from here. Containers do not count: `container` reports them. Raises
+    nothing: an absent or unreadable file is not evidence of a hypervisor.
     """
     reader = facts.reader
     version = reader.text("/proc/version") or ""
@@ -104,7 +90,7 @@ def hypervisor(facts: Facts) -> str:
 
 
 def _x86_flags(facts: Facts) -> list[str] | None:
-    """The first CPU's feature flags; None on processors other than x86, which alone call them `flags`."""
+    """The feature flags of the first CPU; None on processors other than x86, because only x86 has a line `flags`."""
     lines = (line.partition(":") for line in cpuinfo(facts).splitlines())
     return next((value.split() for key, _, value in lines if key.strip() == "flags"), None)
 
@@ -130,7 +116,7 @@ def model(facts: Facts) -> str:
 
 
 def performance_counters(facts: Facts) -> list[str]:
-    """The core PMUs that perf_event can use; empty in most virtual machines."""
+    """The PMUs of the cores that perf_event can use; empty in most virtual machines."""
     names = facts.reader.names("/sys/bus/event_source/devices")
     return [
         n
@@ -140,10 +126,10 @@ def performance_counters(facts: Facts) -> list[str]:
 
 
 def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
-    """How often each CPU, or its package, was throttled because of heat since the boot, or reached its power limit
-    (only counted with the boot parameter int_pln_enable); CPUs that do not count it, such as AMD's, are absent.
+    """The number of times that each CPU, or its package, was throttled since boot because of heat or its power limit.
 
-    Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
+    Power limits count only with the boot parameter int_pln_enable. CPUs without these counters, such as AMD's, are
+    absent. Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """
     counts = {}
     for cpu in sorted(cpus):
@@ -156,7 +142,7 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:
-    """The kernel's abilities for isolation, each with "yes", "no" or the reason of a maybe."""
+    """The kernel's capabilities for isolation, each with "yes", "no" or the reason why the answer is uncertain."""
     version, mount = facts.cgroup
     reader = facts.reader
     partition = {
@@ -177,7 +163,7 @@ def kernel_can(facts: Facts) -> dict[str, str]:
 
 
 def disturbances(facts: Facts) -> list[str]:
-    """One sentence for each thing that the hypervisor or the container's host may do; empty on bare metal."""
+    """One sentence for each disturbance that the hypervisor or the container's host may cause; empty on bare metal."""
     effects = []
     if container(facts):
         effects.append(
@@ -210,7 +196,7 @@ def disturbances(facts: Facts) -> list[str]:
 
 
 def stolen_share(facts: Facts) -> float | None:
-    """The share of all CPU time since boot that the hypervisor took (proc_stat(5), "steal")."""
-    ticks = cpu_ticks(facts.reader.text("/proc/stat") or "").get("cpu", [])[: STEAL + 1]  # guests count in user time
+    """The share of all CPU time since boot that the hypervisor took (proc_stat(5), "steal"); None if unknown."""
+    ticks = cpu_ticks(facts.reader.text("/proc/stat") or "").get("cpu", [])[: STEAL + 1]  # user time includes guests
     total = sum(ticks)
     return ticks[STEAL] / total if len(ticks) > STEAL and total else None

@@ -1,4 +1,4 @@
-"""Detect settings that this process cannot write: in a container, in a user namespace, without a Linux kernel.
+"""Detect settings that this process cannot write: in a container, in a user namespace, or without a Linux kernel.
 
 Sources: user_namespaces(7); the runtime specification's read-only paths (opencontainers/runtime-spec, config-linux);
 systemd.io/CONTAINER_INTERFACE.
@@ -18,7 +18,7 @@ _EVERYBODY = ["0", "0", "4294967295"]  # the first user namespace maps every use
 
 
 class ReadOnlyMounts(NamedTuple):
-    """The mount points of /sys and /proc, the deepest first, each with whether it is read-only."""
+    """The mount points below /sys and /proc, deepest first; each is paired with True if it is read-only."""
 
     mounts: tuple[tuple[str, bool], ...]
     where: str
@@ -30,7 +30,7 @@ class ReadOnlyMounts(NamedTuple):
 
 
 def whole(facts: Facts) -> str:
-    """The reason why nothing can be applied here, in one sentence; "" if settings can be applied."""
+    """Why nothing can be applied on this host, as one sentence; "" if settings can be applied."""
     kind = virtualization.hypervisor(facts)
     if kind in ("WSL 1", "gVisor"):
         return f"{kind} is not a Linux kernel: it has no settings to change; measure on a Linux host, or with WSL 2"
@@ -46,7 +46,7 @@ def whole(facts: Facts) -> str:
 
 
 def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
-    """The mounts for `why_not`; None if all relevant ones are writable."""
+    """The mounts for `why_not`; None if none of them is read-only."""
     by_place: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):
@@ -61,6 +61,6 @@ def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
 
 
 def why_not(ro: ReadOnlyMounts, reader: Reader, target: str) -> str:
-    """The reason why this target cannot be written here; "" if none is known."""
+    """Why this target cannot be written on this host; "" if no reason is known."""
     path = registry.written_file(reader, target)
     return f"mounted read-only in {ro.where}: only the host can change it" if path and ro.closed(path) else ""

@@ -1,13 +1,13 @@
-"""Attribute each gap to the handlers and tasks that ran in it, net of nested ones; unexplained time is labeled as such.
+"""Attribute each gap to the handlers and tasks that ran in it, without nested ones; label unexplained time as such.
 
 The rules, for a gap and the outermost frames in it:
 
 1. A frame accounts for its own time. The gap's time outside the frames is entry to the kernel, exit from it, and
 tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and FAR_NS).
 Then the excess was spent outside this kernel.
-2. In a gap of STALL_NS or more without any frame, if the trace is whole, nothing ran that the kernel traces. In a
-virtual machine, the hypervisor ran; otherwise it is firmware only if the processor counted an SMI (name_smis). A
-shorter gap is a stall of the processor itself.
+2. In a gap of STALL_NS or more without any frame, if the trace is whole, no traced code ran. In a virtual machine, the
+hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap is
+a stall of the processor itself.
 3. If an interrupt or softirq in a virtual machine took far longer than others of its name (Pauses), the hypervisor took
 the CPU while it ran. The usual time is attributed to the handler, the rest to the host, whose `by` names the handler.
 4. If the trace is not whole, a gap without a frame stays unattributed.
@@ -25,17 +25,17 @@ from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, T
 FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
-# The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
+# The names of HOST. A gap without an explaining event is OUTSIDE until the number of SMIs is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
 # Further kinds for a wake-up (wake/anatomy.py), besides code that ran on the CPU: the exit from an idle state, a timer
 # interrupt that had to wait, a timer interrupt on another CPU, the scheduler's own work, and the return to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # the minimum number of others that shows the usual length
-QUANTILE = 0.9  # over all runs of a name: robust against a few pauses and a handler's own occasional long runs
-PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times as long
-FLOOR_NS = 100_000  # cold caches and SMT siblings can stretch a handler of a microsecond to this
+OTHERS = 20  # the minimum number of other durations that shows the usual one
+QUANTILE = 0.9  # over all durations of a name: robust against a few pauses and occasional long runs of the handler
+PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times its usual time
+FLOOR_NS = 100_000  # cold caches and SMT siblings can stretch a handler of a microsecond to this length
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
@@ -44,7 +44,7 @@ BATCH_NS = 20_000_000
 # compared with others of its name is compared with all handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # a cause's kind and name, regardless of the sender
+Name = tuple[str, str]  # the kind and name of a cause, regardless of the sender
 
 
 class Gap(NamedTuple):
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 class Cause(NamedTuple):
     """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
 
-    For HOST, `by` is the kind and the name of the code that ran at that time, separated by a space; "" if nothing ran.
+    For HOST, `by` is the kind and name of the code that ran at that time, separated by a space; "" if no code ran.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The total time of a cause, in ticks; `gaps`: the number of gaps with a share of it."""
+    """The total time of a cause, in ticks. `gaps`: the number of gaps to which the cause contributed."""
 
     count: int = 0
     total: int = 0
@@ -78,7 +78,7 @@ class Total:
 
 @dataclass(slots=True)
 class Explained:
-    """A gap, and the share of each cause in ticks, the largest first."""
+    """A gap, and the share of each cause in ticks, largest first."""
 
     gap: Gap
     parts: list[tuple[Cause, int]]
@@ -104,22 +104,25 @@ class Account:
 
 
 class Usual(NamedTuple):
-    """The usual time of a name, in ticks: one above `limit` was paused, and `share` is then the handler's own."""
+    """The usual duration of a handler, in ticks.
+
+    A duration above `limit` contains a pause; then `share` is the handler's part.
+    """
 
     limit: int
     share: int
 
 
 class Pauses:
-    """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside handlers.
+    """The durations of the handlers on one CPU, which reveal pauses of the whole virtual machine inside handlers.
 
-    The trace has an interrupt's beginning and its end, and a pause between them looks like a slow handler. The two are
-    distinguished by the handlers' usual durations on this CPU in this run. This applies only to handlers, which the
-    kernel runs to completion; tasks and work items may take any time.
+    The trace has the beginning and end of an interrupt, so a pause between them looks like a slow handler. The usual
+    durations of handlers on this CPU in this run distinguish the two. This applies only to handlers, which the kernel
+    runs to completion; tasks and work items may take any time.
     """
 
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
-        """`took`: durations, in ticks, of everything that ran, of every kind; `ticks` converts nanoseconds."""
+        """`took`: the durations of all frames, in ticks, of every kind; `ticks` converts nanoseconds to ticks."""
         self._ticks = ticks
         by_name: dict[Name, list[int]] = {}
         for name, length in took:
@@ -131,7 +134,7 @@ class Pauses:
         self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
-        """The usual time for a name; None if unknown."""
+        """The usual duration of a handler; None if unknown."""
         return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
     def _usual(self, name: Name, lengths: list[int]) -> Usual:
@@ -159,9 +162,9 @@ def account(
     whole_until: int,
     virtual: bool,
 ) -> Account:
-    """Merge gaps and frames of one CPU, both in order. `window`: begin and end of the observation.
+    """Attribute the gaps of one CPU to its frames, both in order. `window`: begin and end of the observation, in ticks.
 
-    `namer` gives a share its cause; `ticks` converts nanoseconds; the trace is whole until `whole_until`.
+    `namer` gives a share its cause; `ticks` converts nanoseconds to ticks; the trace is whole until `whole_until`.
     """
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
@@ -211,14 +214,15 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
 
 
 def not_accounted(virtual: bool) -> Cause:
-    """The cause of time that this kernel does not account for: never firmware, which takes a count of SMIs."""
+    """The cause of time that this kernel does not account for; never firmware, which only a count of SMIs can show."""
     return Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Rename OUTSIDE gaps by the SMIs that the processor counted in this time; if None (unknown), nothing is renamed.
+    """Rename OUTSIDE gaps by the number of SMIs that the processor counted in this time; None (unknown) renames
+    nothing.
 
-    The longest gaps, as many as SMIs were counted, become FIRMWARE. The others were not SMIs.
+    The longest gaps, one per counted SMI, become FIRMWARE. The others were not SMIs.
     """
     untraced = Cause(HOST, OUTSIDE)
     if counted is None or untraced not in done.totals:
@@ -242,7 +246,7 @@ def _overlap(gap: Gap, frame: Frame) -> int:
 
 
 def _within(gap: Gap, frame: Frame) -> list[Share]:
-    """A frame's shares; the time outside the gap is subtracted from the largest ones."""
+    """The shares of a frame in a gap; the frame's time outside the gap is subtracted from the largest shares."""
     parts = shares(frame)
     outside = frame.length - _overlap(gap, frame)
     for part in sorted(parts, key=lambda part: -part.net):
@@ -253,7 +257,7 @@ def _within(gap: Gap, frame: Frame) -> list[Share]:
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The outermost frames that overlap each gap; a frame over two gaps belongs to the one with the larger overlap."""
+    """The outermost frames of each gap; a frame that overlaps two gaps belongs to the gap with the larger overlap."""
     inside: list[list[Frame]] = [[] for _ in gaps]
     at = 0
     for frame in frames:
@@ -264,7 +268,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
             if gaps[number].begin > frame.begin and gaps[number].begin >= frame.end:
                 break
             if frame.length == 0 and frame.begin <= gaps[number].begin + gaps[number].length:
-                best = number  # the frame is a point in time
+                best = number  # a frame of length 0
                 break
             if (shared := _overlap(gaps[number], frame)) > most:
                 best, most = number, shared
@@ -274,7 +278,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median time outside the frames, for each frame."""
+    """The median over the gaps of the time outside frames, per frame, in ticks."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [
@@ -295,7 +299,7 @@ def _lengths(
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
-    """The shares of frames that made no gap, because they were shorter than the threshold."""
+    """The shares of frames that caused no gap, because they were shorter than the threshold."""
     seen = {id(frame) for group in inside for frame in group}
     unseen = (frame for frame in frames if id(frame) not in seen and window[0] <= frame.begin < window[1])
     return [share for frame in unseen for share in shares(frame)]

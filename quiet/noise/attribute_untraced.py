@@ -1,11 +1,11 @@
 """Attribute gaps without tracing, from their times, the thread's own counters and the kernel's counts.
 
-- The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
-  two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
+- The scheduler's tick follows CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
+  two, and no other gaps do. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
 - The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
-- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. When more gaps are left than
-  interrupts were counted, the surplus was not caused by interrupts but by the hypervisor, the firmware or an exception.
-- No interrupt takes much less time than one that the detector caused itself; a shorter gap is not an interrupt.
+- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. If more gaps are left than
+  interrupts were counted, the hypervisor, the firmware or an exception caused the surplus.
+- No interrupt takes much less time than an interrupt that the detector itself caused; a shorter gap has another cause.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
 BIN_NS = 4_000  # assumed spread of the tick's phase; observed: under 2 us
-MORE = 4  # this many times the gaps expected by chance are at the tick's phase
+MORE = 4  # the tick's phase has this many times the gaps expected by chance
 LEAST = 5
-CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own
+CHEAPEST = 8  # no interrupt takes less than this fraction of an interrupt that the detector caused
 SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in detector.h
 TICK = Cause(VECTOR, "tick")
 OTHER = Cause(COUNTED, "other interrupt")
@@ -43,11 +43,11 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """The data besides the gaps.
+    """The evidence besides the gaps.
 
     `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
-    `looked_from`: minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps the
-    loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the detector.
+    `looked_from`: the minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps
+    the loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the detector.
     """
 
     timer: int
@@ -60,7 +60,7 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The numbers of the gaps that begin at the most frequent phase of the period, the longest one in each.
+    """The indices of the gaps that begin at the most frequent phase of the period; the longest gap in each period.
 
     Empty if that phase has no more gaps than expected by chance.
     """
@@ -85,7 +85,7 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
 def _missing(
     gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
 ) -> tuple[int, int]:
-    """The number of ticks that fall within other tasks' gaps instead of causing a separate gap, and the number of
+    """The number of ticks that fall within gaps of other tasks instead of causing a separate gap, and of
     unseen ticks.
     """
     if not ticks:
@@ -101,16 +101,15 @@ def _missing(
 
 
 def _unlike(gap: Gap, interruption: float) -> float:
-    """The dissimilarity of a gap and an interrupt: its length relative to that of a known interrupt, or its length
-    alone.
+    """The dissimilarity of a gap and an interrupt: the gap's length relative to a known interrupt, or the length alone.
 
-    Which gaps the interrupts were is not certain; a long gap is not an interrupt.
+    The gaps that interrupts caused are not known exactly, but a long gap is not an interrupt.
     """
     return abs(math.log(gap.length / interruption)) if interruption else gap.length
 
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
-    """A cause for each gap, as far as the evidence permits."""
+    """The gaps with a cause for each, as far as the evidence permits."""
     outside = not_accounted(known.virtual)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:
@@ -123,14 +122,14 @@ def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Accoun
     left = [gap for gap in gaps if gap.length >= least and gap not in causes]
     numbers = in_phase(left, clock, known.period_ns)
     if len(numbers) > known.timer * 1.05 + 2 or not known.timer:
-        numbers = []  # more than the kernel counted: something else has that period
+        numbers = []  # if there are more than the kernel counted, something else has that period
     ticks = [left[number] for number in numbers]
     causes.update(dict.fromkeys(ticks, TICK))
     left = sorted((gap for gap in left if gap not in causes), key=lambda gap: _unlike(gap, known.interruption))
     tasks = [gap for gap, cause in causes.items() if cause == TASK]
     hidden, unseen = _missing(gaps, ticks, tasks, clock, known.period_ns)
     interrupts = known.others + max(known.timer - len(ticks) - hidden - unseen, 0)
-    # No task runs unseen, but a page fault may be too short for a check.
+    # No task runs unseen, but a page fault may be too short to be checked.
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     for number, gap in enumerate(left):
         rest = outside if gap.length >= known.looked_from else short

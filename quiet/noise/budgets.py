@@ -29,7 +29,7 @@ NONE = Budgets()
 
 
 def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
-    """Budgets from texts by their keys ("0.1%", "100us", 10). `where` names a key in messages. Raises UsageError."""
+    """Parse limits by their keys ("0.1%", "100us", 10). `where` formats a key for messages. Raises UsageError."""
     values: list[float | None] = []
     for key, read in _READ.items():
         name = where.format(key if "." in where else key.replace("_", "-"))
@@ -57,7 +57,7 @@ def _rate(text: str, name: str) -> float:
 
 
 def parse_ns(text: str, option: str) -> float:
-    """ "100ns", "5us", "1.5ms" or "2s" in nanoseconds. Raises UsageError naming the option."""
+    """Parse a time in nanoseconds from "100ns", "5us", "1.5ms" or "2s". Raises UsageError, which names the option."""
     match = _TIME.fullmatch(text.strip())
     if not match or not match[2] or not float(match[1]):
         raise UsageError(f"{option} {text!r}: not a time; write a number with ns, us, ms or s, such as 100ns")
@@ -65,7 +65,7 @@ def parse_ns(text: str, option: str) -> float:
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """A duration: seconds as a plain number, or with a unit."""
+    """Parse a duration in seconds from a plain number of seconds or a time with a unit. Raises UsageError."""
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise UsageError(f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit")
@@ -73,13 +73,13 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def parse_percent(text: str, option: str) -> float:
-    """ "0.1" or "0.1%". Raises UsageError naming the option."""
+    """Parse a percentage from "0.1" or "0.1%". Raises UsageError, which names the option."""
     wrong = f"{option} {text!r}: not a share of the time; write a percentage such as 0.1%"
     return _number(text.strip().removesuffix("%"), 100, wrong)
 
 
 def show(ns: float) -> str:
-    """Nanoseconds with three digits and a unit: "87 ns", "1.25 us", "4.05 ms"."""
+    """Format nanoseconds with three digits and a unit: "87 ns", "1.25 us", "4.05 ms"."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size * 0.9995:
             value = ns / size

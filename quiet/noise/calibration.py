@@ -11,7 +11,7 @@ from typing import Any
 from quiet.noise._noise import ffi, lib
 
 PERIODS = 50_000
-INTERRUPTIONS = 41  # own timer interrupts, to measure how long one takes
+INTERRUPTIONS = 41  # timer interrupts that the detector causes, to measure how long one takes
 FAULTS = 1000
 
 
@@ -26,10 +26,10 @@ def _lengths(measure: Callable[[Any, int], int | None], count: int) -> list[int]
 
 
 def calibrate(differences: Sequence[int]) -> tuple[float, int]:
-    """The loop's period and the clock's step, from differences between its readings.
+    """The loop's period and the clock's step, in ticks, from differences between the loop's readings.
 
-    The period is the mean without interrupted readings (ten times the median). If a tick is longer than the loop, as is
-    possible on arm64, most differences are 0 and the others are one tick.
+    The period is the mean without interrupted readings (over ten times the median). If a tick is longer than the loop,
+    as is possible on arm64, most differences are 0 and the others are one tick.
     """
     usual = max(median(differences), 1)
     counts = Counter(each for each in differences if each <= 10 * usual)
@@ -39,7 +39,9 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 
 def _step(common: Sequence[int]) -> int:
-    """The clock's step: the common divisor of frequent differences, to a tick (it need not be an integer); else 1."""
+    """The clock's step: the common divisor of frequent differences, within a tick (it need not be an
+    integer); else 1.
+    """
     places: list[list[int]] = []
     for value in common:
         if places and value - places[-1][-1] <= 1:
@@ -51,7 +53,7 @@ def _step(common: Sequence[int]) -> int:
     if not least or len(middles) < 2:
         return 1
     last = middles[-1]
-    # A reading is cut to a whole tick, so a difference is within a tick of its multiple, and that of two within two.
+    # A reading is truncated to a whole tick, so a difference is within one tick of its multiple, and a difference of
     for count in range(round(last / (least + 2)), round(last / (least - 2)) + 1):
         multiples = [max(round(middle * count / last), 1) for middle in middles]
         low = max((middle - 1) / multiple for middle, multiple in zip(middles, multiples, strict=True))
@@ -62,10 +64,10 @@ def _step(common: Sequence[int]) -> int:
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it did not come."""
+    """How long single timer interrupts keep the loop away on the calling thread, in ticks; 0: no interrupt came."""
     return _lengths(lib.qn_interruptions, count)
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """The duration of a page fault, in ticks."""
+    """Measure the durations of page faults, in ticks."""
     return _lengths(lib.qn_faults, count)

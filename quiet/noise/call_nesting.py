@@ -16,8 +16,8 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# Frames whose own time belongs to the frames in them. A function that another frame calls on its own CPU does not
-# count.
+# The own time of these frames belongs to the frames in them. A function that another frame calls on its own CPU does
+# not count.
 CARRIED = {
     VECTOR: (HRTIMER, CALL),
     IRQ: (HRTIMER, CALL),
@@ -27,15 +27,15 @@ CARRIED = {
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # additional information, not code that ran
-PULL = "pull"  # the softirq that is open begins with the timers of another CPU
+PULL = "pull"  # the open softirq starts with the timers of another CPU
 OWN_TIMERS = -1
 
 
 class TraceEvent(NamedTuple):
-    """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
+    """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the current task.
 
-    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind; for PULL it is
-    the other CPU.
+    SWITCH: the CPU switches from `pid` to the task `other`, called `name`. `key` distinguishes frames of one kind; for
+    PULL it is the other CPU.
     """
 
     time: int
@@ -49,7 +49,7 @@ class TraceEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """Something that ran on the CPU from `begin` to `end`."""
+    """Code that ran on the CPU from `begin` to `end`."""
 
     kind: str
     name: str
@@ -58,31 +58,31 @@ class Frame:
     pid: int = 0
     key: int = 0
     inner: list[Frame] = field(default_factory=list)
-    again: bool = False  # the remainder of a frame, counted before another task interrupted it
-    pulled: int = OWN_TIMERS  # a timer, or a softirq that runs timers: the CPU that these were queued on
+    again: bool = False  # the remainder of a frame that was counted before another task interrupted it
+    pulled: int = OWN_TIMERS  # for a timer, or a softirq that runs timers: the CPU on which the timers were queued
 
     @property
     def length(self) -> int:
-        """Ticks from begin to end."""
+        """The ticks from begin to end."""
         return self.end - self.begin
 
     @property
     def net(self) -> int:
-        """Ticks, excluding the frames inside."""
+        """The ticks from begin to end, without the inner frames."""
         return self.length - sum(each.length for each in self.inner)
 
 
 class CallStack:
-    """The open frames of one CPU, and the finished outermost ones (`done`), which the caller may take.
+    """The open frames of one CPU, and the finished outermost frames (`done`), which the caller may remove.
 
-    `own` are the tasks that are not an interruption: the watching one, and idle (0).
+    `own`: the tasks that do not count as interruptions: the observing task, and idle (0).
     """
 
     def __init__(self, begin: int, own: AbstractSet[int]) -> None:
         self.begin, self.own = begin, own
         self.open: list[Frame] = []
         self.done: list[Frame] = []
-        self._works: dict[int, Frame] = {}  # per task: the work that it has begun and not ended
+        self._works: dict[int, Frame] = {}  # per task, the work item that it has begun and not finished
         self._first = True  # no frame has ended yet
 
     def feed(self, event: TraceEvent) -> None:
@@ -105,13 +105,13 @@ class CallStack:
             self._switch(event)
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in self.own
-        ):  # frames of other tasks are inside theirs
-            length = event.key  # the event is at the frame's end and has its length
+        ):  # frames of other tasks are inside these tasks' frames
+            length = event.key  # the event comes at the frame's end and contains its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
 
     def close(self, end: int) -> list[Frame]:
-        """The finished frames; open frames end now."""
+        """Close the open frames at the time `end`. Returns the finished outermost frames."""
         while self.open:
             self._pop(end)
         return self.done
@@ -126,7 +126,9 @@ class CallStack:
         self._add(frame)
 
     def _end(self, event: TraceEvent) -> None:
-        """Close the frame that ends, with its open inner frames. A frame from before the trace begins with it."""
+        """Close the frame that ends, and its open inner frames. A frame from before the trace starts where the trace
+        starts.
+        """
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]
             if frame.kind == event.kind and frame.key == event.key:
@@ -148,7 +150,7 @@ class CallStack:
 
 
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
-    """The outermost frames of one CPU in order, from its events in order.
+    """Build the outermost frames of one CPU, in order, from its events in order.
 
     `own`: see CallStack. `begin` and `end` limit the trace.
     """
@@ -160,7 +162,7 @@ def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int
 
 @dataclass(slots=True)
 class Share:
-    """The time of one frame, under its cause's name. `count` is 0 for time that is counted under another name."""
+    """The time of one frame under the name of its cause. `count` is 0 if the frame is counted under another name."""
 
     kind: str
     name: str
@@ -172,8 +174,9 @@ class Share:
 
 
 def shares(frame: Frame) -> list[Share]:
-    """The shares of a frame and of its inner frames, flat; the frame's own is first. A carrier's time is added to the
-    first frame that it carried.
+    """The shares of a frame and its inner frames as a flat list, the frame's own share first.
+
+    A carrier's time is added to the first frame that it carries.
     """
     first: Share | None = None
     out: list[Share] = []
@@ -190,7 +193,7 @@ def shares(frame: Frame) -> list[Share]:
 
 
 def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """The frames and those in them, without the remaining part of a frame that was counted before."""
+    """Yield the frames and their inner frames, except remainders of frames that were counted before."""
     for frame in frames:
         if not frame.again:
             yield frame

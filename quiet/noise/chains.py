@@ -1,7 +1,8 @@
 """Evaluate chains of additions (c/chain.h): the number of ticks per core cycle, and whether the core is shared.
 
 A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
-chain takes all that the core can execute in a cycle, so it takes longer when another thread runs on the same core.
+chain uses all the additions that the core can execute in a cycle, so it takes longer when another thread runs on the
+same core.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from itertools import pairwise
 from statistics import fmean, median
 
 AGREE = 0.001
-"""How far two narrow chains may differ, as a share; and by STEPS steps of the clock, whichever is more."""
+"""How much two narrow chains may differ: this share, or STEPS steps of the clock if that is more."""
 STEPS = 2
 NARROWER = 0.02
-"""Ratio of wide to narrow: how far above its lowest cluster a core counts as unshared."""
+"""A core counts as unshared if its ratio of wide to narrow is at most this share above the lowest cluster."""
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
-"""The lowest cluster: its width as a share, its share of the values, and the least number of values."""
+"""The lowest cluster: its width as a share, its minimum share of the values, and its minimum number of values."""
 ALONE = {"x86_64": 0.3}
 """The largest wide-to-narrow ratio of an unshared core. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the
 5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread. Elsewhere cores with 2 ALUs (0.53)
@@ -41,9 +42,10 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class CoreSpeed:
-    """The results of the chains on a core. `rates`: sorted ticks per cycle of the narrow chains that agree with the
-    next chain; if empty, `why` gives the reason. `shared`: the share of chains during which another thread used the
-    core, None if the chains cannot show it.
+    """The results of the chains on a core.
+
+    `rates`: the ticks per cycle, sorted, of narrow chains that agree with the next chain; if empty, `why` gives the
+    reason. `shared`: the share of chains during which another thread used the core; None if the chains cannot show it.
     """
 
     rates: tuple[float, ...]
@@ -57,7 +59,7 @@ def chains_agree(one: int, other: int, step: int) -> bool:
 
 
 def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float = CLUSTER_SHARE) -> float | None:
-    """The middle of the lowest cluster of values; None without such a cluster."""
+    """The middle of the lowest cluster of values; None if there is no such cluster."""
     ordered = sorted(values)
     least = max(min(CLUSTER_LEAST, len(ordered)), round(share * len(ordered)), 1)
     for at in range(len(ordered) - least + 1):
@@ -70,8 +72,9 @@ def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float
 
 
 def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None, str]:
-    """The ratio of wide to narrow chain times on a core with one active thread, or None and the reason why it cannot be
-    derived from these ratios. `machine`: the value of platform.machine().
+    """The ratio of wide to narrow chain times on a core with one active thread; None and the reason if it is unknown.
+
+    `machine`: the value of platform.machine().
     """
     lowest = lowest_cluster(ratios)
     if lowest is None:
@@ -84,7 +87,10 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
 
 
 def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
-    """The core's speed by successive chains of `length` additions. `edge`: the cost of timing one, in ticks."""
+    """Compute the speed of a core from the durations of successive chains of `length` additions.
+
+    `edge`: the cost of timing a chain, in ticks.
+    """
     pairs = [(one, other) for one, other in pairwise(timed) if chains_agree(one.narrow, other.narrow, step)]
     alone, why = unshared_ratio([one.wide / one.narrow for one, _ in pairs], machine)
     if alone is None and not why.startswith(ALWAYS):
@@ -96,11 +102,11 @@ def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: 
 
 
 def chain_edge(short: Sequence[int], double: Sequence[int]) -> float:
-    """The cost of timing a chain, in ticks, from short chains and ones of twice the length."""
+    """The cost of timing a chain, in ticks, from short chains and from chains of twice their length."""
     return max(2 * _undisturbed_mean(short) - _undisturbed_mean(double), 0.0)
 
 
 def _undisturbed_mean(values: Sequence[int]) -> float:
-    """The mean of the values without interruptions, which take much longer than a short chain."""
+    """The mean of the values without interrupted ones, which are much longer than a short chain."""
     most = 1.5 * median(values)
     return fmean(value for value in values if value <= most)

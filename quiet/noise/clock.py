@@ -1,4 +1,4 @@
-"""Convert times to one clock, the detector's ticks, from nanoseconds and trace time stamps."""
+"""Convert times from nanoseconds and trace time stamps to the ticks of the detector's clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.noise._noise import ffi, lib
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The same moment on three clocks; `ticks` is known to within `spread` ticks."""
+    """One moment as read on three clocks; the value of `ticks` is accurate to `spread` ticks."""
 
     ticks: int
     spread: int
@@ -24,7 +24,7 @@ def name() -> str:
 
 
 def now() -> int:
-    """The counter's reading."""
+    """The current value of the counter, in ticks."""
     return int(lib.qn_now())
 
 
@@ -37,33 +37,36 @@ def moment() -> Moment:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The rates between two moments: CLOCK_MONOTONIC_RAW is never adjusted, so it is linear in the ticks."""
+    """The rates of the clocks between two moments.
+
+    CLOCK_MONOTONIC_RAW is never adjusted, so it is linear in the ticks.
+    """
 
     first: Moment
     last: Moment
 
     @property
     def per_second(self) -> float:
-        """Ticks in a second."""
+        """The number of ticks in a second."""
         return (self.last.ticks - self.first.ticks) * 1e9 / (self.last.raw_ns - self.first.raw_ns)
 
     def ticks(self, ns: float) -> int:
-        """Nanoseconds in ticks."""
+        """Convert nanoseconds to ticks."""
         return round(ns * self.per_second / 1e9)
 
     def ns(self, ticks: float) -> float:
-        """Ticks in nanoseconds."""
+        """Convert ticks to nanoseconds."""
         return ticks * 1e9 / self.per_second
 
     def of_raw(self, raw_ns: int) -> int:
-        """The ticks at a time of CLOCK_MONOTONIC_RAW, which the trace clock mono_raw uses."""
+        """Convert a time of CLOCK_MONOTONIC_RAW, in nanoseconds, to ticks; the trace clock mono_raw uses this clock."""
         return self.first.ticks + self.ticks(raw_ns - self.first.raw_ns)
 
     def converter(self, trace_clock: str) -> Callable[[int], int]:
-        """Convert the time stamps of a trace with this clock (tracefs.CLOCKS) into ticks."""
+        """A function that converts the time stamps of a trace clock (tracefs.CLOCKS) to ticks."""
         return self.of_raw if trace_clock == "mono_raw" and name() != "monotonic_raw" else int
 
     def monotonic(self, ticks: int) -> float:
-        """The CLOCK_MONOTONIC (ns) of a reading; the kernel's tick keeps to that clock."""
+        """Convert ticks to CLOCK_MONOTONIC, in nanoseconds, which the kernel's tick follows."""
         rate = (self.last.monotonic_ns - self.first.monotonic_ns) / (self.last.ticks - self.first.ticks)
         return self.first.monotonic_ns + (ticks - self.first.ticks) * rate

@@ -1,7 +1,7 @@
-"""Turn the kernel's events of several CPUs into the interruptions of a command's tasks there.
+"""Turn the kernel's events on several CPUs into the interruptions of a command's tasks.
 
 An interruption is an interrupt, softirq or NMI that occurred while a task of the command ran, or another task that
-preempted one of the command's tasks, while that task was still waiting. An event on an idle CPU interrupts no task.
+preempted a task of the command, until the preempted task continued. An event on an idle CPU interrupts no task.
 
 If the tick does not stop, it also reveals pauses of the whole machine: on a CPU that one task of the command has
 occupied since the previous tick, the next tick is late by the time that the hypervisor or the firmware used the CPU.
@@ -18,7 +18,7 @@ from quiet.noise.call_nesting import BEGIN, HRTIMER, SWITCH, THREAD, CallStack, 
 from quiet.noise.clock import Clock
 from quiet.noise.interruptions import Observation
 
-FORK = "fork"  # an event: `pid` has started the task `other`
+FORK = "fork"  # an event in which `pid` starts the task `other`
 TICKS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
 
 
@@ -29,10 +29,10 @@ class _OneCpu:
         self._members, self._ticks = members, ticks
         self.stack = CallStack(begin, own)
         self.latest = begin
-        self._displaced = 0  # the command's task that was preempted by the current task
-        self._tick = 0  # the last tick while the same task of the command kept the CPU
-        self.arrived: list[tuple[int, int]] = []  # (time, task): tasks of the command that got the CPU
-        self.late: list[int] = []  # from a tick to the next
+        self._displaced = 0  # the task of the command that the current task preempted
+        self._tick = 0  # the time of the last tick, if the same task of the command has had the CPU since
+        self.arrived: list[tuple[int, int]] = []  # (time, task) of each task of the command that got the CPU
+        self.late: list[int] = []  # the times between two such ticks
         self.seen = self.switched = False
 
     def feed(self, event: TraceEvent) -> None:
@@ -63,22 +63,22 @@ class _OneCpu:
 
 
 class CommandFrames:
-    """Takes the events batch by batch and enters the interruptions into `seen`."""
+    """Process events batch by batch, and add the interruptions to `seen`."""
 
     def __init__(
         self, seen: Observation, members: set[int], begins: Mapping[int, int], tickless: frozenset[int], outside: Cause
     ) -> None:
-        """`members`: the command's tasks, a growing set; `begins`: when each CPU's trace begins; `outside`: the cause
-        of pauses.
+        """`members`: the command's tasks, a growing set; `begins`: the start of each CPU's trace; `outside`: the
+        pauses' cause.
         """
         self._seen, self._members, self._outside = seen, members, outside
-        self._own = {0}  # and the command's tasks
+        self._own = {0}  # the command's tasks are added
         self._last_cpu: dict[int, int] = {}
         self._cpus = {cpu: _OneCpu(members, self._own, begin, cpu not in tickless) for cpu, begin in begins.items()}
 
     @property
     def foreign(self) -> bool:
-        """Whether tasks were switched but never the command's: a PID namespace numbers tasks differently."""
+        """Whether tasks were switched, but never the command's: then a PID namespace numbers tasks differently."""
         each = self._cpus.values()
         return any(on.switched for on in each) and not any(on.seen for on in each)
 
@@ -90,8 +90,9 @@ class CommandFrames:
         period_ns: float,
         last: bool = False,
     ) -> None:
-        """Process the next batch: each CPU's events in order and its namer. `period_ns`: the tick's period; `last`: no
-        batch follows.
+        """Process the next batch: the events of each CPU in order, and a namer per CPU.
+
+        `period_ns`: the tick's period; `last`: no batch follows.
         """
         for fork in sorted(event for each in arriving.values() for event in each if event.action == FORK):
             if fork.pid in self._members:
@@ -113,7 +114,7 @@ class CommandFrames:
             on.late.clear()
 
     def _arrivals(self) -> dict[int, list[int]]:
-        """When each task of the command got a CPU, in this batch; its migrations are counted."""
+        """The times, in ticks, at which each task of the command got a CPU in this batch; also counts migrations."""
         every = sorted((time, tid, cpu) for cpu, on in self._cpus.items() for time, tid in on.arrived)
         times: dict[int, list[int]] = defaultdict(list)
         for moment, tid, cpu in every:
@@ -127,7 +128,7 @@ class CommandFrames:
         return times
 
     def _interrupting(self, frame: Frame, arrivals: Mapping[int, Sequence[int]]) -> Frame | None:
-        """The part of the frame that kept a task of the command from running; None if it did not."""
+        """The part of a frame that kept a task of the command from running; None if it kept none."""
         if frame.kind != THREAD:
             return frame if frame.pid in self._members else None
         again = arrivals.get(frame.key, ())

@@ -1,4 +1,4 @@
-"""Report a command and its interruptions, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+"""Report a command and its interruptions, for `quiet why` and `quiet run`. The fields are the keys of the JSON."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
 FEW = 12  # number of causes shown; the JSON lists all
-_STAYING = 4  # maximum number of remaining causes named in the prediction
+_STAYING = 4  # maximum number of causes that the prediction names as staying
 
 
 @dataclass(frozen=True, slots=True)
 class CommandUsage:
-    """The figures of wait4(2) for a command and the children that it waited for. `wall_s` is measured."""
+    """The figures of wait4(2) for a command and the children that it waited for; `wall_s` is the measured wall time."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -31,7 +31,10 @@ class CommandUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """All interruptions together; None if unknown. `pct`: the share of the larger of wall time and CPU time."""
+    """The sums over all interruptions; None if unknown.
+
+    `pct`: the share of wall time or CPU time, whichever is larger.
+    """
 
     count: int
     total_ns: Nanoseconds | None
@@ -41,7 +44,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The expectation under `quiet run` with a profile: `count` interruptions remain, `gone` disappear."""
+    """The prediction for `quiet run` with a profile: `count` interruptions remain, `gone` disappear."""
 
     profile: str
     count: int
@@ -80,7 +83,7 @@ def make(
     settings: int | None = None,
     limits: tuple[str, ...] = (),
 ) -> CommandReport:
-    """Assemble the report. `limits`: its limitations besides those of the observation."""
+    """Assemble the report. `limits`: limitations in addition to those of the observation."""
     return CommandReport(
         command=usage.command,
         exit_code=usage.exit_code,
@@ -103,12 +106,12 @@ def make(
 
 
 def plural(number: int, noun: str) -> str:
-    """ "1 setting", "2,000 settings"."""
+    """A number with its noun: "1 setting", "2,000 settings"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def summary(report: CommandReport) -> str:
-    """One line: number and total length of interruptions, CPU frequency, and restored settings."""
+    """Summarize the report in one line: interruptions, their total length, CPU frequency, and restored settings."""
     parts = [_interrupted(report), frequency(report.frequency)]
     if report.settings is not None:
         parts.append(f"{plural(report.settings, 'setting')} restored")
@@ -132,14 +135,14 @@ def _seconds(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """ "0.0003 %", "12 %"."""
+    """Format a percentage: "0.0003 %", "12 %"."""
     if not value:
         return "0 %"
     return f"{value:.3g} %" if value >= 1 else f"{value:.2g} %" if value >= 0.0001 else "< 0.0001 %"
 
 
 def frequency(measured: Frequency) -> str:
-    """ "frequency 3.10 GHz ± 0", or "not known"; the JSON has the reason."""
+    """The frequency as text: "frequency 3.10 GHz ± 0", or "frequency not known"; the JSON has the reason."""
     if measured.mean_hz is None or measured.min_hz is None or measured.max_hz is None:
         return "frequency not known"
     spread = max(measured.max_hz - measured.mean_hz, measured.mean_hz - measured.min_hz) / 1e9
@@ -147,7 +150,7 @@ def frequency(measured: Frequency) -> str:
 
 
 def lines(report: CommandReport) -> Iterator[str]:
-    """The lines after the summary: the causes with their remedies, and the report's limits."""
+    """Yield the lines after the summary: the causes with their remedies, and the limitations of the report."""
     yield from causes(report.causes, max(report.wall_s, report.cpu_s))
     if report.steal_ns:
         yield f"the hypervisor reports {show(report.steal_ns)} stolen from the CPUs used"
@@ -158,7 +161,10 @@ def lines(report: CommandReport) -> Iterator[str]:
 
 
 def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
-    """A table of causes, grouped by remedy, tasks of one name as one; `seconds`: the base of the shares."""
+    """Yield a table of causes, grouped by remedy; tasks with the same name are one row.
+
+    `seconds`: 100 % of the shares.
+    """
     groups: dict[str, list[InterruptionCause]] = {}
     rows = _by_name(rows)
     for row in rows[:FEW]:
@@ -180,7 +186,7 @@ def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
 
 
 def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:
-    """The causes, with all tasks of one name merged."""
+    """The causes, with all tasks of the same name merged."""
     named: dict[str, list[InterruptionCause]] = {}
     for row in rows:
         named.setdefault(row.cause.rpartition(" (")[0] if row.kind == THREAD else row.cause, []).append(row)
@@ -209,7 +215,7 @@ def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, 
 
 
 def cpus(report: CommandReport) -> str:
-    """The command's use of the CPUs, as a line for `quiet why`."""
+    """The command's use of the CPUs, as one line for `quiet why`."""
     where = f"CPU{'s' if len(report.cpus_used) > 1 else ''} {cpulist.format(report.cpus_used) or 'not known'}"
     moved = "migrations not known" if report.migrations is None else plural(report.migrations, "migration")
     faults = report.page_faults
@@ -222,7 +228,7 @@ def cpus(report: CommandReport) -> str:
 
 
 def prediction(report: CommandReport) -> Iterator[str]:
-    """The effect of `quiet run`, as a sentence."""
+    """Yield the predicted effect of `quiet run` as text."""
     expected = report.remaining
     if expected is None or not report.interrupted.count:
         return

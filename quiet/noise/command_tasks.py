@@ -1,7 +1,7 @@
 """Find the tasks of a command while it runs: the descendants of a process, or the members of a cgroup.
 
 Source: proc_pid_task(5) (`children`), proc_pid_stat(5), scheduler/sched-stats.rst (/proc/PID/schedstat: nanoseconds on
-a CPU, nanoseconds runnable and waiting for one, times it got one).
+a CPU, nanoseconds waiting for a CPU, number of times that the task got a CPU).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ONE_THREAD = 3  # links of /proc/PID/task: ".", its entry in PID, and one per t
 
 
 class RunTimes(NamedTuple):
-    """How long a thread ran and waited so far, and how often it got a CPU."""
+    """How long a thread has run and waited so far, in nanoseconds, and how often it got a CPU."""
 
     run_ns: int = 0
     wait_ns: int = 0
@@ -28,7 +28,7 @@ class RunTimes(NamedTuple):
 
 
 class TaskTimes(NamedTuple):
-    """A thread's totals: how long it ran and waited, and how often it got a CPU; and the CPU that it last used."""
+    """A thread's totals: how long it ran and waited, in ns; how often it got a CPU; and the CPU that it last used."""
 
     tid: int
     comm: str
@@ -39,7 +39,7 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """The times of one thread; None after it has ended. `pid`: its process; None if it is a process's first thread."""
+    """The times of one thread; None if it has ended. `pid`: its process; None for the first thread of a process."""
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")
@@ -52,19 +52,19 @@ def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | 
 
 
 def migrations(reader: Reader, tid: int) -> int | None:
-    """How often a task has changed its CPU (se.nr_migrations); None without CONFIG_SCHED_DEBUG."""
+    """The number of times that a task changed its CPU (se.nr_migrations); None without CONFIG_SCHED_DEBUG."""
     text = reader.text(f"/proc/{tid}/sched") or ""
     number = text.partition("se.nr_migrations")[2].partition("\n")[0].strip(" :")
     return int(number) if number.isdecimal() else None
 
 
 def run_times(reader: Reader) -> dict[int, RunTimes]:
-    """Every thread of the host that this process may read, for `ran`."""
+    """The times of every thread on the host that this process may read, for `ran`."""
     return {tid: times for _, tid, times in _threads(reader)}
 
 
 def ran(reader: Reader, before: Mapping[int, RunTimes]) -> list[TaskTimes]:
-    """The tasks that have run since `before`, with their increments, longest first."""
+    """The tasks that have run since `before`, with the times since then, longest first."""
     since = []
     for pid, tid, times in _threads(reader):
         then = before.get(tid, RunTimes())
@@ -83,7 +83,10 @@ def _threads(reader: Reader) -> Iterator[tuple[int, int, RunTimes]]:
 
 
 def _tids(reader: Reader, pid: int) -> list[int]:
-    """The threads of a process; most have one, and the number of links shows that faster than the directory."""
+    """The threads of a process.
+
+    The number of links shows faster than the directory that there is only one, as in most.
+    """
     with contextlib.suppress(OSError):
         if reader.stat(f"/proc/{pid}/task").st_nlink == _ONE_THREAD:
             return [pid]
@@ -94,13 +97,13 @@ class CommandTasks:
     """The tasks of one command. `tids`: all tasks seen so far; observers add new ones."""
 
     def __init__(self, reader: Reader, pid: int = 0, cgroup: str = "") -> None:
-        """`pid`: the command's first process; `cgroup`: a cgroup's folder that only the command is in."""
+        """`pid`: the command's first process; `cgroup`: the folder of a cgroup that contains only the command."""
         self._reader, self.pid, self.cgroup = reader, pid, cgroup
         self.tids: set[int] = {pid} if pid else set()
         self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last check
 
     def look(self) -> list[TaskTimes]:
-        """The present threads; zombies count."""
+        """The current threads, including zombies."""
         threads = []
         for pid in self._processes():
             for tid in self._reader.numbered(f"/proc/{pid}/task"):
@@ -110,9 +113,9 @@ class CommandTasks:
         return threads
 
     def cpu_ns(self) -> float | None:
-        """The CPU time of all tasks, including ended ones; None if unknown.
+        """The CPU time of all tasks, including ended ones, in nanoseconds; None if unknown.
 
-        For a process, it is the CPU time of the process and of the children that it has waited for, in steps of
+        For a process, this is the CPU time of the process and of the children that it has waited for, in steps of
         USER_HZ.
         """
         text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None

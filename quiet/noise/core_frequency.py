@@ -1,4 +1,4 @@
-"""Measure the present frequency of a core without a PMU, by chains of additions on the calling thread's CPU."""
+"""Measure the current frequency of a core without a PMU, by chains of additions on the CPU of the calling thread."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from quiet.noise.clock import Clock
 
 CHUNK = 100
 EDGE, EDGES = 160, 4000
-"""Additions of the shortest chains, hardly longer than two reads of the clock, and the number to time."""
+"""The number of additions in the shortest chains, hardly longer than two clock reads, and the number of such chains."""
 PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
-"""Two reads of the clock take 10 to 100 ns; a hypervisor that emulates each takes thousands."""
+"""The limit for two clock reads, which take 10 to 100 ns, but thousands if a hypervisor emulates them."""
 LENGTH = 32_000
 """Additions of one chain: some 10 us, so that one step of a 10 ns clock is 0.1 %."""
 FEWEST = 200
@@ -34,8 +34,10 @@ NO_CHAINS = "chains of additions exist only for x86-64 and 64-bit Arm"
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """The properties of chains on this CPU. `edge`: the cost of timing one, `step`: the clock's step, both in ticks;
-    `ticks_per_cycle`: approximate; `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
+    """The properties of chains on this CPU.
+
+    `edge`: the cost of timing a chain, `step`: the clock's step, both in ticks; `ticks_per_cycle`: approximate;
+    `obstacle`: the reason why chains cannot measure cycles on this CPU, "" if they can.
     """
 
     machine: str
@@ -51,8 +53,8 @@ class CoreFrequency:
 
     `hz`: the median. `low_hz` and `high_hz` enclose 90 % of the uninterrupted chains. `below`: the share of these
     chains more than 1 % below the highest frequency. `shared`: the share of chains during which another thread ran on
-    the same core; with 1.0 the frequency may be too low by 1 %. `why`: the reason why there is no frequency, or why it
-    is imprecise.
+    the same core; if it is 1.0, the frequency may be too low by 1 %. `why`: the reason why the frequency is missing or
+    imprecise.
     """
 
     cpu: int
@@ -102,14 +104,15 @@ def _edge() -> float:
 
 
 def _carry_time() -> int:
-    """The shortest time of carry chains of PROBE additions."""
+    """The shortest time of chains of PROBE additions with carry, in ticks."""
     ticks = ffi.new("uint64_t[]", PROBES)
     lib.qn_carries_run(PROBE, PROBES, ticks)
     return min(int(each) for each in ticks)
 
 
 def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
-    """Keep `cpu` busy with chains for this time (s), in a child process that is pinned to it.
+    """Keep `cpu` busy with chains for `seconds`, in a child process that is pinned to it, and return its core's
+    frequency.
 
     Raises UsageError for an offline CPU and Refused if this process may not use it.
     """
@@ -153,7 +156,7 @@ def _here(cpu: int, seconds: float) -> CoreFrequency:
 
 
 def judged(cpu: int, timed: Sequence[Chain], facts: ChainFacts, ticks_per_second: float) -> CoreFrequency:
-    """The frequency according to timed chains of LENGTH additions."""
+    """The frequency of a core from timed chains of LENGTH additions."""
     shown = chains.speed(timed, LENGTH, facts.step, facts.edge, facts.machine)
     if facts.obstacle or not shown.rates:
         why = facts.obstacle or shown.why

@@ -1,9 +1,9 @@
 """Read the kernel's own counts: interrupts and softirqs by line and CPU, and stolen time.
 
-Each line of /proc/interrupts is compared with the interrupts traced.
+The counts in /proc/interrupts are compared with the traced interrupts.
 
-Reading takes time: a count that changes while the file is read may be included or not. Each reading therefore records
-its start and end, in the detector's ticks.
+Reading takes time: an interrupt that occurs while the file is read may or may not be included. Each reading therefore
+records its start and end, in the detector's ticks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
 # Lines of /proc/interrupts that duplicate another line's counts or do not count interrupts.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
-TIMERS = ("arch_timer",)  # the replacement for LOC if the timer is a numbered interrupt (arm64)
+TIMERS = ("arch_timer",)  # the counterpart of LOC if the timer is a numbered interrupt (arm64)
 LABELS = {
     "local_timer": "LOC",
     "reschedule": "RES",
@@ -37,7 +37,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """One reading. `lines`: the description of each label; `interrupts` and `softirqs`: per CPU, per label."""
+    """One reading. `lines`: the description of each label; `interrupts`, `softirqs`: the counts per CPU and label."""
 
     begin: int
     end: int
@@ -48,8 +48,9 @@ class Counters:
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
-    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and the counts by label for each CPU of
-    its header. /proc/softirqs has the same format, without purposes.
+    """The purposes of the lines of /proc/interrupts, by label ("LOC", "27"), and the counts per CPU and label.
+
+    /proc/softirqs has the same format, without purposes.
     """
     rows = text.splitlines()
     cpus = [int(word[3:]) for word in rows[0].split()] if rows else []
@@ -61,7 +62,7 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
         words = rest.split(None, len(cpus))
         numbers = words[: len(cpus)]
         if len(numbers) < len(cpus) or not all(word.isdecimal() for word in numbers):
-            continue  # ERR and MIS are counted for the machine, not for a CPU
+            continue  # ERR and MIS count for the whole machine, not for a CPU
         lines[label] = purpose(words[len(cpus)] if len(words) > len(cpus) else "")
         for cpu, word in zip(cpus, numbers, strict=True):
             counts[cpu][label] = int(word)
@@ -69,18 +70,21 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
 
 
 def purpose(text: str) -> str:
-    """A line's purpose, from the text after its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
+    """The purpose of a line, from the text after its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
     return re.split(r"\s{2,}", text.strip())[-1]
 
 
 def stolen(text: str) -> dict[int, int]:
-    """The field "steal" of /proc/stat per CPU, in USER_HZ."""
+    """The stolen time of each CPU in USER_HZ (the field "steal" of /proc/stat)."""
     rows = cpu_ticks(text).items()
     return {int(name[3:]): ticks[STEAL] for name, ticks in rows if name != "cpu" and len(ticks) > STEAL}
 
 
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
-    """Read all counts for these CPUs; the interrupts in the middle, closely timed."""
+    """Read all counts of these CPUs.
+
+    The interrupts are read between the others, so that the recorded start and end are close.
+    """
     soft = interrupts(reader.text("/proc/softirqs") or "")[1]
     away = stolen(reader.text("/proc/stat") or "")
     begin = now()
@@ -96,9 +100,9 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A line of /proc/interrupts over the window: its increase, and how many of these interrupts were traced.
+    """A line of /proc/interrupts over the window: its increase, and the number of these interrupts that were traced.
 
-    `exact`: the two agree; interrupts during the read may count either way. None: nothing was traced.
+    `exact`: the two agree if interrupts during the reads are disregarded; None if nothing was traced.
     """
 
     text: str
@@ -108,7 +112,7 @@ class Count:
 
 
 def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
-    """The lines that grew on a CPU, with their number in the trace between the two readings."""
+    """The lines whose count increased on a CPU, with the number of traced interrupts between the two readings."""
     interrupts = [frame for frame in outer_and_inner(frames or []) if frame.kind in (VECTOR, IRQ)]
     sure = Counter(line_of(frame) for frame in interrupts if before.end <= frame.begin < after.begin)
     perhaps = Counter(line_of(frame) for frame in interrupts if before.begin <= frame.begin < after.end) - sure
@@ -128,7 +132,7 @@ def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | N
 
 
 def line_of(frame: Frame) -> str:
-    """The label in /proc/interrupts of the line that counts this interrupt."""
+    """The label of the line in /proc/interrupts that counts this interrupt."""
     if frame.kind == IRQ:
         return str(frame.key)
     return LABELS.get(frame.name, frame.name)

@@ -1,4 +1,4 @@
-"""Turn an instance's raw pages into events in the detector's ticks, with the kernel's names for addresses."""
+"""Decode the raw pages of a trace instance into events in the detector's ticks, with kernel names for addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SENDING = (
 
 
 class Symbols:
-    """Names of the kernel's functions and strings; the list is read only once, because it is long."""
+    """The names of the kernel's functions and strings. The long list of names is read only once."""
 
     def __init__(self, host: Reader, mount: str) -> None:
         self._host, self._mount = host, mount
@@ -56,7 +56,7 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """The names of tasks by number: from existing tasks, or as recorded by tracing for ended tasks."""
+    """A function that returns a task's name by its number, from /proc or, for ended tasks, as recorded by tracing."""
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 
@@ -73,20 +73,23 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
 
 
 def titles(comm: Callable[[int], str]) -> Callable[[int], str]:
-    """Tasks by number as "name (number)"."""
+    """A function that returns a task as "name (number)" by its number."""
     return lambda pid: f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
 
 
 def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
 ) -> list[TraceEvent]:
-    """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
+    """The events of one CPU in order.
+
+    `convert` turns time stamps into the detector's ticks; `ticks` does so for nanoseconds.
+    """
     decoded = (kind.make(convert(stamp), pid, values, symbol) for stamp, kind, pid, values in trace.records(cpu))
     return [event._replace(key=ticks(event.key)) if event.kind == NMI else event for event in decoded if event]
 
 
 def foreign(events: Sequence[TraceEvent], own: int) -> bool:
-    """Whether tasks were switched on the CPU but never ours: a PID namespace numbers tasks differently."""
+    """Whether tasks were switched on the CPU, but never ours: then a PID namespace numbers tasks differently."""
     return any(event.action == SWITCH for event in events) and not any(
         own in (event.pid, event.other) for event in events
     )
@@ -99,11 +102,14 @@ def sent(
     task: Callable[[int], str],
     symbol: Symbols,
 ) -> list[Sent]:
-    """Decode which CPU sent which interrupt, from all CPUs' traces. `task` names a task by its number."""
+    """The interrupts that CPUs sent, decoded from the traces of all CPUs.
+
+    `task` returns a task's name by its number.
+    """
     sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
     for cpu in sorted(trace.cpus):
-        queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
+        queued: dict[Value, str] = {}  # per target, the function that its next interrupt runs
         for stamp, kind, pid, values in trace.records(cpu):
             if has_ipi and kind.name == "tlb_flush":
                 continue  # the event has no target
@@ -117,11 +123,11 @@ def sent(
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
-    """An IPI's purpose, and the function if the event names it."""
+    """The purpose of an IPI, and the function to call if the event names it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     address = values[1] if isinstance(values[1], int) else 0
-    if kind.name == "ipi_raise":  # arm: the address of a text
+    if kind.name == "ipi_raise":  # on arm, the address of a text
         text = symbol(address)
         return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else "", ""
     return (FUNCTION, symbol(address)) if address else (RESCHEDULE, "")  # only a function call has a callback

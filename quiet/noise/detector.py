@@ -1,4 +1,4 @@
-"""Run the detector in one process per CPU, pinned, with locked memory and no other work."""
+"""Run the detector: one process per CPU, pinned, with locked memory, and without other work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from quiet.noise.calibration import calibrate, faults, interruptions, periods
 from quiet.noise.chains import Chain
 from quiet.noise.core_frequency import FEWEST, LENGTH, ChainFacts, chain_facts, time_chains
 
-CAPACITY = 1 << 20  # gaps kept per CPU: 24 MiB,
+CAPACITY = 1 << 20  # maximum number of gaps kept per CPU: 24 MiB,
 MEMORY = 256 << 20  # and this limit for all CPUs together
 _GAP = Struct("=QQII")  # qn_gap in detector.h
 GAP_BYTES = _GAP.size
@@ -31,23 +31,23 @@ START_S = 60  # time limit for a detector to run on its CPU
 
 
 class DetectorError(QuietError):
-    """A detector could not measure; the text names it and the reason."""
+    """A detector could not measure; the message names the detector and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorRequest:
-    """The options of a detector, all in ticks. `threshold` None: LOOPS periods of the loop as measured on the CPU."""
+    """The options of a detector, in ticks. `threshold` None: LOOPS periods of the loop, as measured on the CPU."""
 
     duration: int
     threshold: int | None = None
-    look: int = 0  # read the thread's own counters after gaps from this length on; 0: never
+    look: int = 0  # the minimum length of gaps after which the thread's own counters are read; 0: never
     capacity: int = CAPACITY
     fifo: int = 0  # SCHED_FIFO priority; 0: an ordinary task
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The result of one detector; times in ticks. `gaps` holds the first `capacity` of `count`."""
+    """The result of one detector, with times in ticks. `gaps` holds the first `capacity` of `count` gaps."""
 
     cpu: int
     period: float  # mean period of the loop
@@ -63,14 +63,14 @@ class Watched:
     looking: int
     switches: int
     faults: int
-    histogram: dict[int, int]  # bucket's lowest value -> gaps
+    histogram: dict[int, int]  # lowest value of a bucket -> number of gaps
     gaps: list[Gap]
     limits: tuple[str, ...]  # its limitations
     pid: int
 
 
 class Placed(NamedTuple):
-    """The report of a detector once it runs on its CPU; times in ticks."""
+    """The report of a detector once it runs on its CPU, with times in ticks."""
 
     period: float
     step: int
@@ -99,10 +99,13 @@ _ORDERS: dict[str, Callable[[], object]] = {
 
 
 class Detector:
-    """A detector's process, forked. In order: `placed`, measurements there, `ready`, `go`, `leave`, `result`."""
+    """The process of a detector.
+
+    Call in this order: `placed`, measurements on the CPU, `ready`, `go`, `leave`, `result`.
+    """
 
     def __init__(self, cpu: int, request: DetectorRequest) -> None:
-        """Raises DetectorError if memory is insufficient."""
+        """Fork the process. Raises DetectorError if memory is insufficient."""
         self.cpu, self.asked = cpu, request
         watch = ffi.new("qn_watch **")
         if error := lib.qn_watch_create(request.capacity, watch):
@@ -124,7 +127,7 @@ class Detector:
 
     def _child(self, parent: int, channel: Connection) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, signal.SIG_IGN)  # the parent decides, by the stop flag
+            signal.signal(number, signal.SIG_IGN)  # the parent decides, through the stop flag
         lib.qn_die_with_parent(parent)
         try:
             affinity.place(self.cpu)
@@ -163,7 +166,7 @@ class Detector:
         self._placed = answer
 
     def check_threshold(self, wanted_ns: float | None) -> None:
-        """Raises UsageError for a threshold that every iteration of the loop would exceed."""
+        """Raise UsageError for a threshold that every iteration of the loop would exceed."""
         least = 2 * self._placed.period
         if wanted_ns is not None and self._placed.threshold < least:
             least_ns = wanted_ns * least / self._placed.threshold
@@ -173,14 +176,15 @@ class Detector:
             )
 
     def interruption(self) -> float:
-        """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown. Cannot be measured on a nohz_full
-        CPU, because the kernel lets a task's timers expire elsewhere.
+        """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown.
+
+        Cannot be measured on a nohz_full CPU, because the kernel lets a task's timers expire on other CPUs.
         """
         lengths = [length for length in self._answer("interrupt") if length]
         return median(lengths) if lengths else 0
 
     def fault(self) -> int:
-        """The shortest duration of a page fault now, in ticks; 0: unknown."""
+        """Measure the shortest duration of a page fault, in ticks; 0 if unknown."""
         return min(self._answer("fault"), default=0)
 
     def chain_facts(self) -> ChainFacts | None:
@@ -189,7 +193,7 @@ class Detector:
         return facts
 
     def chains(self) -> list[Chain]:
-        """Time chains of core_frequency.LENGTH on this CPU now; empty on a processor without chains."""
+        """Time chains of core_frequency.LENGTH additions on this CPU; empty on a processor without chains."""
         timed: list[Chain] = self._answer("chains")
         return timed
 
@@ -201,8 +205,8 @@ class Detector:
         return []
 
     def ready(self) -> None:
-        """Start the detector and return when it only waits for `go`."""
-        with contextlib.suppress(OSError):  # the process has ended; handled below
+        """Start the detector and return when it is waiting for `go`."""
+        with contextlib.suppress(OSError):  # the process has ended, which is handled below
             self._channel.send("watch")
         limit = time.monotonic() + START_S
         while not self.watch.ready:
@@ -211,19 +215,19 @@ class Detector:
             time.sleep(0.002)
 
     def go(self) -> None:
-        """Start watching."""
+        """Start the measurement."""
         self.watch.go = 1
 
     def stop(self) -> None:
-        """Stop watching early."""
+        """Stop the measurement early."""
         self.watch.stop = 1
 
     def leave(self) -> None:
-        """Release the CPU. Call it after all counts of the CPU have been read."""
+        """Release the CPU; call this after all counts of the CPU have been read."""
         self.watch.leave = 1
 
     def running(self) -> bool:
-        """Whether the detector is still watching."""
+        """Whether the detector is still measuring."""
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
@@ -268,7 +272,7 @@ class Detector:
 
 @contextlib.contextmanager
 def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
-    """Detectors that run on their CPUs; they are always ended afterwards. Raises DetectorError."""
+    """Yield detectors that run on their CPUs; end them afterwards in any case. Raises DetectorError."""
     started: list[Detector] = []
     try:
         started.extend(Detector(cpu, request) for cpu in cpus)
@@ -287,20 +291,21 @@ class Startable(Protocol):
     """A process that wait() starts and waits for: a Detector, or a sleeping thread."""
 
     def go(self) -> None:
-        """Begin."""
+        """Start the measurement."""
 
     def stop(self) -> None:
-        """End early."""
+        """Stop the measurement early."""
 
     def running(self) -> bool:
-        """Whether the detector is still running."""
+        """Whether the process is still measuring."""
 
 
 def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
-    """Start all detectors and wait until they end. `tick` is called periodically with the elapsed seconds; True ends
-    the wait.
+    """Start all detectors and wait until they end.
 
-    An exception in `tick` (such as a signal's) also ends the watching early, and is raised when all have ended.
+    `tick` is called periodically with the elapsed seconds; if it returns True, the wait ends. If `tick` raises an
+    exception (such as a signal's), the measurement also ends early; the exception is raised when all detectors have
+    ended.
     """
     started = time.monotonic()
     for each in detectors:
@@ -321,7 +326,7 @@ def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
 def check_cpus(
     cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
 ) -> None:
-    """Raises UsageError for CPUs that cannot be tested, and Refused if real-time detectors would occupy all CPUs."""
+    """Raise UsageError for CPUs that cannot be tested, and Refused if real-time detectors would occupy all CPUs."""
     from quiet import cpulist
 
     if absent := cpus - present:

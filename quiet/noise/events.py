@@ -52,7 +52,7 @@ Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel st
 
 
 class EventType(NamedTuple):
-    """One kind of event: its name in the kernel, the required fields, and the conversion."""
+    """One type of event: its name in the kernel, the required fields, and the conversion."""
 
     system: str
     name: str
@@ -70,8 +70,9 @@ def _text(value: Value) -> str:
 
 
 def _frame(action: str, kind: str, name: str | Callable[[Values, Symbol], str] = "") -> Callable[..., TraceEvent]:
-    """The conversion for the beginning or the end of a frame, which the first field identifies; `name` may be computed
-    from the fields.
+    """The conversion of an event that begins or ends a frame, which the event's first field identifies.
+
+    `name` may be a function of the fields.
     """
 
     def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
@@ -99,8 +100,9 @@ def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
 
 
 def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent | None:
-    """Convert the event of an NMI handler. All handlers are called, with an event each; only one that handled the NMI
-    counts.
+    """Convert the event of an NMI handler; None if the handler did not handle the NMI.
+
+    The kernel calls all handlers, with an event for each.
     """
     return TraceEvent(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
@@ -110,12 +112,12 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """Convert a remote TLB flush into a call frame, for kernels that do not name a call interrupt's function."""
+    """Convert a remote TLB flush to a call frame, for kernels that do not name the function of a call interrupt."""
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
 def _pull(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """Convert the event that names another CPU whose timers this CPU runs next; the timers' own events follow."""
+    """Convert the event that names another CPU whose timers this CPU runs next; the events of these timers follow."""
     return TraceEvent(time, PULL, SOFTIRQ, "", pid, _number(values[0]))
 
 
@@ -151,7 +153,7 @@ ON_THE_CPU = (
 
 
 def vectors(names: Sequence[str]) -> list[EventType]:
-    """The kinds of irq_vectors/, from the names of its events: pairs "x_entry" and "x_exit"."""
+    """The event types of irq_vectors/, from the names of its events, which are pairs "x_entry" and "x_exit"."""
     actions = {"entry": BEGIN, "exit": END}
     kinds = []
     for name in names:

@@ -2,10 +2,10 @@
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
-        ...                                       # something is measured on CPU 2 by the task 123
+        ...                                       # the task 123 measures something on CPU 2
         seen = follower.take(2, 123, [(begin, end), ...])
 
-All times are ticks of the detector's clock (clock.py). Without tracing, `why` gives the reason and nothing fails.
+All times are ticks of the detector's clock (clock.py). Without tracing, `why` gives the reason and no error is raised.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class CauseShare:
-    """One cause in one interval: its name, and its net ticks there without nested ones."""
+    """One cause in one interval: its name, and its time in the interval in ticks, without nested causes."""
 
     cause: Cause
     label: str
@@ -45,8 +45,8 @@ class CauseShare:
 class Seen:
     """The code that ran in one interval, according to the trace.
 
-    `parts`: the longest first. `within`: interrupts that began in the interval, by their label in /proc/interrupts;
-    `around`: interrupts between the end of the previous interval and the beginning of the next.
+    `parts`: the causes, longest first. `within`: the number of interrupts that began in the interval, by their label in
+    /proc/interrupts; `around`: the same between the end of the previous interval and the beginning of the next.
     """
 
     parts: tuple[CauseShare, ...] = ()
@@ -56,14 +56,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of take(): the trace of each interval, None if unknown; `lost`: the number of lost events."""
+    """The result of take(): the trace of each interval, None if unknown. `lost`: the number of lost events."""
 
     seen: list[Seen | None]
     lost: int = 0
 
 
 class Follower:
-    """A context manager that removes its traces at the end, also after a signal or an error."""
+    """A context manager that traces CPUs and removes its traces at the end, also after a signal or an error."""
 
     def __init__(self, host: Host, cpus: CpuSet) -> None:
         """`cpus`: the CPUs for which begin() and take() will be called."""
@@ -87,7 +87,7 @@ class Follower:
         self.close()
 
     def close(self) -> None:
-        """Remove the traces; signals are delayed until that is done."""
+        """Remove the traces; signals are delayed until this is done."""
         with _undisturbed():
             self._traces = None
             self._made.close()
@@ -108,14 +108,14 @@ class Follower:
             return
         self._traces, self.clock, self.why = (mine, theirs), mine.clock, ""
         self._symbol = decode.Symbols(self._host, mine.mount)
-        self._symbol(1)  # reads the kernel's list now, not between two trials
+        self._symbol(1)  # read the kernel's list now, not between two trials
 
     def _give_up(self, why: str) -> None:
         self.close()
         self.why = why
 
     def begin(self, cpu: int) -> None:
-        """Start tracing; earlier events of this CPU are discarded."""
+        """Start tracing; discard earlier events of this CPU."""
         with self._losing_the_trace():
             if self._traces:
                 mine, theirs = self._traces
@@ -130,7 +130,7 @@ class Follower:
             self._off()
 
     def ns(self, ticks: int) -> float:
-        """Ticks in nanoseconds."""
+        """Convert ticks to nanoseconds."""
         return self._rate.ns(ticks)
 
     def resume(self) -> None:
@@ -141,7 +141,7 @@ class Follower:
     def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
         """Stop tracing, and return the causes on a CPU in each of the intervals, which are in order and do not overlap.
 
-        `own` is the task that is measured there. The buffer is empty afterwards; continue with resume().
+        `own` is the measured task on the CPU. The buffer is empty afterwards; resume() continues.
         """
         taken = Taken([None] * len(intervals))
         with self._losing_the_trace():
@@ -160,7 +160,7 @@ class Follower:
 
     @contextlib.contextmanager
     def _losing_the_trace(self) -> Iterator[None]:
-        """If another program removes the trace, end the tracing but not the measurement."""
+        """End the tracing, but not the measurement, if another program removes the trace."""
         try:
             yield
         except OSError as error:
@@ -186,7 +186,10 @@ class Follower:
 def look(
     events: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
-    """Assign one CPU's events, in order, to intervals. Not `whole`: the time after the last event is unknown."""
+    """Assign the events of one CPU, in order, to intervals.
+
+    If not `whole`, the time after the last event is unknown.
+    """
     begin, end = (events[0].time, events[-1].time) if events else (0, 0)
     last = intervals[-1][1] if intervals else 0
     frames = sorted(build(events, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
@@ -225,7 +228,7 @@ def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tupl
 
 
 def label(cause: Cause) -> str:
-    """The display text for a cause if the interrupted process is not the detector."""
+    """The text to display for a cause if the interrupted process is not the detector."""
     return "page fault" if cause.kind == FAULT else names.label(cause)
 
 
@@ -250,7 +253,7 @@ def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dic
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Delay signals that end a command until afterwards."""
+    """Delay signals that would end the command until the block has ended."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield

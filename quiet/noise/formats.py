@@ -2,7 +2,7 @@
 
 Source: include/linux/ring_buffer.h (enum ring_buffer_type), kernel/trace/ring_buffer.c (rb_event_length,
 RB_MISSED_EVENTS), and events/header_page, which every kernel provides. Raw pages are used because the text of `trace`
-has only microseconds, except with the time stamp counter, and takes the kernel long to write.
+is slow to generate and only has microseconds, except with the time stamp counter.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Value = int | str | bytes | None
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an event: its position, and whether it is text (stored in place, or at an offset that the field
-    contains).
+    """One field of an event: its position, and whether it is text.
+
+    Text is stored in place, or at an offset that the field contains.
     """
 
     name: str
@@ -70,10 +71,10 @@ def parse(text: str) -> Format:
 
 
 class Decoder:
-    """Extract fields of one event from its bytes: numbers as int, text as str, other arrays as bytes."""
+    """Extract the fields of one event from its bytes: numbers as int, text as str, other arrays as bytes."""
 
     def __init__(self, layout: Format, names: Sequence[str]) -> None:
-        """`names`: fields to extract; None for each that the kernel's event does not have."""
+        """`names`: the fields to extract; the value is None for a field that the kernel's event lacks."""
         self._plan: list[tuple[int, Field | None]] = []  # position in the unpacked tuple, and the field
         code, at, place = "=", 0, {}
         have = sorted((layout.fields[name] for name in names if name in layout.fields), key=lambda field: field.offset)
@@ -93,7 +94,7 @@ class Decoder:
         )
 
     def take(self, page: bytes, start: int) -> tuple[Value, ...]:
-        """The fields' values, in the requested order."""
+        """The values of the fields, in the requested order."""
         raw = self._struct.unpack_from(page, start)
         if self.simple:
             return raw
@@ -122,7 +123,7 @@ def stamp(page: bytes) -> int:
 
 
 def records(page: bytes) -> Iterator[tuple[int, int, int]]:
-    """(time stamp, offset, length) of each event's data in a page."""
+    """Yield the time stamp, offset and length of the data of each event in a page."""
     stamp, commit = _HEADER.unpack_from(page)
     base, at = stamp & _TOP_BITS, _HEADER.size
     end = at + (commit & ~_FLAGS & 0xFFFFFFFF)

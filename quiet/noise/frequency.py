@@ -1,10 +1,10 @@
-"""Measure the actual frequency of CPUs or of a command with the processor's own counters; "not known" without counters.
+"""Measure the actual frequency of CPUs or of a command with the processor's counters; "not known" without counters.
 
 APERF counts cycles and MPERF the ticks of the time stamp counter, both only while the CPU is not halted (Intel SDM
-volume 3, "Hardware Feedback"; AMD PPR). The kernel offers them as the PMU `msr` (arch/x86/events/msr.c). The generic
-events cycles and ref-cycles are the same pair from the core's PMU.
+volume 3, "Hardware Feedback"; AMD PPR). The kernel provides them as the PMU `msr` (arch/x86/events/msr.c). The generic
+events cycles and ref-cycles are the corresponding pair of the core's PMU.
 
-A CPU's counter is read from that CPU, by an interrupt: only before and after the command, never during it.
+Reading a CPU's counter interrupts that CPU, so counters are read only before and after the command, never during it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from quiet.noise import clock
 from quiet.noise.clock import Clock
 
 FEW = 8
-"""CPUs whose frequency is measured by chains: some 20 ms each."""
+"""The maximum number of CPUs whose frequency is measured by chains, which take some 20 ms per CPU."""
 _MSR = "/sys/bus/event_source/devices/msr"
 
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` gives the
-    reason."""
+    """The frequency over the whole command, in Hz: the mean, and the lowest and highest mean of a CPU.
+
+    None: not known; then `source` gives the reason.
+    """
 
     source: str
     mean_hz: float | None = None
@@ -38,9 +40,7 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequencies of CPUs right after a command, for CPUs without counters; None if chains cannot measure them
-    either.
-    """
+    """The frequency of CPUs without counters, right after a command; None if chains cannot measure it either."""
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []
@@ -57,10 +57,10 @@ def by_chains(cpus: Iterable[int]) -> Frequency | None:
 
 
 class FrequencyCounter:
-    """Measures the frequency during a command: call start(), run the command, then call stop() and result()."""
+    """Measure the frequency during a command: call start(), run the command, then call stop() and result()."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
-        """`pid`: the command's process, which is counted if counting a CPU is not permitted."""
+        """`pid`: the process of the command, which is counted if counting a CPU is not permitted."""
         self._reader, self._cpus, self._pid = reader, cpus, pid
         self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
         self._begin: dict[int, tuple[float, float]] = {}
@@ -129,7 +129,7 @@ class FrequencyCounter:
         self._close()
 
     def result(self, used: CpuSet = frozenset()) -> Frequency:
-        """The frequencies of the used CPUs (empty: of all)."""
+        """The frequency of the used CPUs; empty: of all observed CPUs."""
         counted = {key: pair for key, pair in self._passed.items() if key < 0 or not used or key in used}
         ticks = sum(pair[1] for pair in counted.values())
         if not ticks:

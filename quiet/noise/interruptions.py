@@ -1,4 +1,4 @@
-"""Represent a command's interruptions, the result of observe.py, as plain numbers. The fields are the JSON's keys."""
+"""Represent the interruptions of a command, as observed by observe.py, as numbers. The fields are keys of the JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRACE, COUNTS = "trace", "counts"
 
 @dataclass(slots=True)
 class Tally:
-    """The total of a cause so far; times in ns, None if unknown. `cpu`: the CPU where the cause last occurred."""
+    """The sum of a cause's interruptions so far; times in ns, None if unknown. `cpu`: the CPU of the last one."""
 
     cpu: int
     count: float = 0
@@ -22,7 +22,7 @@ class Tally:
     max_ns: float | None = None
 
     def add(self, count: float, took_ns: float | None) -> None:
-        """Increment by one, or by `times`."""
+        """Add `count` interruptions of a cause, which took `took_ns` nanoseconds in total (None: unknown)."""
         self.count += count
         if took_ns is not None:
             self.total_ns = (self.total_ns or 0) + took_ns
@@ -31,7 +31,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Observation:
-    """The observations of a method, before remedies are added. `migrations` None: not known."""
+    """The interruptions that a method observed, before remedies are added. `migrations`: None if unknown."""
 
     method: str
     tallies: dict[Cause, Tally] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Observation:
     limits: list[str] = field(default_factory=list)
 
     def add(self, cause: Cause, cpu: int, count: float, took_ns: float | None) -> None:
-        """Add interruptions by a cause."""
+        """Add `count` interruptions of a cause on a CPU; `took_ns`: their total time in ns, None if unknown."""
         tally = self.tallies.setdefault(cause, Tally(cpu))
         tally.cpu = cpu
         tally.add(count, took_ns)
@@ -50,7 +50,9 @@ class Observation:
 @dataclass(frozen=True, slots=True)
 class InterruptionCause:
     """A cause: how often and how long it interrupted the command, its remedy, and whether `quiet run` applies the
-    remedy. Times are None if only counts are known. `cpu`: the CPU where the cause last occurred.
+    remedy.
+
+    Times are None if only counts are known. `cpu`: the CPU where the cause last occurred.
     """
 
     cause: str
@@ -65,11 +67,11 @@ class InterruptionCause:
 
 @dataclass(frozen=True, slots=True)
 class Interruptions:
-    """The interruptions of a command on the observed CPUs while it ran there, the costliest cause first.
+    """The interruptions of a command on the observed CPUs while it ran there, costliest cause first.
 
     `total_ns` and `pct` cover the causes with a known length; interrupts that were only counted have none. `throttled`:
-    how often each CPU was throttled because of heat or a power limit, for CPUs that count it; `steal_ns`: time that a
-    hypervisor took from the CPUs used.
+    how often each CPU was throttled because of heat or a power limit, for CPUs that count it; `steal_ns`: the time that
+    a hypervisor took from the CPUs that the command used.
     """
 
     method: str

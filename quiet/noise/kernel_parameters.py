@@ -1,4 +1,4 @@
-"""Check the kernel parameters of remedies: those already in effect for a CPU, and those that this kernel lacks."""
+"""Check the kernel parameters that remedies name: those in effect for a CPU, and those that this kernel lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOCB = "/sys/module/rcutree/parameters/rcu_nocb_gp_stride"  # only with CONFIG_
 
 
 def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
-    """The kernel parameters of remedies that hold for a CPU."""
+    """The kernel parameters that are in effect for a CPU, as far as remedies name them."""
     names = {"nohz_full"} if cpu in facts.nohz_full else set()
     for word in facts.command_line.split():
         name, _, value = word.partition("=")
@@ -24,11 +24,11 @@ def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
             names.add("tsc")
     power_efficient = facts.reader.text("/sys/module/workqueue/parameters/power_efficient")
     names |= {"workqueue.power_efficient"} if power_efficient == "Y" else set()
-    return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
+    return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= implies rcu_nocbs=
 
 
 def absent_parameters(facts: Facts) -> dict[str, str]:
-    """The kernel parameters that this kernel does not have, each with the reason."""
+    """The kernel parameters that this kernel lacks, each with the reason."""
     exists = facts.reader.exists
     absent = {}
     if not exists(f"{CPU}/nohz_full"):  # drivers/base/cpu.c

@@ -29,11 +29,11 @@ from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.noise.smi import SmiCounter
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
-LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps from this length on
+LOOK_NS = 2_000  # the minimum length of gaps after which the detector reads its own counters, without tracing
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
-TURNS = 5  # for the cost of tracing an event
+TURNS = 5  # repetitions to measure the cost of tracing an event
 DRAIN_S = 0.5  # interval for emptying the buffers, enough for 400,000 events per second and CPU
 Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
@@ -48,12 +48,12 @@ class NoiseRequest:
     trace: bool = True
     fifo: int = 0
     source: str = "--cpus"  # the option that named the CPUs, for errors
-    applied: frozenset[str] = frozenset()  # knobs that are applied to them
+    applied: frozenset[str] = frozenset()  # knobs that are applied to these CPUs
 
 
 @dataclass(slots=True)
 class OnCpu:
-    """The measurements of one CPU."""
+    """The measurements on one CPU."""
 
     watched: Watched
     account: Account
@@ -66,15 +66,16 @@ class OnCpu:
     events: int = 0  # number of traced events
     event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
     tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
-    frequency: CoreFrequency | None = None  # measured right before and right after
+    frequency: CoreFrequency | None = None  # measured right before and right after the watch
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
     ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
 
 
 @dataclass(slots=True)
 class NoiseMeasurement:
-    """The result. `source`: the data that attribution is based on; `limits`: interruptions that could not be seen, with
-    the reason.
+    """The result.
+
+    `source`: the evidence for attribution; `limits`: interruptions that could not be observed, and why.
     """
 
     clock: Clock
@@ -84,9 +85,9 @@ class NoiseMeasurement:
     limits: list[str]
     in_place: dict[int, frozenset[str]]  # remedies already in place, by CPU
     cpus: dict[int, OnCpu] = field(default_factory=dict)
-    together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
-    absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
-    naming: str = ""  # a clause on how to make the kernel name more causes
+    together: str = ""  # the tested and the nohz_full CPUs, as a list for kernel parameters
+    absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reasons
+    naming: str = ""  # a clause that explains how to make the kernel name more causes
     smi_source: str = ""  # source of the SMI counts, or the reason why there are none
 
 
@@ -96,7 +97,11 @@ def measure(
     tick: Tick = lambda _passed: False,
     detectors: Detectors = detector.detectors,
 ) -> NoiseMeasurement:
-    """Measure several CPUs at the same time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
+    """Measure several CPUs at the same time, and leave nothing behind.
+
+    `tick` is called periodically with the elapsed seconds; if it returns True, the measurement ends. Raises UsageError,
+    Refused or DetectorError.
+    """
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
@@ -160,8 +165,9 @@ def measure(
 
 
 class _Processor:
-    """The processor of a detector's CPU: its frequency by chains right before and after the watch, and counts during
-    it.
+    """The processor of a detector's CPU.
+
+    Its frequency is measured by chains right before and after the watch; its counters are read over the watch.
     """
 
     def __init__(self, on: Detector, host: Host) -> None:
@@ -182,11 +188,11 @@ class _Processor:
         self._cycles.stop()
 
     def after(self) -> None:
-        """Read the chains timed after the watch; called once the detector may leave."""
+        """Read the chains that the detector timed after the watch; call this when the detector may leave."""
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Store the results in `on`, with the frequency if cpufreq's limits allow only one; returns the SMI counts'
+        """Store the results in `on`, and the frequency if cpufreq's limits allow only one. Returns the SMI counts'
         source.
         """
         on.ran = self._cycles.result()
@@ -213,8 +219,10 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
-    """The cost of tracing one event on each CPU, in ticks: a page fault with and without it; CPUs without a cost are
-    absent. Both are measured alternately, because a processor's speed changes, especially in a guest.
+    """The cost of tracing one event on each CPU, in ticks, from page faults with and without tracing.
+
+    CPUs whose cost is unknown are absent. The two are measured alternately, because a processor's speed changes,
+    especially in a guest.
     """
     if not trace.has(PAGE_FAULT):
         return []
@@ -229,7 +237,7 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
 
 @contextlib.contextmanager
 def elsewhere(cpus: CpuSet) -> Iterator[None]:
-    """Keep this process off the tested CPUs."""
+    """Keep this process off the tested CPUs inside the block."""
     before = os.sched_getaffinity(0)
     if before - cpus:
         os.sched_setaffinity(0, before - cpus)
@@ -248,8 +256,9 @@ def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
 
 
 def _ticks_per_second() -> float:
-    """Estimate the rate to some parts in ten thousand, enough for requests; reported rates are measured over the
-    window.
+    """Estimate the clock's rate to some parts in ten thousand, which is enough to convert options.
+
+    The rate for the report is measured over the window.
     """
     first = clock.moment()
     while clock.moment().raw_ns - first.raw_ns < 20_000_000:
@@ -258,7 +267,7 @@ def _ticks_per_second() -> float:
 
 
 def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
-    """Whether the kernel's tracing is usable; otherwise adds the reason to `limits` and the remedy to `naming`."""
+    """Whether the kernel's tracing is usable; if not, add the reason to `limits` and the remedy to `naming`."""
     if not wanted.trace:
         limits.append("kernel tracing was not requested")
         return False
@@ -280,9 +289,9 @@ def _counting_instead(limits: list[str], naming: list[str]) -> Iterator[None]:
 def open_traces(
     host: Host, cpus: CpuSet, online: CpuSet, size_kb: int, stack: contextlib.ExitStack, of: str = ""
 ) -> list[tracefs.Instance]:
-    """Trace these CPUs, with a buffer of this size for each, and the senders to them; `of` goes into the names.
+    """Trace these CPUs, with a buffer of `size_kb` KiB for each, and the CPUs that send interrupts to them.
 
-    Both end with the stack. Raises NoTraceError.
+    Both traces end with the stack. `of` becomes part of the instances' names. Raises NoTraceError.
     """
     kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{tracefs.mount(host)}/events/irq_vectors"))]
     small = max(64, SENDERS_KB // len(online))
@@ -293,7 +302,7 @@ def open_traces(
 
 
 def _draining(traces: list[tracefs.Instance], tick: Tick) -> Tick:
-    """Run the measurement and empty the kernel's buffers periodically."""
+    """A `tick` that calls the given one and empties the kernel's buffers periodically."""
     last = 0.0
 
     def drain(passed: float) -> bool:
@@ -363,7 +372,10 @@ def _attribute(
 def _fold(
     result: NoiseMeasurement, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
-    """`alone`: how long one timer interrupt takes on each CPU, in ticks."""
+    """Attribute the gaps of each CPU without a trace.
+
+    `alone`: the time of one timer interrupt on each CPU, in ticks.
+    """
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():
         interrupts = compare(cpu, before, after, None)

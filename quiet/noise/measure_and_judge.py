@@ -1,4 +1,4 @@
-"""Run one measurement, from the given options to the report."""
+"""Run one measurement, from the options to the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """The checked options. `seconds` 0: do not measure."""
+    """The checked options of `quiet noise`. `seconds` 0: do not measure."""
 
     seconds: float
     threshold_ns: float | None
@@ -37,11 +37,11 @@ class NoiseOptions:
     timeline: str | None
     fifo: int
     trace: bool
-    prove_s: float = 0.0  # 0: no proof is requested
+    prove_s: float = 0.0  # 0: no proof requested
 
 
 class NoiseInterrupted(QuietError):
-    """A signal ended the measurement; the exit code is 128 plus its number, as in shells."""
+    """A signal ended the measurement; the exit code is 128 plus the signal's number, as in shells."""
 
     def __init__(self, number: int) -> None:
         name = signal.Signals(number).name
@@ -50,7 +50,7 @@ class NoiseInterrupted(QuietError):
 
 
 class NoiseTexts(NamedTuple):
-    """The options of a measurement as they are written on the command line; None: not given."""
+    """The options of a measurement as text from the command line; None: not given."""
 
     duration: str | None = None
     threshold: str | None = None
@@ -72,7 +72,7 @@ WAKE_ONLY = ("period", "max_latency", "stop_above", "save_trace")
 
 
 def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
-    """Check the options; `seconds`: the default duration. Raises UsageError."""
+    """Check the options and return their values; `seconds`: the default duration. Raises UsageError."""
     for name in WAKE_ONLY:
         if getattr(texts, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')}: for wake-ups; add --wake (for gaps use --max-gap)")
@@ -104,7 +104,7 @@ def duration(text: str | None, seconds: float) -> float:
 
 
 def priority(text: str | None) -> int:
-    """--fifo as a number; 0: not given. Raises UsageError."""
+    """The value of --fifo as a number; 0 if not given. Raises UsageError."""
     fifo = "0" if text is None else text
     if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
         raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
@@ -113,7 +113,7 @@ def priority(text: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NoiseResult:
-    """The report of a measurement, and the page of its timeline if requested."""
+    """The report of a measurement, and the HTML page of its timeline if requested."""
 
     report: NoiseReport
     timeline: str | None = None
@@ -127,9 +127,10 @@ def measure_and_judge(
     progress: Callable[[float, float], None],
     applied: frozenset[str] = frozenset(),
 ) -> NoiseResult:
-    """Measure this host's CPUs and judge them. `source` names them in errors.
+    """Measure CPUs of this host and judge them.
 
-    `progress` is called with the seconds passed and wanted; `applied`: the knobs that are applied to these CPUs.
+    `source`: the option or file that names the CPUs, for errors; `progress` is called with the elapsed and the
+    requested seconds; `applied`: the knobs that are applied to these CPUs.
     """
     from quiet.noise import measure, prove, report
 
@@ -156,7 +157,9 @@ def measure_and_judge(
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
-    """The number of throttlings of each CPU that counts them between two reads (virtualization.throttled)."""
+    """How often each CPU was throttled between two reads (virtualization.throttled); CPUs without a count
+    are absent.
+    """
     return {cpu: after[cpu] - count for cpu, count in before.items() if cpu in after}
 
 
@@ -172,7 +175,9 @@ def _without_collector() -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """Raise NoiseInterrupted at the first signal that ends a command, so that traces are removed; ignore later ones."""
+    """Raise NoiseInterrupted at the first signal that ends a command, so that traces are removed; ignore
+    further ones.
+    """
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -181,7 +186,7 @@ def _ending_on_signals() -> Iterator[None]:
             ended = True
             raise NoiseInterrupted(number)
 
-    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # ignored under nohup
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup ignores SIGHUP
     before = {number: signal.signal(number, end) for number in wanted}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Name causes, for merging equal ones, for the report, and for the table of remedies."""
+"""Name causes: to merge equal ones, for the report, and for the table of remedies."""
 
 from __future__ import annotations
 
@@ -79,28 +79,28 @@ HOSTS = {
     NOT_SMI: "untraced, not an SMI",
     OUTSIDE: "untraced, not known whether an SMI",
 }
-SOFTIRQ_LINE = "softirq "  # before the label of a line of /proc/softirqs
+SOFTIRQ_LINE = "softirq "  # prefix for the label of a line of /proc/softirqs
 LOCAL_TIMER = Cause(VECTOR, "local_timer")
 _COUNTED = {label: name for name, label in reversed(LABELS.items())}
-SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
+SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor delays it
 
 
 class Sent(NamedTuple):
-    """A task sent an interrupt to other CPUs."""
+    """An interrupt that a task sent to other CPUs."""
 
     time: int
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
     only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" if the kernel does not report it
-    why: str = ""  # the function that was queued for it, as the kernel names it
+    why: str = ""  # the function that the IPI should run, as the kernel names it
 
 
 class Senders:
-    """The senders of interrupts to one CPU, to look up the sender of an interrupt that arrived there."""
+    """The interrupts that were sent to one CPU; finds the sender of an interrupt that arrived there."""
 
     def __init__(self, sent: Iterable[Sent], cpu: int, reach: int) -> None:
-        """`reach`: the ticks within which an IPI arrives."""
+        """`reach`: the maximum time from sending an IPI to its arrival, in ticks."""
         self._sent: dict[str, list[Sent]] = {}
         for each in sorted(sent):
             if cpu in each.targets and each.cpu != cpu:
@@ -108,10 +108,10 @@ class Senders:
         self._reach = reach
 
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
-        """The last one sent before a time for one of these purposes, or for one that the kernel does not name.
+        """The last IPI sent before `time` for one of these purposes or for an unknown purpose; None if there is none.
 
-        An IPI sent for another function does not match. None if tasks of several names sent IPIs and the kernel does
-        not name the target (SHOOTDOWN).
+        An IPI that was sent for another function does not match. Also None if tasks with different names sent IPIs
+        whose target the kernel does not report (SHOOTDOWN).
         """
         best: Sent | None = None
         for only in ("", *purposes):
@@ -130,7 +130,7 @@ class Senders:
 
 
 def _purposes(share: Share) -> tuple[str, ...]:
-    """An IPI's possible purposes, by its effect."""
+    """The possible purposes of an IPI, derived from its effect."""
     if share.kind == CALL or share.name in FUNCTION_CALLS:
         return (FUNCTION, SHOOTDOWN) if CALLS.get(share.name, share.name) == SHOOTDOWN else (FUNCTION,)
     return (RESCHEDULE,) if share.name in RESCHEDULES else ()
@@ -148,7 +148,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)
             return Cause(share.kind, function, by)
         if share.kind == WORK:
-            # the text after the worker's number is its current work, not the traced one
+            # the text after the worker's number is its current work, not the traced work
             return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])
         if share.kind == TIMER and share.pulled != OWN_TIMERS:
             return Cause(PULLED, share.name, f"CPU {share.pulled}")
@@ -160,11 +160,12 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 
 
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
-    """The causes of the kernel's counts of one CPU, by the lines' labels ("LOC", "131", "softirq RCU").
+    """Yield the causes of a CPU's counted interrupts, from the labels of the lines ("LOC", "131", "softirq RCU").
 
-    `purposes`: the purpose of each line. Timers of every kind are LOCAL_TIMER: the counts do not single out ticks.
+    `purposes`: the purpose of each line. All timers are LOCAL_TIMER, because the counts do not separate ticks from
+    other timers.
     """
-    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL includes them
+    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL includes TLB
     for line, count in grown.items():
         text = purposes.get(line, "")
         if line in NOT_INTERRUPTS:
@@ -185,13 +186,13 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
 
 def inside(cause: Cause) -> str:
-    """The work that ran while the host took the CPU, as text; "" for any other cause, or if none ran."""
+    """The code that ran while the host took the CPU, as text; "" for any other cause, or if none ran."""
     kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
     return label(Cause(kind, name)) if kind else ""
 
 
 def label(cause: Cause) -> str:
-    """The display text of a cause."""
+    """The text to display for a cause."""
     kind, name, by = cause
     if kind == HOST and by:
         return f"{label(Cause(HOST, name))} inside {inside(cause)}"
@@ -217,5 +218,5 @@ def label(cause: Cause) -> str:
         SCHEDULER: "the wake-up itself (timer interrupt, scheduler)",
         USER_RETURN: "return to user space",
     }
-    # a task's name can be any bytes
+    # a task's name can contain any bytes
     return "".join(letter if letter.isprintable() else "?" for letter in texts.get(kind, name))

@@ -3,7 +3,7 @@
     observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
     observer.start()
     ...                      # the command runs; every half second: observer.tick()
-    observer.finish()        # before the command is waited for, so that its last counts are there
+    observer.finish()        # before the command is reaped, so that its last counts can be read
 
 With kernel tracing, each interruption has a name and a length; without it, there are only counts, and `limits` gives
 the reason.
@@ -38,20 +38,22 @@ if TYPE_CHECKING:
     from quiet.noise.observe_trace import TraceObserver
 
 TICK_S = 0.5  # how often tick() should be called
-_REST = 400  # reading counts takes at most 1/400 of the time
-_CHAINS_S = 1.0  # timing chains takes 20 ms or more per CPU, so skip it after a shorter command
+_REST = 400  # reading the counts takes at most 1/400 of the time
+_CHAINS_S = 1.0  # timing chains takes 20 ms or more per CPU, so it is skipped for shorter commands
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The HOST name of all pauses without an event, based on the number of SMIs in the same period (None: not
-    known)."""
+    """The HOST name for all pauses without an event, from the number of SMIs in the same period (None: unknown)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI
 
 
 class Observer:
-    """One command on some CPUs. It raises nothing if the host lacks or does not permit something; close() it."""
+    """Observes the interruptions of one command on some CPUs; close() it.
+
+    If the host does not support or permit a method, no error is raised.
+    """
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class Observer:
         self._next = 0.0
 
     def start(self) -> None:
-        """Observe from now on; the command should start right after."""
+        """Start observing; start the command right after this."""
         self._throttled = virtualization.throttled(self._host, self._cpus)
         try:
             if self._tracer:
@@ -114,7 +116,7 @@ class Observer:
         return self.result()
 
     def stop(self, cpu_ns: float | None = None) -> None:
-        """Stop observing. `cpu_ns`: the command's CPU time including its ended children, if the caller knows it."""
+        """Stop observing. `cpu_ns`: the CPU time of the command and its ended children in ns, None if unknown."""
         self._seconds = time.monotonic() - self._began
         self._cpu_ns = cpu_ns if cpu_ns is not None else self._tasks.cpu_ns()
         self._frequency.stop()
@@ -136,7 +138,7 @@ class Observer:
         self._counts.close()
 
     def close(self) -> None:
-        """Stop without a result; also after finish()."""
+        """Stop observing without a result; may also be called after finish()."""
         self._frequency.stop()
         self._counts.close()
         if self._smis:
@@ -170,10 +172,10 @@ class Observer:
         absent: Mapping[str, str] | None = None,
         in_place: frozenset[str] = frozenset(),
     ) -> Interruptions:
-        """The observations, each cause with its remedy.
+        """The observed interruptions, each cause with its remedy.
 
-        `isolated`: the CPUs that remedies are for (None: the observed ones), and that the knobs `in_place` are applied
-        to; `absent`: knobs that this host does not have, with the reasons.
+        `isolated`: the CPUs that remedies are for, and to which the knobs `in_place` are applied (None: the observed
+        CPUs); `absent`: knobs that this host lacks, with the reasons.
         """
         isolated = self._cpus if isolated is None else isolated
         seen, facts = self._seen, self._facts

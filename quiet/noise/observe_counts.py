@@ -1,9 +1,9 @@
-"""Derive the interruptions of a command from the kernel's counts alone: needs no privileges, but yields no interrupt
-lengths.
+"""Derive the interruptions of a command from the kernel's counts alone.
 
-- /proc/interrupts and /proc/softirqs count per CPU, not per task. The command is charged in proportion to the share of
-an interval in which it had the CPU (/proc/PID/schedstat); a share of NEARLY_ALL or more counts as all.
-- Another task's run time on these CPUs counts only up to the time that the command was runnable and waiting.
+This needs no privileges, but interrupts have no lengths. /proc/interrupts and /proc/softirqs count per CPU, not per
+task, so the command is charged the share of an interval in which it had the CPU (/proc/PID/schedstat); a share of
+NEARLY_ALL or more counts as all. The run time of another task on these CPUs counts only up to the time that the command
+was runnable and waiting.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from quiet.noise.interruptions import COUNTS, Observation
 from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, line_causes
 
 NEARLY_ALL = 0.9
-CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
+CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives this clock
 
 
 class CountsObserver:
-    """Observes a command by the kernel's counts: call start(), tick() at intervals, and finish()."""
+    """Observes a command through the kernel's counts: call start(), tick() at intervals, and finish()."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, tasks: CommandTasks) -> None:
         self._reader, self._cpus, self._tasks = reader, cpus, tasks
         self._own: dict[int, TaskTimes] = {}  # the last reading of each task of the command
         self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
-        self._elsewhere_ns = 0.0  # on CPUs that are not watched
+        self._elsewhere_ns = 0.0  # on CPUs that are not observed
         self._wait_ns = 0
-        self._moved: dict[int, int] = {}  # migrations of each task, if no counter counts them all
+        self._moved: dict[int, int] = {}  # migrations of each task, if no single counter covers all of them
         self._migrations: PerfCounter | None = None
         self._parts: dict[tuple[int, str], float] = defaultdict(float)  # the command's share of the interrupts
 
@@ -68,7 +68,10 @@ class CountsObserver:
         self._last, self._at = now, at
 
     def finish(self, cpu_ns: float | None) -> Observation:
-        """`cpu_ns`: the CPU time of the whole command, if known, because ended tasks may have been missed."""
+        """Stop counting and return the observation.
+
+        `cpu_ns`: the CPU time of the whole command in ns, None if unknown; it covers ended tasks that were missed.
+        """
         self._cost_ns = time.process_time_ns() - self._cost_ns
         self.tick()
         seen_ns = sum(self._own_ns.values())
@@ -94,13 +97,13 @@ class CountsObserver:
         return sum(self._moved.values()) if self._moved else None
 
     def stolen_ns(self, used: CpuSet) -> float | None:
-        """The stolen time of these CPUs, from /proc/stat; None if the kernel does not count it."""
+        """The stolen time of these CPUs in ns, from /proc/stat; None if the kernel does not count it."""
         first, last = self._first.stolen, self._last.stolen
         known = [last[cpu] - first[cpu] for cpu in used if cpu in first and cpu in last]
         return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None
 
     def _look(self) -> dict[int, int]:
-        """The time that the command ran since the last read, per CPU."""
+        """The time that the command ran since the last read, in ns, by CPU."""
         times: dict[int, int] = defaultdict(int)
         for now in self._tasks.look():
             before = self._own.get(now.tid)
@@ -117,7 +120,10 @@ class CountsObserver:
         return times
 
     def _spread(self, factor: float, total_ns: float) -> None:
-        """Tasks that lived only between two reads are attributed to the others' CPUs, or to any."""
+        """Scale the command's CPU times by `factor`, to include tasks that lived only between two reads.
+
+        With `factor` 0, no task was seen, and `total_ns` is divided equally among the CPUs.
+        """
         passed = max(self._at - self._began, 1)
         if not factor:
             self._own_ns = defaultdict(float, dict.fromkeys(self._cpus, total_ns / len(self._cpus)))
@@ -140,9 +146,9 @@ class CountsObserver:
                 done.add(cause, cpu, count, None)
 
     def _enter_tasks(self, done: Observation, factor: float) -> None:
-        """Other tasks that ran on the command's CPUs; `factor`: scales up for unobserved time of the command."""
+        """Add the other tasks that ran on the command's CPUs; `factor` accounts for unobserved time of the command."""
         others = [
-            # the rest of this process's time lies outside the command's
+            # the rest of this process's time lies outside the time of the command
             task._replace(run_ns=self._cost_ns, slices=self._looks) if task.tid == os.getpid() else task
             for task in ran(self._reader, self._others)
             if task.cpu in self._own_ns and task.tid not in self._tasks.tids
@@ -156,7 +162,7 @@ class CountsObserver:
 
 
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:
-    """The lines of a CPU that grew: interrupts by label, softirqs as "softirq NAME"."""
+    """The lines whose count increased on a CPU: interrupts by label, softirqs as "softirq NAME"."""
     pairs = ((label, count - before.interrupts[cpu].get(label, 0)) for label, count in after.interrupts[cpu].items())
     soft = ((SOFTIRQ_LINE + name, n - before.softirqs[cpu].get(name, 0)) for name, n in after.softirqs[cpu].items())
     return {label: count for label, count in (*pairs, *soft) if count > 0}

@@ -25,13 +25,13 @@ _LEFT_OUT = {
 }  # the command's own faults are frequent and do not count
 BUFFERS_KB = 65_536  # for all CPUs together
 MOST_KB, LEAST_KB = 8_192, 512  # for one CPU
-BACKLOG = 8 << 20  # unprocessed bytes; more are processed while the command still runs
-CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
+BACKLOG = 8 << 20  # maximum of unprocessed bytes; the excess is processed while the command still runs
+CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives this clock
 _RATE_S = 0.02
 
 
 def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-    """Handle a context switch. `key`: whether the previous task was still runnable."""
+    """Convert a context switch. `key` is 1 if the previous task was still runnable."""
     other, name, state = values
     runnable = isinstance(state, int) and (state == 0 or bool(state & _PREEMPTED))
     number = other if isinstance(other, int) else 0
@@ -50,9 +50,7 @@ OBSERVED = (
 
 
 class TraceObserver:
-    """Observes a command by tracing: call start(), tick() at intervals, and finish(), which calls close() to remove the
-    traces.
-    """
+    """Observes a command by tracing: call start(), tick() at intervals, and finish(), which removes the traces."""
 
     def __init__(self, host: Host, cpus: CpuSet, tasks: CommandTasks, virtual: bool) -> None:
         self._host, self._cpus, self._tasks = host, cpus, tasks
@@ -82,24 +80,24 @@ class TraceObserver:
         instance = tracefs.Instance(self._host, facts.online, decode.SENDING, small, "run-senders")
         self._theirs = self._made.enter_context(instance)
         self._symbol = decode.Symbols(self._host, self._mine.mount)
-        self._symbol(1)  # reads the kernel's list now, not while the command runs
+        self._symbol(1)  # read the kernel's list now, not while the command runs
         self._comm = decode.comms(self._host, self._mine.mount)
         self._first = clock.moment()
-        time.sleep(_RATE_S)  # makes the clock's rate known from the beginning
+        time.sleep(_RATE_S)  # so that the clock's rate is known from the start
         begins = dict.fromkeys(sorted(self._cpus), clock.now())
         self._frames = CommandFrames(self._seen, self._tasks.tids, begins, facts.nohz_full, self._outside)
         for trace in (self._theirs, self._mine):
             trace.on()
 
     def tick(self) -> None:
-        """Empty the kernel's buffers. Raises OSError if the trace was removed from outside."""
+        """Empty the kernel's buffers. Raises OSError if another program has removed the trace."""
         for trace in (self._mine, self._theirs):
             trace.drain()
         if self._mine.waiting > BACKLOG:
             self._work()
 
     def finish(self) -> Observation:
-        """Stop tracing and name the causes. Raises OSError as tick()."""
+        """Stop tracing and return the interruptions with their causes. Raises OSError like tick()."""
         try:
             for trace in (self._mine, self._theirs):
                 trace.off()

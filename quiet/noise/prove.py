@@ -1,6 +1,6 @@
 """Prove that firmware or hardware takes a CPU, with the kernel's hwlat tracer, which detects gaps with interrupts off.
 
-Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in that loop cannot come from
+Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in the tracer's loop cannot come from
 interrupts, tasks or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer
 counts. The tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
 """
@@ -22,7 +22,7 @@ from quiet.noise.smi import SmiCounter
 from quiet.targets import value_types
 
 TRACER = "hwlat"
-WINDOW_US, WIDTH_US = 100_000, 50_000  # interrupts are off for the width, once in each window
+WINDOW_US, WIDTH_US = 100_000, 50_000  # in each window, interrupts are off once, for the width
 THRESHOLD_US = 1
 NO_TRACER = (
     "this kernel has no hwlat tracer (CONFIG_HWLAT_TRACER), and the kernel module of cbench times workloads with "
@@ -36,8 +36,10 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CpuProof:
-    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted
-    (None: not known)."""
+    """The result for one CPU with interrupts off.
+
+    The gaps of `threshold_ns` or more, the number of NMIs in them, and the number of SMIs counted (None: unknown).
+    """
 
     gaps: int
     max_ns: Nanoseconds
@@ -47,7 +49,10 @@ class CpuProof:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`off_s`: the time with interrupts off on each CPU. `why`: the reason if nothing could be proved, else empty."""
+    """The result of the proof.
+
+    `off_s`: the time with interrupts off per CPU; `why`: why nothing was proved, else "".
+    """
 
     seconds: float
     off_s: float
@@ -57,7 +62,7 @@ class Proof:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for this time (s). Raises Refused if a tracer is in use."""
+    """Run the tracer on these CPUs for `seconds`. Raises Refused if a tracer is in use."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
@@ -85,7 +90,10 @@ def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None
 
 
 def parse(text: str, smis: int | None) -> CpuProof:
-    """Parse a CPU's trace: a line for each window with gaps, with the longest before and in a turn of the loop."""
+    """Parse the trace of a CPU.
+
+    Each window with gaps has a line with the longest gap within and between iterations of the tracer's loop.
+    """
     rows = [tuple(int(number or 0) for number in match.groups()) for match in _EVENT.finditer(text)]
     gaps = sum(max(count, 1) for _, _, count, _ in rows)
     longest = max((max(inner, outer) for inner, outer, _, _ in rows), default=0)
@@ -99,7 +107,7 @@ def _obstacle(host: Host, mount: str) -> str:
 
 
 def _check_idle(host: Host, mount: str) -> None:
-    """Raises Refused if a tracer is in use: its options would change under it."""
+    """Raise Refused if a tracer is in use, because its options would change while it runs."""
     instances = [f"{mount}/instances/{name}" for name in host.names(f"{mount}/instances")]
     for folder in (mount, *instances):
         tracer = host.text(f"{folder}/current_tracer") or "nop"
@@ -122,7 +130,10 @@ def _options(host: Host, mount: str) -> Iterator[None]:
 
 
 def _write(host: Host, mount: str, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Write the options that differ. The width must not exceed the window, so the shrinking one goes first."""
+    """Write the options that differ.
+
+    The width must not exceed the window, so the option that shrinks is written first.
+    """
     shrinks = int(wanted["hwlat_detector/width"]) < int(now["hwlat_detector/width"])
     for name in reversed(list(wanted)) if shrinks else wanted:
         if wanted[name] != now[name]:

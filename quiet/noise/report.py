@@ -1,6 +1,6 @@
-"""Make the report of a measurement: numbers in nanoseconds, the remedy of each cause, and the verdict by budgets.
+"""Build the report of a measurement: times in nanoseconds, the remedy of each cause, and the verdict by budgets.
 
-The fields are named as the keys of `quiet noise --json`.
+The fields have the names of the keys of `quiet noise --json`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the frequency that cpufreq's limits fix
+FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the only frequency that cpufreq allows
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
@@ -52,7 +52,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class CauseReport:
-    """A cause: its total time, and its remedy, with the knob or the kernel parameter if it is one."""
+    """A cause: its total time and its remedy, with the knob or kernel parameter if the remedy is one."""
 
     cause: str
     kind: str
@@ -68,7 +68,7 @@ class CauseReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A task that ran on a CPU, by the scheduler's statistics: how often it got the CPU, and for how long in all."""
+    """A task that ran on a CPU, from the scheduler's statistics: how often it got the CPU, and its total run time."""
 
     task: str
     count: int
@@ -86,7 +86,7 @@ class TracingCost:
 
 @dataclass(frozen=True, slots=True)
 class RanAt:
-    """The frequency while the CPU was watched.
+    """The frequency while the CPU was measured.
 
     `hz`: None if unknown, with the reason in `source`. `asked_hz`: the only frequency that the limits of cpufreq allow;
     None if they allow several, or if there are no limits.
@@ -99,7 +99,7 @@ class RanAt:
 
 @dataclass(frozen=True, slots=True)
 class CpuReport:
-    """One CPU. The shares are percentages of the time; `kept` of the `gaps` have causes."""
+    """The report of one CPU. The shares are percentages of the time; `kept` of the `gaps` have causes."""
 
     gaps: int
     kept: int
@@ -128,7 +128,7 @@ class CpuReport:
 
     @property
     def own_pct(self) -> float:
-        """The share of this system's own causes."""
+        """The percentage of the time that causes within this system took."""
         return self.lost_pct - self.host_pct - self.stall_pct - self.unattributed_pct
 
 
@@ -148,7 +148,7 @@ class NoiseReport:
     """The whole report.
 
     `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts. `throttled`: how often
-    each CPU was throttled because of heat or a power limit; CPUs that do not count it are absent.
+    each CPU was throttled because of heat or a power limit; CPUs without such a count are absent.
     """
 
     duration_s: float
@@ -165,24 +165,24 @@ class NoiseReport:
 
     @property
     def all_limits(self) -> list[str]:
-        """The measurement's limits on any CPU, each once."""
+        """The limitations of the measurement on any CPU, without duplicates."""
         own = (text for cpu in self.cpus.values() for text in cpu.limits)
         return list(dict.fromkeys([*self.limits, *own]))
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The percentage of the time that the CPU was lost to its task; with `ticks`, the percentage that these are."""
+    """The percentage of the time for which the CPU was interrupted; with `ticks`, the percentage that these are."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 
 
 def interrupts(lines: Mapping[str, Count]) -> int:
-    """All interrupts that the kernel counted on a CPU."""
+    """The number of interrupts that the kernel counted on a CPU."""
     return sum(line.counted for name, line in lines.items() if name not in NOT_INTERRUPTS)
 
 
 def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
-    """The budgets that were exceeded; none: quiet."""
+    """The budgets that CPUs exceeded; empty if all CPUs are quiet."""
     exceeded = []
     for cpu, on in sorted(measured.cpus.items()):
         seconds = measured.clock.ns(on.watched.end - on.watched.begin) / 1e9
@@ -202,7 +202,7 @@ def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
 
 
 def by_cost(totals: Mapping[Cause, Total]) -> list[tuple[Cause, Total]]:
-    """Causes with their totals, the costliest first."""
+    """The causes with their totals, costliest first."""
     return sorted(totals.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
 
 
@@ -213,7 +213,7 @@ def share(on: OnCpu, kinds: Sequence[str] | None) -> float:
 
 
 def percentile(histogram: Mapping[int, int], q: float) -> int:
-    """The bucket (its lowest value) in which the gap of rank q lies; 0 without gaps."""
+    """The bucket (its lowest value) that contains the gap of rank q; 0 if there are no gaps."""
     rank, seen = q * sum(histogram.values()), 0
     for low, count in sorted(histogram.items()):
         seen += count
@@ -223,7 +223,7 @@ def percentile(histogram: Mapping[int, int], q: float) -> int:
 
 
 def unattributed(on: OnCpu, long: int) -> int:
-    """The number of gaps of at least `long` ticks that are mostly without a cause."""
+    """The number of gaps of at least `long` ticks whose time is mostly unattributed."""
     return sum(each.gap.length >= long and each.parts[0][0].kind == UNKNOWN for each in on.account.explained)
 
 

@@ -1,10 +1,10 @@
 """Read how many system management interrupts (SMIs), in which firmware runs, the processor counted on each CPU.
 
 Sources: Intel SDM volume 4, MSR_SMI_COUNT; the kernel's PMU `msr` (arch/x86/events/msr.c), which reads the same
-register without the module msr and under lockdown; AMD PPR, PMCx02B (LsSmiRx), counted from Zen on.
+register without the module msr and under lockdown; AMD PPR, PMCx02B (LsSmiRx), which exists since Zen.
 
-From Linux 5.17 on, the counters of Intel's core PMU stop in an SMI (FREEZE_ON_SMI): cycles exclude it, the time stamp
-counter does not.
+Since Linux 5.17, the counters of Intel's core PMU stop in an SMI (FREEZE_ON_SMI): cycles exclude SMIs, but the time
+stamp counter includes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_COUNT = "no count of SMIs can be read (Intel: MSR 0x34 or the PMU msr; AMD Ze
 
 
 class SmiCounter:
-    """Reads the counts of some CPUs; a context manager. `source`: their source, or the reason for none."""
+    """A context manager that reads the SMI counts of some CPUs. `source`: their source, or why there are none."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, core: bool = True) -> None:
         """`core`: also use a counter of the core's PMU, which is then unavailable to other programs."""
@@ -54,7 +54,7 @@ class SmiCounter:
         return not self.source.startswith("not known")
 
     def read(self) -> dict[int, int]:
-        """The present counts of the CPUs that have one. Reading interrupts the CPU."""
+        """The current counts of the CPUs that have one. Reading a count interrupts its CPU."""
         if self._counters:
             return {cpu: round(counter.read()) for cpu, counter in self._counters.items()}
         return self._registers()
@@ -70,7 +70,7 @@ class SmiCounter:
         return {cpu: struct.unpack("<Q", value)[0] for cpu, value in raw.items() if value is not None}
 
     def _events(self) -> list[tuple[str, int, int]]:
-        """(source, type, config) of the perf events that count SMIs here."""
+        """The source, type and config of each perf event that counts SMIs on this processor."""
         number = self._reader.text(f"{_MSR_PMU}/type") or ""
         event = (self._reader.text(f"{_MSR_PMU}/events/smi") or "").partition("=")[2]
         found = [("PMU msr/smi/", int(number), int(event, 0))] if number.isdecimal() and event else []

@@ -11,12 +11,12 @@ from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, Ran
 
 BAR = 40
 _HOST = "the host's, which no setting in the guest can change"
-FEW = 12  # number of causes shown per CPU; --json has all
+FEW = 12  # maximum number of causes shown per CPU; --json has all
 FEW_TASKS = 5
 
 
 def lines(report: NoiseReport) -> Iterator[str]:
-    """The whole report."""
+    """Yield the lines of the whole report."""
     detector = report.detector
     yield (
         f"watched for {report.duration_s:.4g} s: {detector.clock}, loop {detector.loop_ns:.1f} ns, "
@@ -115,7 +115,7 @@ def _frequencies(cpu: CpuReport) -> Iterator[str]:
 
 
 def ran_at(ran: RanAt) -> str:
-    """The frequency while the CPU was watched, as a line."""
+    """The frequency while the CPU was measured, as one line."""
     if ran.hz is None:
         return f"frequency while watched not known: {ran.source}"
     asked = f" of {ran.asked_hz / 1e9:.3f} asked" if ran.asked_hz else ""
@@ -123,7 +123,7 @@ def ran_at(ran: RanAt) -> str:
 
 
 def core_frequency(core: CoreFrequency) -> str:
-    """The frequency of a core right before and right after, as a line."""
+    """The frequency of a core right before and right after the measurement, as one line."""
     if core.hz is None or core.low_hz is None or core.high_hz is None:
         return f"frequency not known: {core.why}"
     parts = [f"{core.hz / 1e9:.3f} GHz ({core.low_hz / 1e9:.3f} to {core.high_hz / 1e9:.3f})"]
@@ -137,7 +137,7 @@ def core_frequency(core: CoreFrequency) -> str:
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
-    """The shares of the lost time by cause. Gaps that the ring did not keep have no cause."""
+    """Yield the shares of the lost time by cause. Gaps that the detector's ring buffer did not keep have no cause."""
     yield f"{cpu.own_pct:.4f} % this system's own"
     yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:
@@ -159,8 +159,9 @@ def _causes(causes: tuple[CauseReport, ...]) -> Iterator[str]:
 
 
 def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: int = 1) -> Iterator[str]:
-    """A bar for each doubling of the length (the first bar includes shorter gaps); `counts`: counts by length in
-    `unit_ns`.
+    """Yield a bar for each doubling of the length; the first bar includes shorter gaps.
+
+    `counts`: the number of gaps by length in units of `unit_ns` nanoseconds.
     """
     doublings: dict[int, int] = {}
     for low, count in counts.items():

@@ -26,7 +26,7 @@ from quiet.noise.clock import Clock
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import label
 
-MOST = 20_000  # number of gaps drawn per CPU: the longest
+MOST = 20_000  # maximum number of gaps drawn per CPU; the longest are drawn
 COLOURS = {
     HRTIMER: "#4477aa",
     TIMER: "#66ccee",
@@ -46,13 +46,15 @@ COLOURS = {
 }
 
 
-_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # only this script may run, not a name in the data
+_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # the page permits only this script, so a name in the data cannot run
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One CPU: each mark is the time in ms, the length in ns and the index of the cause's name; `left`: number of marks
-    that are not drawn.
+    """The drawing of one CPU.
+
+    Each mark is the time in ms, the length in ns and the index of the cause's name; `left`: the number of marks that
+    are not drawn.
     """
 
     cpu: int
@@ -64,8 +66,8 @@ class Panel:
 
 
 def page(measured: NoiseMeasurement) -> str:
-    """The whole file."""
-    import jinja2  # imported only here: it is slow, and only --timeline needs it
+    """The timeline as an HTML page."""
+    import jinja2  # slow to load, and only needed for --timeline
 
     folder = os.path.join(os.path.dirname(__file__), "templates")
     environment = jinja2.Environment(

@@ -1,7 +1,7 @@
 """Manage a separate trace instance that covers only the tested CPUs and is removed afterwards.
 
-Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is touched.
-Its name contains the owner's PID, so the next start removes instances whose owner was killed.
+Documentation/trace/ftrace.rst: an instance has a separate buffer, clock, events and CPU mask, so other tracing is
+unaffected. Its name contains the owner's PID, so that the next start can remove instances whose owner was killed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NUMBER = struct.Struct("=H")  # the number of an event's kind
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # maximum size of kept events
-_NEVER = (1 << 64) - 1  # end of the newest page, not known yet
+_NEVER = (1 << 64) - 1  # end of the newest page, which is not yet known
 _NEEDS_ROOT = ("tracing needs root", "run as root")
-CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, or one with an exact conversion
+CLOCKS = ("x86-tsc", "mono_raw")  # the detector's clock, or a clock that converts exactly to it
 
 
 class NoTraceError(QuietError):
-    """Tracing is not available here; the text has the reason, `remedy` the fix ("": none)."""
+    """Tracing is unavailable; the message has the reason, and `remedy` says how to enable it ("": impossible)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -58,13 +58,13 @@ def mount(reader: Reader) -> str:
 
 
 def check(reader: Reader) -> None:
-    """Raises NoTraceError with the reason if no instance can be created here."""
+    """Raise NoTraceError with the reason if this process cannot create a trace instance."""
     if not reader.access(f"{mount(reader)}/instances", os.W_OK):
         raise NoTraceError(*_NEEDS_ROOT)
 
 
 def remove_left_over(host: Host) -> list[str]:
-    """Remove the instances whose owner ended without removing them; returns their names."""
+    """Remove the instances whose owner ended without removing them. Returns their names."""
     gone = []
     with contextlib.suppress(NoTraceError):
         folder = f"{mount(host)}/instances"
@@ -82,7 +82,7 @@ class Instance:
     """A trace instance: `with Instance(...) as trace: trace.on(); ...; trace.off(); trace.pages(cpu)`."""
 
     def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[EventType], size_kb: int, role: str) -> None:
-        """`size_kb`: the buffer size of each CPU. Raises NoTraceError."""
+        """Create the instance. `size_kb`: the buffer size of each CPU in KiB. Raises NoTraceError."""
         self.host, self.cpus = host, cpus
         self.mount = mount(host)
         pid = os.getpid()
@@ -120,7 +120,7 @@ class Instance:
     def _set_up(self) -> None:
         try:
             self.off()
-            self._write("options/overwrite", "0")  # events that do not fit are lost at the end, and counted
+            self._write("options/overwrite", "0")  # if the buffer is full, new events are lost and counted
             self._write("tracing_cpumask", cpulist.format_mask(self.cpus))
             self.clock = self._choose_clock()
             for cpu in sorted(self.cpus):
@@ -142,7 +142,7 @@ class Instance:
         folder = f"events/{kind.system}/{kind.name}"
         text = self.host.text(f"{self.path}/{folder}/format")
         if text is None:
-            return  # this kernel does not have it
+            return  # this kernel lacks the event
         layout = formats.parse(text)
         if kind.filter:
             self._write(f"{folder}/filter", kind.filter)
@@ -150,7 +150,7 @@ class Instance:
         self.kinds[layout.number] = (kind, formats.Decoder(layout, ("common_pid", *kind.fields)))
 
     def has(self, name: str) -> bool:
-        """Whether this kernel has the event, and it is traced."""
+        """Whether this instance traces the event, which the kernel may lack."""
         return any(kind.name == name for kind, _ in self.kinds.values())
 
     def switch(self, name: str, traced: bool) -> None:
@@ -183,7 +183,7 @@ class Instance:
                 self._taken += len(page)
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
-        """Keep the pages from drain() for which `wanted(begin, end)`, with the page's time stamps, is true."""
+        """Keep only those pages from drain() for which `wanted(begin, end)`, with the page's time stamps, is true."""
         for cpu, pages in self._pages.items():
             begins = [formats.stamp(page) for page in pages]
             spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)
@@ -196,14 +196,14 @@ class Instance:
         return self._taken
 
     def pages(self, cpu: int) -> Iterator[bytes]:
-        """The trace of a CPU as raw pages, which are then taken out of the buffer."""
+        """Yield the trace of a CPU as raw pages, and remove them from the buffer."""
         drained = self._pages.pop(cpu, [])
         self._taken -= sum(len(page) for page in drained)
         yield from drained
         yield from self._new_pages(cpu)
 
     def records(self, cpu: int) -> Iterator[tuple[int, EventType, int, Values]]:
-        """The events of a CPU that are known here: time stamp, kind, task, and the kind's fields."""
+        """Yield the events of a CPU that this module knows: time stamp, type, task, and the fields of the type."""
         for page in self.pages(cpu):
             for stamp, start, _length in formats.records(page):
                 if known := self.kinds.get(_NUMBER.unpack_from(page, start)[0]):
@@ -216,14 +216,14 @@ class Instance:
             yield page[: formats.used(page)]  # the rest of the page is empty
 
     def forget(self, cpus: CpuSet | None = None) -> None:
-        """Discard the trace of these CPUs (None: of all) so far, and the count of events that did not fit."""
+        """Discard the trace of these CPUs (None: all) and the counts of lost events so far."""
         for cpu in self.cpus if cpus is None else cpus:
             for _page in self.pages(cpu):
                 pass
             self._forgotten[cpu] = self._dropped(cpu)
 
     def lost(self, cpu: int) -> int:
-        """The number of events that did not fit into a CPU's buffer."""
+        """The number of events that did not fit into the buffer of a CPU."""
         return self._dropped(cpu) - self._forgotten.get(cpu, 0)
 
     def _dropped(self, cpu: int) -> int:

@@ -37,9 +37,9 @@ class Recording(Reader):
         self.closed: set[str] = set()
 
     def text(self, path: str) -> str | None:
-        """As Reader.text, kept with the file's mode."""
+        """Like Reader.text; record the content and the file's mode."""
         content = super().text(path)
-        with contextlib.suppress(OSError):  # the file has just disappeared, such as that of an ended task
+        with contextlib.suppress(OSError):  # the file has just disappeared, such as a file of an ended task
             mode = self.stat(path).st_mode & 0o777
             if content is not None:
                 self.files[path] = (content, mode)
@@ -48,21 +48,21 @@ class Recording(Reader):
         return content
 
     def names(self, path: str) -> list[str]:
-        """As Reader.names; the listed files are kept, without their content."""
+        """Like Reader.names; record the names of the files, without their content."""
         names = super().names(path)
         for name in names:
             self._keep(f"{path.rstrip('/')}/{name}")
         return names
 
     def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
-        """As Reader.asked, kept as the file that a recorded tree has for it."""
+        """Like Reader.asked; record the answer as a file of the tree."""
         answer = super().asked(name, ask)
         if answer is not None:
             self.files[f"{ANSWERS}/{name}"] = (answer, 0o644)
         return answer
 
     def link(self, path: str) -> str | None:
-        """As Reader.link; the link is kept as one that stays inside the tree, with its target."""
+        """Like Reader.link; record a link that stays inside the tree, and its target."""
         target = super().link(path)
         if target is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
@@ -71,9 +71,9 @@ class Recording(Reader):
         return target
 
     def exists(self, path: str) -> bool:
-        """As Reader.exists; a folder is kept as one, a file with its content."""
+        """Like Reader.exists; record a folder as a folder, and a file with its content."""
         exists = super().exists(path)
-        # checking whether a file on disk exists does not record its content: a unit may contain private data
+        # of a file on a disk, only the existence is recorded: a unit may contain private data
         if path.startswith(("/sys/", "/proc/")) and exists and path not in self.files and self._is_regular(path):
             self.text(path)
         if exists:
@@ -81,12 +81,12 @@ class Recording(Reader):
         return exists
 
     def writable(self, path: str) -> bool:
-        """As Reader.writable; a file that can only be written is kept too."""
+        """Like Reader.writable; also record files that can only be written."""
         self._keep(path)
         return super().writable(path)
 
     def seen(self, path: str) -> bool:
-        """Whether a file or folder exists; kept without its content, also when this user may not read it."""
+        """Whether a file or folder exists. Record its existence, not its content, even if this user may not read it."""
         exists = super().exists(path)
         if self.is_folder(path):
             self.folders.add(path)
@@ -121,7 +121,7 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     """Write a gzip-compressed tar file of everything that quiet reads on this host to make a plan.
 
     Identical hosts yield identical bytes. `redacted`: omit the data listed in redact.LEFT_OUT. Raises UsageError if the
-    file already exists or cannot be written; no partial file remains.
+    file already exists or cannot be written; then no partial file remains.
     """
     if not file:
         raise UsageError("record: no file name; give the archive to write, such as myhost.tar.gz")
@@ -183,7 +183,7 @@ def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: s
 
 
 def _ask_every_knob(facts: Facts) -> None:
-    """Run every rule with every choice, on the CPUs that the profiles would choose and on all others too."""
+    """Run every rule with every choice, on the CPUs that the profiles would select and on all others too."""
     cpus = list(_choices(facts))
     for name in bundled():
         profile = load(name)
@@ -198,7 +198,7 @@ def _ask_every_knob(facts: Facts) -> None:
                     if not isinstance(item, Skip):
                         registry.get(facts.reader, item.target)
                         registry.identity(facts.reader, item.target)
-                        if item.target.startswith("workqueue:"):  # written to another file than it is read from
+                        if item.target.startswith("workqueue:"):  # read from one file, written to another
                             facts.reader.text(registry.written_file(facts.reader, item.target))
                 for target in knob.entangled(context):
                     if target.startswith("file:"):
@@ -206,7 +206,7 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """Record the kernel's configuration, unpacked regardless of its name, and the evidence of its options."""
+    """Record the kernel's configuration, unpacked under one name, and the evidence of its options."""
     built = config.running(reader)
     if built.values:
         lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())
@@ -221,7 +221,7 @@ def _ask_kernel(reader: Recording) -> None:
 
 
 def _choices(facts: Facts) -> Iterable[CpuPartition]:
-    """Partitions in which every CPU is isolated once and offline once."""
+    """Yield partitions in which every CPU is isolated once and offline once."""
     first = frozenset({min(facts.online)})
     rest = facts.online - first
     threads = frozenset().union(*(core - {min(core)} for core in facts.cores))

@@ -1,7 +1,7 @@
 """Redact names, addresses and identifiers in a recording by replacing each with one of the same form.
 
-The same name gets the same replacement everywhere in one recording, so that related files still match. Data that a rule
-reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
+In one recording, a name gets the same replacement everywhere, so that related files still match. Data that a rule reads
+(CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LEFT_OUT = (
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # GUID of the boot loader interface, identical on all hosts
 _MAC = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?![0-9a-fA-F:])")
-_MAC_NAME = re.compile(r"\benx[0-9a-f]{12}\b")  # interfaces named by systemd after their address
+_MAC_NAME = re.compile(r"\benx[0-9a-f]{12}\b")  # interfaces that systemd names after their address
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 _IP6 = re.compile(
     r"(?<![\w:.])(?:(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
     r"|(?:[0-9a-fA-F]{1,4}:){1,6}(?::[0-9a-fA-F]{1,4}){1,6}|(?:[0-9a-fA-F]{1,4}:){1,7}:)(?![\w:])"
 )
 _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # machine ids, containers
-_BUILDERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # in /proc/version: who built it, where, and with which compiler
+_BUILDERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # in /proc/version: who built the kernel where, and the compiler
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
 _KERNELS_OWN = re.compile("cgroup2?|proc|sysfs|devtmpfs|tracefs|debugfs|securityfs|resctrl|hugetlbfs|configfs")
@@ -58,7 +58,7 @@ _OPTION = re.compile(  # an option of a mount; a hierarchy may have a name and a
     r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
     r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
 )
-# files in /proc that are kept with their content; of the others only the names
+# files in /proc whose content is kept; of other files, only the names are kept
 _PROC = re.compile(
     r"/proc/(cgroups|config\.gz|cpuinfo|filesystems|interrupts|meminfo|irq/.*|sys/.*|xen/capabilities"
     r"|device-tree/.*|net/connector|schedstat|softirqs|uptime|loadavg|consoles|modules|version)"
@@ -69,7 +69,7 @@ _OF_CONTAINERS = ("/.dockerenv", "/var/run/secrets/kubernetes.io")
 
 
 class Redaction:
-    """The replacements in one recording; `files`: its files as read, by path, `folders`: its other paths."""
+    """The replacements in one recording. `files`: the files as read, by path; `folders`: the other paths."""
 
     def __init__(self, files: Mapping[str, str], folders: Iterable[str] = ()) -> None:
         self.files = files
@@ -83,11 +83,11 @@ class Redaction:
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """A path without names given by people and without IDs of containers."""
+        """The path without names chosen by people and without container IDs."""
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
-        """A file's content, redacted."""
+        """The redacted content of a file."""
         parts = path.split("/")
         if parts[1] == "proc" and (parts[2].isdecimal() or parts[2] in ("self", "thread-self")):
             return self._of_task(path, parts[-1], text)
@@ -110,7 +110,7 @@ class Redaction:
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""
         if path.startswith("/proc/sys/") and not (name == "osrelease" or re.fullmatch(r"[\d\s,a-fx-]*", text)):
-            return MASKED  # sysctls that are read are numbers, CPUs and masks; others may be programs to call
+            return MASKED  # the sysctls that quiet reads are numbers, CPUs and masks; others may name programs
         if path == "/proc/version":
             text = _BUILDERS.sub(f"({MASKED})", text)
         if path == "/proc/interrupts" or name in ("actions", "uevent"):

@@ -1,4 +1,4 @@
-"""Redact a kernel command line: keep the parameters that quiet knows, with values of a harmless form."""
+"""Redact a kernel command line: keep the parameters that quiet knows if their values have a harmless form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quiet.boot.parameters.cmdline import name as parameter
 from quiet.boot.parameters.cmdline import split
 
 MASKED = "masked"
-_KNOWN = re.compile(  # besides those of the table
+_KNOWN = re.compile(  # in addition to those in the table
     r"notsc|highres|watchdog_thresh|intel_idle|nr_cpus|possible_cpus|numa|noirqbalance|acpi_irq_nobalance"
     r"|cgroup_(no_v1|disable)|lockdown|(intel|amd)_iommu|hpet|loglevel|console|swapaccount|acpi|pci|ro|rw|quiet|splash"
     r"|panic|reboot|systemd\.unified_cgroup_hierarchy"
@@ -35,11 +35,11 @@ _WORDS = re.compile(
 
 
 def parameters(line: str) -> str:
-    """The parameters of a kernel command line that quiet knows; for others, at most their names."""
+    """The parameters of a kernel command line that quiet knows; of other parameters, at most the names."""
     kept = []
     for word in split(line):
         if word == "--":
-            break  # the rest goes to init
+            break  # the rest is for init
         name, equals, value = word.partition("=")
         if name in _SHOWN_WITHOUT_VALUE:
             kept.append(f"{name}={MASKED}")
@@ -51,7 +51,7 @@ def parameters(line: str) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Whether it consists of numbers and short words, like the values of known parameters."""
+    """Whether a value consists of numbers and short words, like the values of known parameters."""
     return all(
         _WORDS.fullmatch(part) or _NUMBER.fullmatch(part)
         for part in _PARTS.split(value.removeprefix('"').removesuffix('"'))

@@ -1,4 +1,4 @@
-"""Redact the files on a disk: for each file type, the lines that quiet reads are rebuilt from their known parts.
+"""Redact the files on a disk: for each file type, keep only the lines that quiet reads, rebuilt from their known parts.
 
 This is an allow list: any other line or file is omitted, regardless of its content.
 """
@@ -45,9 +45,9 @@ def known_options() -> frozenset[str]:
 
 
 def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
-    """A file's content, redacted; "" for a file that is not known to be read.
+    """The redacted content of a file; "" for a file that quiet is not known to read.
 
-    `unit`: redacts a unit's name; `options`: the kernel options that quiet knows.
+    `unit`: a function that redacts a unit's name; `options`: the kernel options that quiet knows.
     """
     boot_file = _boot_file(path, text)
     if boot_file is not None:
@@ -72,7 +72,7 @@ def _unit(text: str, unit: Names) -> Iterator[str]:
 
 
 def _boot_file(path: str, text: str) -> str | None:
-    """A file's content, redacted; None if it is not a boot loader's."""
+    """The redacted content of a boot loader's file; None for any other file."""
     for patterns, function in _TYPES:
         if any(fnmatchcase(path, pattern) for pattern in patterns):
             return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")
@@ -80,8 +80,7 @@ def _boot_file(path: str, text: str) -> str | None:
 
 
 def _shell(text: str) -> Iterator[str]:
-    """Assignments of kernel command lines and a few plain settings; other variables are substituted where they are
-    used."""
+    """Yield the assignments of kernel command lines and a few plain settings, with other variables substituted."""
     others: list[str] = []
     for line in text.replace("\\\n", "").splitlines():
         if _MARK.fullmatch(line.strip()):
@@ -101,7 +100,7 @@ def _shell(text: str) -> Iterator[str]:
 
 
 def _value(value: str, others: Iterable[str]) -> str:
-    """The value as the shell reads it, with the other variables substituted; those of _LINES stay as \\x01NAME\\x02."""
+    """The value as the shell reads it, with other variables substituted; variables in _LINES become \\x01NAME\\x02."""
     text = "\n".join((*others, f"_={value}"))
     kept = {match[0] for match in _LINES.finditer(text)}
     marks = [f"{name}='\x01{name}\x02'" for name in sorted(kept)]
@@ -114,7 +113,7 @@ def _line(value: str, others: Iterable[str]) -> str:
     for part in re.split("(\x01\\w+\x02)", text):
         reference = _REFERENCE.fullmatch(part)
         kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
-        kept += ["--"] if "--" in part.split() else []  # a variable may contain more words, which then belong to init
+        kept += ["--"] if "--" in part.split() else []  # a variable may contain more words, which then are for init
     lead = " " if text[:1].isspace() else ""  # += appends it directly to the existing value
     return lead + " ".join(filter(None, kept))
 
@@ -178,7 +177,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _program(text: str) -> Iterator[str]:
-    """Redact a program except for whether it reads the folder that it may read."""
+    """Reduce a program to the only fact that quiet reads: the name of the folder that it reads, or "#"."""
     if text:
         yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
 

@@ -54,7 +54,7 @@ _STAYS = re.compile(
 
 
 class Names:
-    """The names in one recording, each replaced by the same one everywhere, by `number`."""
+    """Redacts the names in one recording. `number` returns the same number for the same name everywhere."""
 
     def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
         self._number = number
@@ -66,11 +66,11 @@ class Names:
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if own else None
 
     def text(self, text: str) -> str:
-        """A kernel text without the names of interfaces."""
+        """A text of the kernel with the names of interfaces redacted."""
         return self._pattern.sub(lambda match: self._interfaces[match[0]], text) if self._pattern else text
 
     def path(self, path: str) -> str:
-        """A path, redacted."""
+        """The redacted path."""
         if match := _GROUPS.match(path):
             return match[0] + "/".join(map(self._segment, path[match.end() :].split("/")))
         if path.startswith("/sys/fs/resctrl/") or not path.startswith(("/sys/", "/proc/")):
@@ -81,14 +81,14 @@ class Names:
                 head, _, tail = path.partition("/systemd/")
                 return f"{head}/systemd/" + "/".join(map(self.unit, tail.split("/")))
         parts = path.split("/")
-        # one called "cpu" is to be renamed only where interfaces stand
+        # an interface called "cpu" is only renamed where names of interfaces occur
         own = (before == "net" or not re.fullmatch("[a-z]+", part) for before, part in pairwise(["", *parts]))
         return "/".join(
             self._interfaces.get(part, part) if here else part for here, part in zip(own, parts, strict=True)
         )
 
     def unit(self, name: str) -> str:
-        """A unit's name, or that of a folder of units."""
+        """The redacted name of a unit, or of a folder of units."""
         tail = _TAIL.search(name)
         stem = name.removesuffix(f".{tail[3]}") if tail and tail[3] else name
         if stem in _UNITS or _STANDARD.fullmatch(stem) or _GROUP.fullmatch(stem):
@@ -96,7 +96,7 @@ class Names:
         return f"{MASKED}-{self._number('unit', stem)}{tail[0] if tail else ''}"
 
     def group(self, line: str) -> str:
-        """A line of /proc/PID/cgroup, or the path in /proc/PID/cpuset."""
+        """The redacted line of /proc/PID/cgroup, or path in /proc/PID/cpuset."""
         head, slash, path = line.partition("/")
         controllers = re.fullmatch(r"\d*:[a-z_,]*(name=systemd)?:", head)
         return (head if controllers else "") + slash + "/".join(map(self._segment, path.split("/")))
@@ -105,8 +105,9 @@ class Names:
         return part if not part or _GROUP.fullmatch(part) else self.unit(part)
 
     def _rest(self, path: str) -> str:
-        """The redacted path below a folder named by a user, in which only files that quiet reads, or more such folders,
-        exist.
+        """The redacted path below a folder that a user has named.
+
+        The folder contains only files that quiet reads, or more such folders.
         """
         return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
 

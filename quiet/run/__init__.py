@@ -1,1 +1,1 @@
-"""`quiet run`: a front, which stays the caller's process, and a helper, which changes the host as root."""
+"""`quiet run`: a front, which remains the caller's process, and a helper, which changes the host as root."""

@@ -1,4 +1,4 @@
-"""Run the command: find it, fork, hold it until it is on its CPUs, execute it, and forward signals."""
+"""Run the command: find it, fork, hold the child until it is on its CPUs, execute the program, and forward signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from quiet.run.identity import Identity
 else:
-    import _signal as signal  # the functions and numbers of signal, without its enumerations
+    import _signal as signal  # has the functions and numbers of signal without its enumerations
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -25,7 +25,10 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
 
 def find(name: str) -> str:
-    """The program's path, searched as in a shell, then in the folder of this program (sudo resets PATH)."""
+    """The path of a program, searched in PATH and then in this program's folder, because sudo resets PATH.
+
+    Raises UsageError if there is no such executable.
+    """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     beside = os.path.dirname(os.path.realpath(sys.argv[0]))
     paths = [name] if "/" in name else [os.path.join(folder, name) for folder in (*folders, beside)]
@@ -36,10 +39,10 @@ def find(name: str) -> str:
 
 
 class CommandSignals:
-    """Between an apply and its restore, no signal ends this process: it is stored, or forwarded to the command.
+    """A context manager that keeps signals from ending this process between an apply and its restore.
 
-    Signals ignored at the start (nohup) stay ignored, also by the command. `early` is called for a signal that arrives
-    before the command is started.
+    A signal is stored or forwarded to the command. Signals that were ignored at the start (nohup) stay ignored, also in
+    the command. `early` is called for a signal that arrives before the command is started.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:
@@ -59,8 +62,9 @@ class CommandSignals:
             signal.signal(number, handler)
 
     def fork(self) -> int | None:
-        """fork(2); None if a signal arrived before. A signal that arrives now stays pending for the child, which has no
-        handler.
+        """Fork the child (fork(2)); None if a signal arrived before.
+
+        A signal that arrives during the fork stays pending for the child, which has no handler.
         """
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
         try:
@@ -86,22 +90,23 @@ class CommandSignals:
 
 
 class Child:
-    """The command in its process, which waits until it may begin."""
+    """The process of the command, which waits until it may begin."""
 
     def __init__(self, pid: int, gate: int, signals: CommandSignals) -> None:
         self.pid, self._gate, self._signals = pid, gate, signals
-        self.done = CommandDone()  # with its resource usage, once it has ended
+        self.done = CommandDone()  # with the resource usage, once the command has ended
 
     def begin(self, fixed: bool) -> None:
-        """Let the child execute the command; `fixed`: without address randomization."""
+        """Let the child execute the command; `fixed`: without address-space randomization."""
         try:
             os.write(self._gate, b"f" if fixed else b"g")
         except BrokenPipeError:
             return  # a signal has ended the child
 
     def wait(self) -> int:
-        """Wait for the child to end; returns its exit code, 128 + N for signal N. A child that was never begun ends
-        here.
+        """Wait for the child to end. Returns its exit code, 128 + N for signal N.
+
+        A child that never began ends here.
         """
         os.close(self._gate)
         _, status, used = os.wait4(self.pid, 0)
@@ -130,7 +135,7 @@ def start(program: str, command: Sequence[str], user: Identity | None, signals: 
 
 
 def _become(program: str, command: Sequence[str], user: Identity | None, gate: int) -> NoReturn:
-    """Runs in the child: wait for the start, then execute the program."""
+    """In the child: wait for the start, then execute the program."""
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)
@@ -138,7 +143,7 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
             from quiet.run import identity
 
             identity.become(user)
-        fix_addresses = _address_fixer()  # loaded while the helper works
+        fix_addresses = _address_fixer()  # load this while the helper works
         word = os.read(gate, 1)
         if word == b"f" and not fix_addresses():
             os.write(2, b"quiet: addresses stay randomized: personality(2) cannot be called here\n")
@@ -151,8 +156,9 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 
 
 def _address_fixer() -> Callable[[], bool]:
-    """A function that switches off address-space randomization for the program that this process executes next, and
-    returns False if that is forbidden.
+    """A function that disables address-space randomization for the next program that this process executes.
+
+    The function returns False if this is forbidden.
     """
     try:
         import _ctypes  # loading ctypes itself takes four times as long, in every run

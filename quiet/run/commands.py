@@ -1,7 +1,7 @@
-"""Detect commands that choose their own CPUs: they pin their children, or have a container engine start them.
+"""Detect commands that choose their own CPUs: they pin their children, or a container engine starts them.
 
-docker's and podman's containers have separate cgroups, which are not below that of the command: without the option they
-run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
+Containers of docker and podman have cgroups outside the command's cgroup: without the option they run on the
+housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# they place their child processes themselves; a balancing scheduler would move these
+# these programs place their child processes themselves, and a balancing scheduler would move them
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
 _ENGINES = ("docker", "podman", "nerdctl")
 _STARTS = ("run", "create")
 _GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
-# options of the engines themselves, before "run", that take a value
+# options of the engines, before "run", that take a value
 _WITH_VALUE = frozenset(
     (
         *("-H", "--host", "-l", "--log-level", "-c", "--context", "--config", "--connection", "--url", "--identity"),
@@ -32,7 +32,7 @@ _WITH_VALUE = frozenset(
 
 
 class ContainerStart(NamedTuple):
-    """A command that starts a container: without `option` at `position` it runs outside the partition."""
+    """A command that starts a container. Without `option` at `position`, the container runs outside the partition."""
 
     engine: str
     position: int
@@ -40,22 +40,22 @@ class ContainerStart(NamedTuple):
     reason: str  # the reason why no option helps, for a user without root
 
     def added(self, command: Sequence[str]) -> list[str]:
-        """The command with the option."""
+        """The command with the option inserted."""
         return [*command[: self.position], self.option, *command[self.position :]]
 
 
 def pins_itself(command: Sequence[str]) -> str:
-    """The word of a command that pins its children to CPUs; "" without one."""
+    """The word of a command that pins its children to CPUs; "" if there is none."""
     return next((word for word in command if os.path.basename(word) in _PINNING), "")
 
 
 def is_engine(command: Sequence[str]) -> bool:
-    """Whether a command is a container engine's."""
+    """Whether a command calls a container engine."""
     return bool(command) and os.path.basename(command[0]) in _ENGINES
 
 
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
-    """Detect the start of a container without a cgroup option; None for every other command.
+    """Detect a command that starts a container without a cgroup option; None for any other command.
 
     `group`: the cgroup of the isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's
     cgroups, and stays in the command's cgroup if it creates none.
@@ -77,7 +77,7 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
     if engine == "podman":
         return ContainerStart(engine, at + 1, "--cgroups=disabled", "")
     if engine == "docker":
-        # the daemon starts it, usually as root; a rootless daemon refuses a slice of the system
+        # the daemon starts the container, usually as root; a rootless daemon rejects a slice of the system
         return ContainerStart(
             engine, at + 1, f"--cgroup-parent={group.removeprefix('/') if '.' in group else group}", ""
         )
@@ -87,7 +87,7 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
 
 
 def warning(start: ContainerStart) -> str:
-    """The note about such a command, in one line."""
+    """The warning about a container that runs outside the partition, in one line."""
     if not start.option:
         return f"the container will not run on the isolated CPUs: {start.reason}"
     return (

@@ -1,4 +1,4 @@
-"""Start a helper: by sudo with a socket as its standard input, or as a fork of a root front."""
+"""Start a helper: from sudo with a socket as standard input, or as a fork of a root front."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 
 
 def run_helper() -> int:
-    """`quiet run-helper`, which has no arguments. Returns at once; the helper continues in the background."""
+    """Run `quiet run-helper`, which has no arguments. Returns at once; the helper continues in the background."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
         raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
     if os.geteuid() != 0:
@@ -34,7 +34,7 @@ def run_helper() -> int:
 
 
 def forked(connection: socket.socket) -> None:
-    """Run the helper in a fork of a front that is root."""
+    """Run the helper in a fork of a front that runs as root."""
     pid = os.fork()
     if pid == 0:
         _go_on(connection.fileno(), Peer(os.getppid(), 0))
@@ -47,7 +47,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
         try:
             host = Host()
             process.cleanse(host)
-            from quiet.run.helper import RunSession  # slow to load, so import it only here
+            from quiet.run.helper import RunSession  # slow to load, so loaded only here
 
             RunSession(host, channel, caller).run()
         except Exception as error:
@@ -57,7 +57,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
 
 
 def _callers() -> list[int]:
-    """The users on whose behalf sudo, pkexec or doas run this."""
+    """The user IDs on whose behalf sudo, pkexec or doas run this program."""
     found = [int(os.environ[name]) for name in _CALLERS if os.environ.get(name, "").isdecimal()]
     if name := os.environ.get("DOAS_USER"):
         import pwd

@@ -1,6 +1,6 @@
 """Run the front of `quiet run`: the caller's own process, with its environment, folder and terminal.
 
-It starts the helper, forks the command, forwards signals, and ends with the command's exit code.
+The front starts the helper, forks the command, forwards signals, and exits with the command's exit code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from quiet.run.identity import Identity
 
-_SHOWN = 200  # number of characters of the command shown to others
+_SHOWN = 200  # maximum number of characters of the command shown to other users
 
 
 class RunEvents(NamedTuple):
@@ -56,9 +56,9 @@ def run(
 ) -> tuple[int, RunEnded | None]:
     """Run a command under a profile.
 
-    Returns its exit code, and how the run ended (None: before it began). The code is 128 + N for signal N, even if the
-    signal arrived before the command was started, and 4 if a setting could not be restored. Raises UsageError; Refused
-    if no setting is changed; Incomplete if settings remain changed.
+    Returns the command's exit code, and how the run ended (None: before it began). The code is 128 + N for signal N,
+    even if the signal arrived before the command was started, and 4 if a setting could not be restored. Raises
+    UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
     """
     program = child.find(command[0])
     user = _user(as_user)
@@ -87,7 +87,7 @@ def run(
 
 
 def _user(as_user: str | None) -> Identity | None:
-    """The user to become for the command; None: no change. Raises QuietError."""
+    """The user that the command runs as; None: the current user. Raises QuietError."""
     if as_user is None and os.geteuid() != 0:
         return None
     from quiet.run import identity
@@ -96,7 +96,7 @@ def _user(as_user: str | None) -> Identity | None:
 
 
 def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
-    """The first answer from any helper; None if a signal arrived before. Raises Refused."""
+    """The first answer of a helper; None if a signal arrived before. Raises Refused if no helper answers."""
     for channel, started in _helpers():
         state.channel = channel
         channel.send(options)
@@ -116,10 +116,10 @@ def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> 
 
 
 def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
-    """Yield channels to helpers, each with whether the helper has surely begun: the lingering one, then new ones."""
+    """Yield a channel to each possible helper, the lingering one first, and True if the helper has surely started."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
-    from quiet.run import starter  # not loaded if the profile lingers, because such a run must be cheap
+    from quiet.run import starter  # not loaded for a lingering profile, so that such a run starts fast
 
     for command in starter.attempts():
         yield starter.start(command)
@@ -142,7 +142,7 @@ def _command(
     user: Identity | None,
     signals: CommandSignals,
 ) -> int:
-    """Run the command on its CPUs; returns its exit code."""
+    """Run the command on its CPUs and return its exit code."""
     running = child.start(program, command, user, signals)
     if running is None:
         channel.send(CommandDone())
@@ -163,7 +163,7 @@ def _command(
 
 
 def _error(failure: RunFailure) -> QuietError:
-    """The error that a failure was in the helper."""
+    """The error that the helper reported as this failure."""
     error = QuietError(failure.text)
     error.exit_code = failure.code
     return error

@@ -16,13 +16,13 @@ from quiet.host.proc import cpuset_mount, status_field
 from quiet.machine.affinity import join
 from quiet.targets.cgroup import group, groups_below
 
-_PATIENCE_S = 10  # for processes that were killed
+_PATIENCE_S = 10  # time limit for killed processes to end
 _POLL_S = 0.01
 _ROUNDS = 5  # attempts to move processes, which may fork
 
 
 class RunGroup:
-    """Moves a command to the isolated CPUs, and ends or returns its remaining processes."""
+    """The processes of one run: moves the command to the isolated CPUs, and ends or returns the remaining processes."""
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
@@ -38,13 +38,16 @@ class RunGroup:
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
     def remember(self, pid: int) -> None:
-        """Record the CPUs and the cgroup of a process before the profile is applied; the run returns it to these."""
+        """Record the CPUs and cgroup of a process before the profile is applied, for release() to return it there."""
         with contextlib.suppress(OSError):
             self._mask = frozenset(os.sched_getaffinity(pid))
         self._origin = self._cgroup(pid)
 
     def add(self, pid: int, parent: int, uid: int, cpus: CpuSet) -> None:
-        """Move a process, which has to be a child of this parent and, for a user, to belong to them. Raises Refused."""
+        """Move a process to the isolated CPUs.
+
+        It must be a child of `parent` and, if the caller is a user, belong to that user. Raises Refused.
+        """
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError:
@@ -74,7 +77,7 @@ class RunGroup:
             raise Refused(f"the command cannot be moved to CPUs {cpulist.format(cpus)}: {error.strerror}") from None
 
     def _has_ended(self) -> bool:
-        """Whether the command has ended; its PID may then belong to another process."""
+        """Whether the command has ended; if so, another process may have its PID."""
         return bool(select.select([self._pidfd], [], [], 0)[0])
 
     def _inherit_pressure(self, path: str) -> None:
@@ -84,7 +87,7 @@ class RunGroup:
                 self._host.write(f"{path}/cgroup.pressure", "0")
 
     def kill(self) -> None:
-        """End every process of the run, and wait until they are gone."""
+        """End every process of the run and wait until they have ended."""
         end = time.monotonic() + _PATIENCE_S
         path = self.path
         while time.monotonic() < end:
@@ -100,11 +103,10 @@ class RunGroup:
             time.sleep(_POLL_S)
 
     def release(self) -> None:
-        """Return processes that outlive the command to the command's original cgroup and CPUs, and remove the run's
-        cgroup.
+        """Return remaining processes to the command's original cgroup and CPUs, and remove the run's cgroup.
 
-        Processes that cannot return, because their cgroup is gone or because they fork faster than they are moved, are
-        ended: the restore would move them out of their user's limits.
+        Processes that cannot return, because their cgroup no longer exists or because they fork faster than they are
+        moved, are ended: the restore would move them out of their user's limits.
         """
         path = self.path
         if not path or not self._host.exists(path):
@@ -120,13 +122,13 @@ class RunGroup:
         self._remove()
 
     def remove(self) -> None:
-        """Remove the cgroup after `kill`."""
+        """Remove the cgroup after kill()."""
         path = self.path
         if path and self._host.exists(path):
             self._remove()
 
     def _remove(self) -> None:
-        for _ in range(100):  # an exiting task may still be in it
+        for _ in range(100):  # an exiting task may still be in the cgroup
             try:
                 for each in reversed(list(groups_below(self._host, self.path))):
                     self._host.rmdir(each)
@@ -151,7 +153,7 @@ class RunGroup:
         return [int(pid) for each in folders for pid in (self._host.text(f"{each}/cgroup.procs") or "").split()]
 
     def _descendants(self) -> list[int]:
-        """The command and its descendants if there is no cgroup, found through living parents."""
+        """The command and its descendants, found through living parents; for hosts without a separate cgroup."""
         parents = {}
         for pid in self._host.numbered("/proc"):
             status = self._host.text(f"/proc/{pid}/status")
@@ -163,7 +165,7 @@ class RunGroup:
         return found
 
     def _cgroup(self, pid: int) -> str:
-        """The folder of a process's cgroup in the hierarchy of the partition; "" if that is not cgroup v2."""
+        """The folder of a process's cgroup in the hierarchy of the partition; "" unless the hierarchy is cgroup v2."""
         lines = (self._host.text(f"/proc/{pid}/cgroup") or "").splitlines()
         name = next((line[3:] for line in lines if line.startswith("0::")), "")
         return f"{self._mount}{name.rstrip('/')}" if name and self._version == 2 else ""

@@ -1,4 +1,4 @@
-"""Guard a run by a second process that ends the run if the helper is killed."""
+"""Guard a run with a second process, which ends the run if the helper is killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DISMISSED = b"."
 
 
 class Guard:
-    """Detects the helper's death by a pipe, and the run's progress by the letters in the pipe."""
+    """The second process. A pipe shows it the helper's death and, by letters, the progress of the run."""
 
     def __init__(self, take_over: Callable[[bytes], None]) -> None:
         watched, self._pipe = os.pipe()
@@ -28,7 +28,7 @@ class Guard:
             os._exit(0)
 
     def note(self, letter: bytes) -> None:
-        """Record the run's progress for the guard."""
+        """Send a letter for the run's progress to the guard."""
         os.write(self._pipe, letter)
 
     def dismiss(self) -> None:
@@ -37,9 +37,9 @@ class Guard:
         os.close(self._pipe)
 
     def drop(self) -> None:
-        """Call it in a fork of the helper, so that the guard does not wait for this process."""
+        """Close the pipe in a fork of the helper, so that the guard does not wait for the fork."""
         os.close(self._pipe)
 
     def wait(self) -> None:
-        """Wait until the second process is gone and its open files are closed."""
+        """Wait until the guard has ended and its open files are closed."""
         os.waitpid(self._pid, 0)

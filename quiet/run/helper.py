@@ -1,6 +1,6 @@
 """Run the root helper of `quiet run`: wait for the turn, apply, move the command, and restore at the end.
 
-The front's end of the socket closes when the front dies for any reason; a guard takes over if the helper dies.
+If the front dies for any reason, its end of the socket closes; if the helper dies, a guard takes over.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome
 
 _REQUEST_S = 30  # time limit for a front to send its request
-_APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # the data for a guard
+_APPLIED, _MOVED, _DONE, _LINGERS = b"a", b"m", b"d", b"l"  # the letters for the guard
 
 
 class RunSession:
-    """One run. `lingering`: the profile that the helper keeps applied; this process is a fork of that helper."""
+    """One run.
+
+    `lingering`: the profile that another helper keeps applied; then this process is a fork of that helper.
+    """
 
     def __init__(self, host: Host, channel: HelperChannel, caller: Peer, lingering: Lingering | None = None) -> None:
         self._host, self._channel, self._caller, self._lingering = host, channel, caller, lingering
@@ -46,11 +49,11 @@ class RunSession:
         self._observer: RunObserver | None = None
         self._done: CommandDone | None = None
         self._users, self._ours = -1, False
-        self._asked: Profile | None = None  # the requested profile, if that of the run differs
-        self._profile: Profile | None = None  # the request of the front
+        self._asked: Profile | None = None  # the requested profile, if the run uses a modified one
+        self._profile: Profile | None = None  # the profile in the front's request
 
     def run(self) -> None:
-        """Perform the whole run; failures are reported to the front."""
+        """Perform the whole run; report failures to the front."""
         try:
             options = self._channel.receive(RunRequest, within_s=_REQUEST_S)
             if not isinstance(options, RunRequest):
@@ -58,7 +61,7 @@ class RunSession:
             self._options = options
             profile = self._lingering.profile(options.profile) if self._lingering else None
             profile = self._profile = profile or permitted(self._host, options.profile, self._caller.uid)
-            forgo_huge_pages()  # the command is not a child of this process
+            forgo_huge_pages()  # the command is not a child of this process, so it keeps huge pages
             self._group.remember(self._caller.pid)
             if self._wait():
                 self._take_turn(profile)
@@ -70,7 +73,7 @@ class RunSession:
             self._leave()
 
     def _leave(self, message: RunEnded | RunFailure | None = None) -> None:
-        """End the turn, then send the result of the run."""
+        """Leave the queue, then send the result of the run."""
         if self._turn:
             self._turn.close()
             self._turn = None
@@ -79,10 +82,10 @@ class RunSession:
         self._channel.close()
 
     def _wait(self) -> bool:
-        """Queue for the CPUs. Returns False if the front has gone. Raises Refused if the turn does not come in time."""
+        """Wait for the turn. Returns False if the front has gone. Raises Refused if the turn does not come in time."""
         queue.make_queue(self._host)
         if queue.holder_above(self._host, self._caller.pid):
-            return True  # started by the run that has the CPUs
+            return True  # a run that has the CPUs has started this run
         options = self._options
         self._turn = Turn(self._host, self._caller.pid, options.command, options.share, self._caller.uid)
 
@@ -99,10 +102,10 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        if not self._lingering:  # a fork of a helper that has left them
-            process.leave_cgroups(self._host)  # only now: waiting helpers count toward their user's limits
+        if not self._lingering:  # otherwise the lingering helper has left them
+            process.leave_cgroups(self._host)  # only now, because waiting helpers count toward their user's limits
         if self._lingering and not self._lingering.fits(self._host, self._options):
-            self._lingering = None  # so this run applies and restores by itself
+            self._lingering = None  # then this run applies and restores by itself
         kept = self._lingering is not None
         if not kept:
             linger.end_others(self._host, profile, self._options.cpus)
@@ -119,8 +122,8 @@ class RunSession:
                 self._linger(ended)
                 return
             self._guard.dismiss()
-            if kept:  # the helper that stays waits for this process, and with it for the guard
-                use.leave(self._users)  # before the next run, which may require that helper to restore, gets its turn
+            if kept:  # the lingering helper waits for this process, and so for the guard
+                use.leave(self._users)  # before the next run gets its turn: it may make that helper restore
                 self._leave(failure or ended)
             self._guard.wait()
         if not kept:
@@ -139,7 +142,7 @@ class RunSession:
         return cpulist.parse(self._ready.cpus)
 
     def _command(self, cpus: CpuSet) -> None:
-        """Move the command, and wait until it has ended or the front is gone."""
+        """Move the command, and wait until it has ended or the front has gone."""
         begin = self._channel.receive(Start, CommandDone)
         if not isinstance(begin, Start):
             self._done = begin if isinstance(begin, CommandDone) else None
@@ -149,7 +152,7 @@ class RunSession:
             assert self._profile
             applied = frozenset(name for name, choice in self._profile.knobs.items() if choice != "leave")
             self._observer = RunObserver(self._host, cpus, begin.pid, self._group.path, applied, self._options.trace)
-        self._channel.send(Moved())  # first: the guard does not send it again
+        self._channel.send(Moved())  # send this first: the guard does not send it again
         self._note(_MOVED)
         self._until_done()
         self._note(_DONE)
@@ -162,9 +165,7 @@ class RunSession:
                 self._observer.tick()
 
     def _finish(self) -> RunEnded:
-        """End the remaining processes of a run whose front is gone, and restore, unless the profile should stay
-        applied.
-        """
+        """End the remaining processes if the front has gone, and restore, unless the profile should stay applied."""
         if self._observer and self._done:
             self._observer.stop(self._done)
         if self._done is None:
@@ -183,7 +184,7 @@ class RunSession:
         try:
             outcome = use.end_use(self._host, self._users)
             record = journal.read(self._host) if outcome is None and self._asked else None
-            if record is not None and self._asked and not record.passing:  # it was applied before and is unchanged
+            if record is not None and self._asked and not record.passing:  # applied before this run
                 use.apply_for_use(self._host, self._users, self._asked, None)
             return _ended(outcome)
         except QuietError as error:
@@ -212,7 +213,7 @@ class RunSession:
         self._guard.wait()
 
     def _drop(self) -> None:
-        """Call it in a fork: close everything that other processes watch for the end of this helper."""
+        """In a fork: close everything by which other processes detect the end of this helper."""
         assert self._guard
         os.close(self._users)
         self._guard.drop()
@@ -222,7 +223,7 @@ class RunSession:
         self._guard.note(letter)
 
     def _take_over(self, letters: bytes) -> None:
-        """Runs in the guard after the helper was killed: end the run in its place."""
+        """In the guard, after the helper was killed: end the run in place of the helper."""
         self._ours = self._ours or _APPLIED in letters
         message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
@@ -253,7 +254,7 @@ def _ready(receipt: Receipt, fixed: bool, note: str) -> RunReady:
 
 
 def _ended(outcome: Outcome | None) -> RunEnded:
-    """The result of a restore, for the front to report; None: another run uses the profile."""
+    """The message for the front about a restore; `outcome` is None if another run still uses the profile."""
     if outcome is None:
         return RunEnded(True, True, 0, ())
     notes = [f"the restore could not be logged: {outcome.log_error}"] if outcome.log_error else []
@@ -265,7 +266,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
 
 
 def _hung_up(channel: HelperChannel, seconds: float) -> bool:
-    """Whether the front has gone or goes within this time."""
+    """Whether the front has gone, or goes within `seconds`."""
     poll = select.poll()
     poll.register(channel, select.POLLRDHUP)
     return bool(poll.poll(seconds * 1000))

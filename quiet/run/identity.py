@@ -1,4 +1,4 @@
-"""Determine which user a command runs as: the caller, even if sudo or doas started quiet as root."""
+"""Determine the user that a command runs as: the caller, even if sudo or doas started quiet as root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OF_SUDO = ("SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "D
 
 
 class Identity(NamedTuple):
-    """A user to become."""
+    """The user and groups that a process takes on."""
 
     uid: int
     gid: int
@@ -21,7 +21,7 @@ class Identity(NamedTuple):
 
 
 def wanted(as_user: str | None) -> Identity | None:
-    """The user to become for the command; None: no change. `as_user`: the option --as. Raises QuietError."""
+    """The user that the command runs as; None: the current user. `as_user`: the option --as. Raises QuietError."""
     if os.geteuid() != 0:
         if as_user is None or (own := _named(as_user)).uid == os.getuid():
             return None
@@ -39,7 +39,7 @@ def wanted(as_user: str | None) -> Identity | None:
 
 
 def become(user: Identity) -> None:
-    """Become that user permanently: groups, environment, user. Raises OSError."""
+    """Switch this process permanently to a user: groups, environment, user ID. Raises OSError."""
     if user.name:
         os.initgroups(user.name, user.gid)
     else:

@@ -23,13 +23,13 @@ from quiet.settings.journal_file import FILE
 from quiet.settings.profile import Profile
 
 LONGEST_S = 3600.0
-_SESSIONS = 64  # maximum at once, because the user's limits do not count root's processes; further runs use sudo
+_SESSIONS = 64  # maximum at once, because root's processes do not count toward the user's limits; further runs use sudo
 _POLL_S = 0.2
 _PATIENCE_S = 120  # time limit for a helper to restore
 
 
 class _Stop(Exception):
-    """Ends the serving, so that the helper restores."""
+    """Ends serve(), so that the helper restores."""
 
 
 class Lingering:
@@ -43,7 +43,7 @@ class Lingering:
         self._placement = _placement(options)
 
     def fits(self, reader: Reader, options: RunRequest) -> bool:
-        """Whether a run requests exactly this profile, and it is still applied."""
+        """Whether a run requests exactly this profile and the profile is still applied."""
         if _placement(options) != self._placement:
             return False
         if options.profile != self._asked or self._journal != _journal_state(reader):
@@ -56,7 +56,7 @@ class Lingering:
         return self._profile if name == self._profile.source and "/" not in name else None
 
     def listen(self, host: Host) -> bool:
-        """Start accepting runs. False if another helper of the user already does, or on failure."""
+        """Start accepting runs. Returns False if another helper of this user already does so, or on failure."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with host.place(f"{LINGER_SOCKET}{self._uid}", follow=False) as path:
@@ -77,7 +77,7 @@ class Lingering:
         return True
 
     def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
-        """Run sessions, each in a fork, until idle for the linger time, or SIGTERM."""
+        """Run each session in a fork, until no run has come for the linger time, or until SIGTERM."""
         sessions: set[int] = set()
         ending = False
 
@@ -122,7 +122,7 @@ class Lingering:
 
 
 def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
-    """Make helpers that keep another profile or other CPUs restore now. Raises Refused for a damaged journal."""
+    """Make helpers that keep another profile or other CPUs restore now. Raises Refused if the journal is damaged."""
     state = journal.load(host)
     if state is None or not state.passing:
         return
@@ -138,7 +138,7 @@ def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
 
 
 def remove(host: Host, uid: int) -> None:
-    """Remove the socket."""
+    """Remove the socket of a user's lingering helper."""
     with contextlib.suppress(FileNotFoundError):
         host.unlink(f"{LINGER_SOCKET}{uid}")
 
@@ -163,5 +163,5 @@ def _journal_state(reader: Reader) -> tuple[int, int, int] | None:
 
 
 def _placement(options: RunRequest) -> tuple[bool | None, bool, str | None]:
-    """The options that determine the partition's type and its memory."""
+    """The options that determine the type of the partition and its memory nodes."""
     return options.threads, bool(options.pinned), options.mems

@@ -19,7 +19,7 @@ from quiet.run.protocol import CommandDone, RunEnded
 
 
 class RunObserver:
-    """Observes one command. A failure to observe is a line of the report and does not fail the run."""
+    """Observes one command. If observing fails, the report has a line about it, and the run continues."""
 
     def __init__(self, host: Host, cpus: CpuSet, pid: int, cgroup: str, applied: frozenset[str], trace: bool) -> None:
         self._error, self._trace = "", trace
@@ -29,20 +29,20 @@ class RunObserver:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Process the events so far; call it every TICK_S seconds."""
+        """Process the events so far; call this every TICK_S seconds."""
         if not self._error:
             with self._noted():
                 self._observer.tick()
 
     def stop(self, done: CommandDone) -> None:
-        """Stop observing; call it before the restore, which also interrupts these CPUs."""
+        """Stop observing; call this before the restore, which also interrupts these CPUs."""
         self._wall_s = time.monotonic() - self._began
         with self._noted():
             if not self._error:
                 self._observer.stop(done.cpu_ns if done.cpu_ns >= 0 else None)
 
     def report(self, ended: RunEnded, done: CommandDone) -> RunEnded:
-        """Add the observations to the message."""
+        """The message with the observed interruptions added."""
         cpu_s = max(done.cpu_ns, 0) / 1e9
         faults, switches = (done.minor_faults, done.major_faults), (done.voluntary, done.involuntary)
         usage = CommandUsage((), done.code, self._wall_s, cpu_s, *faults, *switches)
@@ -74,7 +74,7 @@ class RunObserver:
 
 
 def _plain(value: object) -> object:
-    """A value converted for JSON; nanoseconds become whole numbers."""
+    """Convert a value for JSON; nanoseconds become whole numbers."""
     if isinstance(value, Nanoseconds):
         return round(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Define the options of `quiet run`: those passed to the helper, and those used only by the front.
+"""Define the options of `quiet run`: those for the helper, and those for the front.
 
-The module also provides a NamedTuple for modules that a front loads, because loading `typing` would take a tenth of a
-run whose profile lingers.
+The module also provides a NamedTuple for modules that a front loads, because loading `typing` would take a tenth of the
+time of a run whose profile lingers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class NamedTuple(tuple):
-        """Like typing's: a class whose annotations are the fields."""
+        """Like typing.NamedTuple: a class whose annotations are the fields."""
 
         __slots__ = ()
 
@@ -43,7 +43,7 @@ else:
 
 
 class RunRequest(NamedTuple):
-    """The request of a front to the helper. A new option is a field here; the protocol checks its type."""
+    """The request of a front to the helper. Add a new option as a field here; the protocol checks its type."""
 
     profile: str = "bench"
     cpus: str | None = None
@@ -51,19 +51,19 @@ class RunRequest(NamedTuple):
     wait_s: float | None = None  # maximum time to queue; None: no limit
     linger_s: float = 0.0
     observe: bool = True
-    trace: bool = False  # observe by kernel tracing; else by counts, which costs less
-    threads: bool | None = None  # spread over the CPUs; None: only if nothing pins the command
+    trace: bool = False  # observe by tracing; otherwise by counts, which cost less
+    threads: bool | None = None  # balance over the CPUs; None: only if nothing pins the command
     pinned: str = ""  # the word of the command that pins its children
     mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as in the profile
     command: str = ""  # shown to others, never executed
 
 
 class FrontOptions(NamedTuple):
-    """The front's own options. A limit of None: any number."""
+    """The options of the front. A limit of None: unlimited."""
 
     as_user: str | None = None
     report: str | None = None
     quiet_report: bool = False
     max_lost: str | None = None
     max_interrupts: str | None = None
-    container: bool = False  # add the option that brings a container to the isolated CPUs
+    container: bool = False  # add the option that pins a container to the isolated CPUs

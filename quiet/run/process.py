@@ -1,4 +1,4 @@
-"""Detach a helper from its caller: terminal, session, limits, signals, environment."""
+"""Detach a helper from its caller: from its terminal, session, limits, signals and environment."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _IGNORED = (
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
 )
 _LIMITS = dict.fromkeys(("FSIZE", "CPU", "AS", "DATA", "NPROC", "MEMLOCK", "RSS"), resource.RLIM_INFINITY)
-_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # also apply to the programs that it starts
+_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # these limits also apply to the programs that the helper starts
 
 
 def detach(keep: int) -> int:
-    """Continue in a child that has only this open file; the caller's process returns to its parent at once.
+    """Continue in a child that has only the file `keep` open; the caller's process returns to its parent at once.
 
-    Returns the file's number there.
+    Returns the file's number in the child.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before there is a new session
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before the new session exists
     if os.fork():
         os._exit(0)
     with contextlib.suppress(PermissionError):  # this process already leads a session
@@ -40,7 +40,7 @@ def detach(keep: int) -> int:
 
 
 def cleanse(host: Host) -> None:
-    """Drop everything inherited from the caller that could change this process's behavior or end it."""
+    """Drop everything inherited from the caller that could end this process or change its behavior."""
     os.environ.clear()
     os.environ.update({"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/root"})
     os.umask(0o022)
@@ -60,7 +60,7 @@ def cleanse(host: Host) -> None:
 
 
 def leave_cgroups(host: Host) -> None:
-    """Move this process to the root of each hierarchy, so that changes to the caller's cgroup cannot stop it."""
+    """Move this process to the root of each cgroup hierarchy, so that changes to the caller's cgroup cannot stop it."""
     for mount in mounts(host):
         if mount.type in ("cgroup", "cgroup2"):
             with contextlib.suppress(OSError):  # neither permitted nor needed in a container

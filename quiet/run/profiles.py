@@ -1,4 +1,4 @@
-"""Load the profiles that the helper accepts: bundled ones, and files of root in /etc/quiet."""
+"""Load the profiles that the helper accepts: bundled profiles, and root's files in /etc/quiet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE = re.compile(rf"{FOLDER}/[A-Za-z0-9_-][A-Za-z0-9_.-]*\.toml")
 
 
 def permitted(reader: Reader, name: str, uid: int) -> Profile:
-    """The profile that a user asks for by name or path. Root may use any. Raises QuietError."""
+    """The profile that a user requests by name or path. Root may use any profile. Raises QuietError."""
     if uid == 0 or name in bundled():
         return load(name)
     if not _FILE.fullmatch(name):

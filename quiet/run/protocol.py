@@ -1,7 +1,7 @@
 """Exchange messages between a front and its helper: one JSON object per line, on a socket.
 
-Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (again and again), RunReady,
-Moved, RunEnded; or RunFailure at any time. Either side may close: then the helper ends the command and restores.
+Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (repeatedly), RunReady, Moved,
+RunEnded; or RunFailure at any time. Either side may close the socket: then the helper ends the command and restores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LINGER_SOCKET = f"{FOLDER}/linger."  # followed by the user's ID
 
-FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # bytes of a line
+FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # maximum size of a line in bytes
 _PATIENCE_S = 10  # time limit for the rest of a line, and for a reader
 
 
@@ -33,7 +33,7 @@ class Start(NamedTuple):
 
 
 class CommandDone(NamedTuple):
-    """The command has ended, with this exit code and usage (wait4(2); cpu_ns -1: not known)."""
+    """The command has ended, with this exit code and usage (wait4(2); cpu_ns is -1 if unknown)."""
 
     code: int = -1
     cpu_ns: int = -1
@@ -44,7 +44,7 @@ class CommandDone(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Another run is on the CPUs."""
+    """The run has to wait; the text describes the run on the CPUs."""
 
     text: str
 
@@ -65,7 +65,10 @@ class Moved(NamedTuple):
 
 
 class RunEnded(NamedTuple):
-    """The command is gone and the host restored, unless `stays`. `lines` and `report` are about interruptions."""
+    """The command has ended, and the host is restored unless `stays`.
+
+    `lines` and `report`: the observed interruptions.
+    """
 
     complete: bool
     stays: bool
@@ -79,7 +82,7 @@ class RunEnded(NamedTuple):
 
 
 class RunFailure(NamedTuple):
-    """The command is not run: the reason, and the exit code."""
+    """The command was not run: the reason, and the exit code."""
 
     text: str
     code: int
@@ -92,7 +95,7 @@ _KINDS = {
 
 
 class Peer(NamedTuple):
-    """The process at the other end, recorded by the kernel when the socket was created."""
+    """The process at the other end, as the kernel recorded it when the socket was created."""
 
     pid: int
     uid: int
@@ -107,28 +110,29 @@ class HelperChannel:
 
     def __init__(self, connection: _socket.socket, most: int) -> None:
         self._socket, self._most, self._read = connection, most, b""
-        self.closed = False  # closed by the other side
+        self.closed = False  # by the other side
 
     def fileno(self) -> int:
-        """The file descriptor, for poll(2)."""
+        """The file descriptor of the socket, for poll(2)."""
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """The process at the other end. Raises OSError if it is not a socket of this host."""
+        """The process at the other end. Raises OSError if the channel is not a local socket."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
     def send(self, message: Message) -> None:
-        """Send a message, unless the other side has gone or does not read."""
+        """Send a message; if the other side has gone or does not read, do nothing."""
         line = _text({"kind": type(message).__name__, **message._asdict()}).encode() + b"\n"
         try:
             self._socket.settimeout(_PATIENCE_S)
             self._socket.sendall(line)
         except OSError:
-            return  # messages sent before can still be read
+            return  # messages sent earlier can still be read
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
-        """The next message; None if the other side has closed, or if nothing arrives within this time.
+        """The next message; None if the other side has closed the socket, or if nothing arrives within `within_s`
+        seconds.
 
         Raises HelperProtocolError for any other kind of message.
         """
@@ -156,11 +160,13 @@ class HelperChannel:
             return  # the other side has closed
 
     def close(self) -> None:
-        """Close this process's end."""
+        """Close this end of the socket."""
         self._socket.close()
 
     def _more(self, within_s: float | None) -> bool:
-        """Read available data; False if the other side has closed, or if nothing arrives within this time."""
+        """Read available data; False if the other side has closed the socket, or nothing arrives within `within_s`
+        seconds.
+        """
         if self.closed:
             return False
         poll = select.poll()
@@ -177,7 +183,7 @@ class HelperChannel:
 
 
 def _text(value: object) -> str:
-    """JSON of a field, or of a whole message."""
+    """The JSON text of a field, or of a whole message."""
     if isinstance(value, str):
         return _json.encode_basestring_ascii(value)
     if isinstance(value, dict):
@@ -196,7 +202,7 @@ class _Plain:
 
 
 def parse(line: bytes) -> Message:
-    """A message from its line. Raises HelperProtocolError."""
+    """Parse a message from its line. Raises HelperProtocolError."""
     try:
         text = line.decode().strip()
         data, end = _json.make_scanner(_Plain)(text, 0)  # type: ignore[arg-type] # any object with these options
@@ -233,7 +239,7 @@ def _value(type_name: object, value: object) -> object:
 
 
 def lingering_helper(uid: int) -> HelperChannel | None:
-    """Connect to this user's lingering helper; None if there is none. Only a helper of root is accepted."""
+    """Connect to this user's lingering helper; None if there is none. The helper must run as root."""
     connection = connect(f"{LINGER_SOCKET}{uid}")
     channel = HelperChannel(connection, FROM_HELPER) if connection else None
     if channel and channel.peer().uid != 0:
@@ -243,7 +249,7 @@ def lingering_helper(uid: int) -> HelperChannel | None:
 
 
 def connect(path: str) -> _socket.socket | None:
-    """A connection to the process that listens there; None if none does."""
+    """Connect to the process that listens on a socket; None if no process does."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.connect(path)

@@ -22,7 +22,7 @@ class RunLimits(NamedTuple):
 
 
 def limits(own: FrontOptions) -> RunLimits:
-    """The limits of the command line; also checks that the report can be written. Raises UsageError."""
+    """The limits from the command line; also check that the report can be written. Raises UsageError."""
     if own.report is not None:
         check_savable(own.report, "--report")
     lost = _number(own.max_lost.removesuffix("%"), "--max-lost", "0.1%") if own.max_lost is not None else None

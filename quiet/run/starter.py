@@ -15,7 +15,7 @@ _COMMAND_NOT_STARTED = 127
 
 
 def attempts() -> list[tuple[str, ...]]:
-    """The commands that may start a helper as root, starting with those that do not prompt; none for root itself."""
+    """The commands that may start a helper as root, first those that do not prompt; empty if this process is root."""
     if os.geteuid() == 0:
         return [()]
     program = own_program()
@@ -29,7 +29,7 @@ def attempts() -> list[tuple[str, ...]]:
 
 
 def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
-    """Start a helper with one of these commands; returns the channel, and whether starting was permitted."""
+    """Start a helper with one of these commands. Returns the channel, and whether the start was permitted."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         if command:
@@ -43,7 +43,7 @@ def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
 
 
 def refusal() -> Refused:
-    """The reason why no helper could be started."""
+    """The error that explains why no helper could be started."""
     if not (_which("sudo") or _which("doas") or _which("pkexec")):
         return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
     why = "sudo did not permit it" if _has_terminal() else "sudo would ask for a password, and there is no terminal"
@@ -60,7 +60,7 @@ def own_program() -> str:
 
 
 def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
-    """Run the command to its end; returns whether it succeeded. The helper itself continues in the background."""
+    """Run the command until it exits; return whether it succeeded. The helper itself continues in the background."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -68,7 +68,7 @@ def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             if "-n" in command:
-                os.dup2(null, 2)  # needing a password is no error yet: an attempt with a prompt follows
+                os.dup2(null, 2)  # a required password is not an error yet: the next attempt prompts for it
             os.execv(command[0], command)  # noqa: S606 - an absolute path
         finally:
             os._exit(_COMMAND_NOT_STARTED)

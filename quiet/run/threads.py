@@ -1,4 +1,4 @@
-"""Decide whether the scheduler spreads a command over the isolated CPUs, and from which NUMA nodes it gets memory."""
+"""Decide whether the scheduler balances a command over the isolated CPUs, and which NUMA nodes provide its memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from quiet.settings.profile import Profile
 
 
 class RunProfile(NamedTuple):
-    """The profile of one run. `note`: the choice made for the command with its reason, "" for none."""
+    """The profile of one run. `note`: the choice for the command with its reason, "" for none."""
 
     profile: Profile
     note: str
 
 
 def for_request(host: Host, profile: Profile, request: RunRequest) -> RunProfile:
-    """The profile for a front's request. Raises QuietError."""
+    """The profile that a front requests, adapted to its command. Raises QuietError."""
     mems = check_mems(request.mems) if request.mems is not None else None
     facts, record = Facts(host), journal.load(host)
     cpus = (record.cpus if record else profile.choose(facts, request.cpus)).isolated
@@ -32,7 +32,7 @@ def for_request(host: Host, profile: Profile, request: RunRequest) -> RunProfile
 
 
 def check_mems(text: str) -> str:
-    """The value of --mems: "auto", "leave" or a list of nodes. Raises UsageError."""
+    """Check the value of --mems ("auto", "leave" or a list of nodes) and return it. Raises UsageError."""
     if text not in ("auto", "leave"):
         try:
             nodes = cpulist.parse(text)
@@ -49,7 +49,7 @@ def profile_for_run(
     """The profile with the partition that the options and the command require.
 
     `threads`: None selects balancing if there are several CPUs and nothing (`pinned`) pins the command. `mems`: None
-    for the profile's value. Raises UsageError if --threads or --mems are impossible on this host.
+    keeps the profile's value. Raises UsageError if this host cannot provide --threads or --mems.
     """
     partition = profile.knobs.get("cpuset", "leave")
     reason = _impossible(profile.name, partition, cpus, facts)
@@ -72,7 +72,7 @@ def profile_for_run(
 
 
 def _impossible(profile: str, partition: str, cpus: CpuSet, facts: Facts) -> str:
-    """The reason why the scheduler cannot balance these CPUs; "" if it can."""
+    """Why the scheduler cannot balance these CPUs; "" if it can."""
     if partition == "leave":
         return f'profile {profile} says cpuset = "leave", so there is no partition'
     if len(cpus) == 1:

@@ -1,4 +1,4 @@
-"""Provide the turn on the isolated CPUs for programs that measure there themselves, such as `cbench run`."""
+"""Provide the turn on the isolated CPUs to other measuring programs, such as `cbench run`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from quiet.settings.journal import isolated_cpus
 def isolated_turn(cpus: CpuSet, command: str, waiting: Callable[[str], None]) -> Iterator[None]:
     """Wait until no `quiet run` or `quiet lock` is on the isolated CPUs, and hold the turn inside the block.
 
-    Does not wait if none of `cpus` is isolated, within such a run, or if the host's root has not created the queue.
-    `waiting` receives a line whenever the runs ahead change.
+    Does not wait if none of `cpus` is isolated, if this process belongs to such a run, or if root has not created the
+    queue. `waiting` is called with a line whenever the runs ahead change.
     """
     host = Host()
     if not (cpus & isolated_cpus(host)) or not host.exists(queue.QUEUE):

@@ -1,7 +1,7 @@
-"""Install and remove the systemd unit that applies a profile after each boot, and restores when it is stopped.
+"""Install and remove the systemd unit that applies a profile after each boot and restores when it is stopped.
 
-It consists only of separate files, listed in the unit's head, so that removal restores the folders: the unit, the link
-that enables it, a copy of the profile if it is the user's own file, and the folders created for them.
+The service consists only of separate files, listed at the top of the unit, so that removal restores the folders: the
+unit, the link that enables it, a copy of the profile if it is the user's own file, and the folders created for them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ _RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
 _STOP = (
     f"stop {NAME}",
     f"stop {systemd_unit.AFTER}",
-)  # together, the target's stop would wait for units that restoring starts
+)  # stopped together, the target would wait for units that the restore starts
 _FOR_ALL = 0o755
 _TAKES_ROOT = "a service needs root; run it with sudo"
 
 
 class Installed(NamedTuple):
-    """The service described by its unit: the profile's name or file, --cpus, whether it starts at boot, its files."""
+    """The service, as its unit describes it: the profile's name or file, --cpus, whether it starts at
+    boot, its files.
+    """
 
     profile: str
     cpus: str | None
@@ -50,7 +52,10 @@ class Installed(NamedTuple):
 
 
 class ServiceReceipt(NamedTuple):
-    """The files made or removed, in order, and the commands that go with them; `ran`: they were run, not only shown."""
+    """The files created or removed, in order, and the related commands.
+
+    `ran`: the commands were run, not only shown.
+    """
 
     profile: str | None  # None: there was no service
     files: tuple[str, ...]
@@ -61,7 +66,7 @@ class ServiceReceipt(NamedTuple):
 
 
 def installed(reader: Reader) -> Installed | None:
-    """The installed service; None if there is none, or it is not quiet's."""
+    """The installed service; None if there is none, or the unit is not quiet's."""
     lines = (reader.text(UNIT) or "").splitlines()
     if not lines or lines[0] != MARK:
         return None
@@ -71,10 +76,10 @@ def installed(reader: Reader) -> Installed | None:
 
 
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
-    """Apply the profile after each boot from now on; an existing service of ours is replaced.
+    """Apply the profile after each boot from now on; replace an existing service of quiet.
 
-    Raises Refused if systemd is missing, the unit's name is taken, writing is not permitted, or users other than root
-    can change the program that root would run at each boot (`trust` permits this).
+    Raises Refused if systemd is missing, another package has a unit of this name, writing is not permitted, or users
+    other than root can change the program that root would run at each boot (`trust` permits this).
     """
     _check_systemd(host)
     _check_name(host)
@@ -102,7 +107,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 def remove(host: Host) -> ServiceReceipt:
     """Stop the service, which restores its settings, and remove all of its files.
 
-    Raises Refused if the unit of that name belongs to another package, or if permission is denied.
+    Raises Refused if the unit of this name belongs to another package, or if permission is denied.
     """
     service = installed(host)
     if service is None:
@@ -120,7 +125,7 @@ def remove(host: Host) -> ServiceReceipt:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
         _systemctl(host, _RELOAD)
-        _succeeds(host, _FORGET)  # if it had failed, systemd would still show this
+        _succeeds(host, _FORGET)  # otherwise systemd would still list a failed service
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 
@@ -147,7 +152,7 @@ def _check_systemd(host: Host) -> None:
 
 
 def _check_name(host: Reader) -> None:
-    """Refuse to replace a unit of this name from another package, or a mask, which an administrator set."""
+    """Raise Refused if the name belongs to another package's unit, or to a mask, which an administrator set."""
     for folder in systemd_unit.FOLDERS:
         path = f"{folder}/{NAME}"
         if not host.is_entry(path) or (path == UNIT and installed(host)):
@@ -160,7 +165,7 @@ def _check_name(host: Reader) -> None:
 
 
 def _check_program(host: Reader) -> None:
-    """Raises Refused if a user other than root can change the program, and so become as powerful as root."""
+    """Raise Refused if a user other than root can change the program, and so become as powerful as root."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(
@@ -170,17 +175,17 @@ def _check_program(host: Reader) -> None:
 
 
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
-    """The CPU choice in the kernel's notation. Check it now, because it would fail unseen after the next boot."""
+    """Check the CPU choice and return it in the kernel's notation; after a boot, an error would go unnoticed."""
     if host.exists(CPU):
         profile.choose(Facts(host), cpus)
     return cpulist.format(parse_requested(cpus, "--cpus")) if cpus is not None else None
 
 
 def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
-    """The path of the profile for the service, and the copy to create for it, if any: path and content.
+    """The path of the profile for the service, and the path and content of the copy to create, if any.
 
-    Root applies it at each boot, so root must own it, and it must be available early. A file in /etc is used in place,
-    and changes to it take effect at the next boot; any other file is copied there.
+    Root applies the profile at each boot, so root must own the file, and it must be available early. A file in /etc is
+    used in place, and changes to it take effect at the next boot; any other file is copied to /etc.
     """
     source = profile.source
     if not os.path.isabs(source):
@@ -211,7 +216,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
 
 
 def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The files, each after its folders (ending with a slash) that are missing or are already ours."""
+    """The files, each after those of its parent folders (with a final slash) that are missing or are already ours."""
     made: list[str] = []
     for path in files:
         parts = path.split("/")[1:-1]
@@ -222,7 +227,10 @@ def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> lis
 
 
 def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
-    """Create them in order; if one fails, new ones are removed. The unit is first: it names all others."""
+    """Create the folders and files in order; if one fails, remove the new ones.
+
+    The unit is first: it lists all others.
+    """
     new: list[str] = []
     try:
         for path in made:
@@ -246,7 +254,7 @@ def _write(host: Host, path: str, content: str | None) -> None:
 
 
 def _remove(host: Host, files: Iterable[str]) -> tuple[str, ...]:
-    """Remove our files, the last first; a folder only when it is empty."""
+    """Remove our files and folders in reverse order; a folder only if it is empty. Returns the removed paths."""
     gone = []
     for path in reversed([*files]):
         if path.endswith("/"):

@@ -1,6 +1,6 @@
-"""Generate the systemd units: one applies a profile after each boot, one watches.
+"""Generate the systemd units: one applies a profile after each boot, the other runs `quiet watch`.
 
-The head of the first unit lists its data: the profile, the CPUs and every file and folder that was created for it.
+The top of the first unit lists its data: the profile, the CPUs and every file and folder that was created for it.
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 
@@ -36,7 +36,7 @@ _RIVALS = (
 
 
 def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
-    """The unit's text. `profile`: a bundled name or an absolute path; `made`: the paths to remove with the service."""
+    """The text of the unit. `profile`: a bundled name or an absolute path; `made`: the paths that a removal deletes."""
     chosen = ["--cpus", cpus] if cpus else []
     lines = [
         MARK,
@@ -63,11 +63,11 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
 
 
 def watch_text(options: dict[str, str]) -> str:
-    """The unit that watches with these options. With "--cpus" it is independent, otherwise it runs while quiet.service
-    does.
+    """The text of the unit that runs `quiet watch` with these options.
 
-    It runs as root, with only the capability for process notifications: another user cannot read every setting, and all
-    users must be able to read the history.
+    With "--cpus", the unit is independent; otherwise, it runs while quiet.service does. It runs as root, with only the
+    capability for process notifications: another user cannot read every setting, and all users must be able to read the
+    history.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}
@@ -105,8 +105,9 @@ def watch_text(options: dict[str, str]) -> str:
 
 
 def _program() -> list[str]:
-    """The command of the current virtual environment. It imports nothing from the working directory (-P), and writes no
-    compiled modules into another user's folders (-B).
+    """The command of the current virtual environment.
+
+    It imports nothing from the working directory (-P), and writes no compiled modules into another user's folders (-B).
     """
     return [sys.executable, "-P", "-B", "-m", "quiet"]
 
@@ -118,10 +119,11 @@ def _mounts() -> str:
 
 
 def after(reader: Reader) -> str:
-    """The target that is reached when all daemons that would change settings again are up; only installed daemons
-    count. The service is not ordered after the daemons directly: when it stops, restoring starts some of them, and
-    systemd delays a start until units that are ordered with it, in either direction, have stopped, so each would wait
-    for the other.
+    """The target that is reached after all installed daemons that would change settings have started.
+
+    The service is not ordered after the daemons directly: when it stops, restoring starts some of them, and systemd
+    delays a start until units that are ordered with it, in either direction, have stopped, so each would wait for the
+    other.
     """
     names = [*_FIRST, *(name for name, _ in _rivals(reader))]
     head = [MARK, "[Unit]", "Description=Units that quiet waits for, because they would overwrite its settings"]
@@ -133,10 +135,10 @@ def _rivals(reader: Reader) -> list[tuple[str, str]]:
 
 
 def _late(reader: Reader) -> bool:
-    """Whether a rival waits for multi-user.target itself, as TLP does.
+    """Whether a rival is ordered after multi-user.target itself, as TLP is.
 
-    Then the service must wait for it too, to avoid a cycle; otherwise it should not, so that units that wait for the
-    service can be part of that target.
+    Then the service must wait for the rival too, to avoid a cycle; otherwise it should not, so that units that wait for
+    the service can be part of that target.
     """
     return any(_is_after_target(found) for _, found in _rivals(reader))
 
@@ -156,14 +158,14 @@ def _is_after_target(unit: str) -> bool:
 
 
 def word(text: str) -> str:
-    """One word of a unit's file, quoted (systemd.syntax(7)); % begins a specifier."""
+    """Quote one word for a unit file (systemd.syntax(7)); % is doubled, because it begins a specifier."""
     if not text.isprintable():
         raise UsageError(f"{text!r}: a unit cannot hold such a word")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
 
 
 def _command(words: Sequence[str]) -> str:
-    """A command line of a unit, in which a dollar is special too."""
+    """Quote a command line for a unit file; $ is doubled too, because it begins a variable."""
     return " ".join(each if _is_plain(each) else word(each).replace("$", "$$") for each in words)
 
 

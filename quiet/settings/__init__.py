@@ -1,1 +1,1 @@
-"""Plan, apply, verify and restore settings; the journal that makes this safe."""
+"""Plan, apply, verify and restore settings, with the journal that makes this safe."""

@@ -1,7 +1,7 @@
 """Provide the commands plan, apply, verify and restore as functions, and `quiet run` as the context manager `applied`.
 
-`root` is "/", the folder of a recorded machine, or a Host (to plan and verify: a Reader). A profile is a Profile, the
-name of a bundled one, or a path.
+`root` is "/", the folder of a recorded machine, or a Host (a Reader is enough to plan and verify). A profile is a
+Profile, the name of a bundled profile, or a path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
-_PATIENCE_S = 60  # time to wait for another active quiet
+_PATIENCE_S = 60  # time to wait for another quiet process, in seconds
 
 
 class AppliedHost(NamedTuple):
@@ -38,28 +38,36 @@ class AppliedHost(NamedTuple):
         return self.cpus.isolated
 
     def join(self, pid: int = 0) -> None:
-        """Move a process (0: this one) onto the isolated CPUs. Raises Refused."""
+        """Move a process (0: the caller) onto the isolated CPUs. Raises Refused."""
         join(self.isolated, pid)
 
 
 def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
-    """Plan the changes of `quiet.apply`, and its skips with their reasons. Writes nothing, needs no root."""
+    """Plan the changes of `quiet.apply`, and its skips with their reasons. Writes nothing; needs no root.
+
+    `cpus`: the CPUs to isolate, by default the profile's. Raises UsageError for a wrong profile or CPU list, Refused if
+    no CPU can be isolated.
+    """
     return verify.plan_now(_reader(root), _loaded(profile), cpus)[0]
 
 
 def apply_profile(
     profile: Profile | str = "bench", *, cpus: str | None = None, root: Host | str = "/", temporary: bool = False
 ) -> Receipt:
-    """Apply a profile until `quiet.restore`. Idempotent. `cpus` are the CPUs to isolate, the profile's by default.
+    """Apply a profile until `quiet.restore`. Idempotent.
 
-    `temporary`: the caller restores soon, so a `quiet run` that uses the profile too may restore instead of it. Raises
-    Refused if another profile is applied or the process is not permitted to change the host.
+    `cpus`: the CPUs to isolate, by default the profile's. `temporary`: the caller restores soon, so a `quiet run` that
+    also uses the profile may restore in its place. Raises Refused if another profile is applied or the process is not
+    permitted to change the host.
     """
     return apply(_host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
 
 
 def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
-    """Plan the settings that differ from a profile (the applied one by default); a plan without changes means none."""
+    """Plan the changes that would set a profile's values again (default: the applied profile).
+
+    A plan without changes means that all settings hold.
+    """
     reader = _reader(root)
     return verify.plan_now(reader, verify.applied_profile(reader, profile), cpus)[0]
 
@@ -67,8 +75,8 @@ def verify_profile(profile: str | None = None, *, cpus: str | None = None, root:
 def restore_host(*, force: bool = False, keep: bool = False, root: Host | str = "/") -> Outcome:
     """Restore every setting to its value before apply.
 
-    A value that another program has changed since is left alone and reported as a conflict: `force` restores it too,
-    `keep` accepts it.
+    A value that another program has changed since stays unchanged and is reported as a conflict: `force` restores it
+    too, `keep` accepts it.
     """
     return restore(_host(root), force, keep, patience=_PATIENCE_S)
 
@@ -79,8 +87,8 @@ def applied(
 ) -> Iterator[AppliedHost]:
     """Apply a profile inside the block and restore the host at its end.
 
-    A profile that was applied before stays applied. Several processes may use the same one: the last restores. Raises
-    Refused if it cannot be applied, Incomplete when a setting could not be restored.
+    A profile that was applied before stays applied. Several processes may use the same profile: the last process
+    restores. Raises Refused if the profile cannot be applied, Incomplete if a setting could not be restored.
     """
     host = _host(root)
     outcome: Outcome | None = None

@@ -1,4 +1,4 @@
-"""Reconstruct the applied state by replaying the lines of a journal in order."""
+"""Reconstruct the applied state from the lines of a journal, in order."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class TargetState:
     kind: str
     before: str | None
     identity: str | None
-    passing: bool  # recorded only because another change touches it
-    wanted: str | None = None  # the last value to be written
+    passing: bool  # recorded only because another change affects it
+    wanted: str | None = None  # the last value written, or about to be written
     after: str | None = None  # the value read back after that write
-    finished: bool = False  # read back after the last write
+    finished: bool = False  # the value was read back after the last write
 
 
 @dataclass(slots=True)
 class AppliedState:
-    """A journal as read: the applied profile and every recorded target in order."""
+    """The state that a journal describes: the applied profile, and every recorded target in order."""
 
     profile: str
     source: str
@@ -54,7 +54,7 @@ class AppliedState:
     lost: dict[str, None] = field(default_factory=dict)  # targets whose original values were in damaged lines
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Rename targets; if two become one, the value that was recorded first is the original one."""
+        """Rename targets; if two targets get the same name, the original value is the one that was recorded first."""
         entries, settled = self.entries, self.settled
         self.entries, self.settled = {}, {}
         for old, entry in entries.items():
@@ -79,7 +79,7 @@ def unknown(reason: str) -> AppliedState:
 
 
 def read(data: bytes) -> AppliedState:
-    """The state that a journal describes, with `damage` if a line was altered or cannot be parsed.
+    """The state that a journal describes; `damage` names a line that was altered or cannot be parsed.
 
     A damaged journal counts as incomplete, because it cannot show which settings another program has changed since.
     """
@@ -122,14 +122,14 @@ def _begin(item: Item) -> AppliedState:
 
 
 def _other_format(item: Item) -> Iterator[str]:
-    """Yields the fault if another version of quiet has written the journal, in an unknown format."""
+    """Yield the fault if another version of quiet has written the journal in an unknown format."""
     number = item.get("format", 1)
     if number != (journal_lines.FORMAT if "crc" in item else 1):
         yield f"format {number}, of quiet {item.get('version')}; this is quiet {__version__}, of format 2"
 
 
 def _replay(record: AppliedState, item: Item) -> Iterator[str]:
-    """Replay a line; yields its faults."""
+    """Apply a line to the record, and yield the faults of the line."""
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:
@@ -138,7 +138,7 @@ def _replay(record: AppliedState, item: Item) -> Iterator[str]:
             except _WRONG as error:
                 yield f"{error}: not restored"
             else:
-                record.entries.setdefault(entry.target, entry)  # recorded first: the original value
+                record.entries.setdefault(entry.target, entry)  # the first recorded value is the original one
         record.complete = False
     elif op == "settled":
         record.settled = {str(target): None if v is None else str(v) for target, v in item["values"].items()}
@@ -178,7 +178,7 @@ def _write(record: AppliedState, op: str, target: str, item: Item) -> None:
 
 
 def _target_state(fields: object) -> TargetState:
-    """Raises ValueError."""
+    """Parse a recorded target. Raises ValueError."""
     match fields:
         case [str(knob), str(target), str(kind), str() | None as before, str() | None as identity, bool(passing)]:
             registry.split(target)

@@ -1,4 +1,4 @@
-"""Apply a profile: journal first, then write, read back, and check again until nothing remains to be done."""
+"""Apply a profile: record each change in the journal, write it, read it back; plan again until no change is left."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ from quiet.targets import registry, value_types
 from quiet.targets.cgroup import group
 
 _LISTS = ("task:", "irq:", "cgroup:")
-_ROUNDS = 5  # tasks fork and drivers request interrupts while we write
+_ROUNDS = 5  # during the writes, tasks fork and drivers request interrupts
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of an apply. `failures` are changes that did not stick for a reason no knob expects."""
+    """The result of an apply.
+
+    `failures`: changes that did not take effect, for a reason that the knob does not expect.
+    """
 
     profile: str
     cpus: CpuPartition
@@ -54,9 +57,9 @@ def apply(
 ) -> Receipt:
     """Apply the profile to the host.
 
-    `passing`: apply for one command only; `again`: apply only if the profile is applied now. Waits `patience` seconds
-    for another quiet to end. Raises Refused if it does not end, if another profile is applied, or if there is no space
-    for the journal; Incomplete if the journal or a setting can no longer be written.
+    `passing`: apply for one command only; `again`: apply only if the profile is already applied. Waits up to `patience`
+    seconds for another quiet process to end. Raises Refused if it does not end, if another profile is applied, or if
+    there is no space for the journal; Incomplete if the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
@@ -102,20 +105,20 @@ class _Apply:
         self.failures: list[Skipped] = []
         self.made: Plan | None = None
         self.new: list[TargetState] = []
-        # changes by another program since an earlier apply are not ours, unless this one writes the target again
+        # leave targets that another program has changed since an earlier apply, unless this apply writes them again
         found = {target: registry.get(host, target) for target in record.settled if record.complete}
         self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 
     def prepare(self) -> None:
-        """Plan the first round, and reserve the space that its journal needs. Changes nothing yet."""
-        self.record.refused.clear()  # tried again: a busy target may be free now
+        """Plan the first round, and reserve space for its journal. Changes nothing yet."""
+        self.record.refused.clear()  # try again: a busy target may be free now
         self.made = self._plan()
         self.new = self._new(self.made)
         if self.made.changes:
             self.log.reserve(self.new, [(c.target, c.wanted) for c in self.made.changes], self.record.entries)
 
     def run(self) -> Receipt:
-        """Write the prepared changes, and those that become necessary during the apply."""
+        """Write the prepared changes, and the changes that become necessary during the apply."""
         assert self.made is not None
         made, changes = self.made, dict[str, Change]()
         for _ in range(_ROUNDS):
@@ -126,7 +129,7 @@ class _Apply:
             made = self._plan()
             self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        # neither rejected nor skipped because of a rejected dependency
+        # were neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
@@ -156,7 +159,7 @@ class _Apply:
             self._refuse(by_target[failure.write.target], failure)
 
     def _new(self, made: Plan) -> list[TargetState]:
-        """The targets that are not recorded yet."""
+        """The targets of the plan that are not recorded yet."""
         if not made.changes:
             return []
         new = [
@@ -206,13 +209,13 @@ class _Apply:
         whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
         for target in whole:
             if knob.atomic and target in self.record.refused:
-                continue  # the other reasons follow from the first one
+                continue  # the other failures follow from the first one
             self.record.refused[target] = reason
             self.record.entries[target].wanted = None
             self.log.refused(target, reason)
 
     def _keep_affinities(self, entangled: Iterable[tuple[str, str]]) -> None:
-        """Restore the CPUs of tasks that were pinned elsewhere, if creating the partition overwrote them."""
+        """Restore the CPUs of tasks that were pinned to other CPUs, if the new partition has overwritten them."""
         for _, target in entangled:
             entry = self.record.entries.get(target)
             if entry is None or not entry.passing or not target.startswith("task:") or entry.before is None:
@@ -225,7 +228,7 @@ class _Apply:
 
 
 def _parts(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
-    """The changes in order, split after the last change of each atomic knob."""
+    """The changes in order, as parts that each end with the last change of an atomic knob."""
     start = 0
     for number, (change, following) in enumerate(zip(changes, (*changes[1:], None), strict=True), 1):
         if following is None or (BY_NAME[change.knob].atomic and following.knob != change.knob):

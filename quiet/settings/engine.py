@@ -1,8 +1,8 @@
-"""Write values in passes, until all have their wanted values or a pass makes no progress; the only module that writes
-values.
+"""Write values in passes until all targets have their wanted values or a pass makes no progress.
 
-Apply and restore both use it. With passes, the kernel's acceptance determines the order of coupled settings (frequency
-limits, energy preference and governor, CPUs that have to come online first), without knowledge of every driver.
+Apply and restore both use this module; no other module writes values. With passes, the kernel's acceptance determines
+the order of coupled settings (frequency limits, energy preference and governor, CPUs that must be online first),
+without knowledge of every driver.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_PASSES = 12
 
 @dataclass(slots=True)
 class Write:
-    """A target and its wanted value (None: absent, as before it was created)."""
+    """A target and its wanted value (None: make it absent, as it was before quiet created it)."""
 
     target: str
     wanted: str | None
@@ -31,7 +31,9 @@ class Write:
 
 @dataclass(slots=True)
 class Failure:
-    """A write that did not take effect: the kernel's errno (0: it accepted the write but shows another value) and a
+    """A write that did not take effect.
+
+    `errno`: the kernel's error number, 0 if it accepted the write but shows another value; `reason`: the reason as
     text.
     """
 
@@ -45,10 +47,10 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until nothing differs or a pass makes no progress; returns the failures.
+    """Write until every target has its wanted value or a pass makes no progress. Returns the failures.
 
-    `before` is called ahead of a write (the journal's intent), `after` with the value read back. Each pass checks
-    reached values again, because a later write may have changed them.
+    `before` is called ahead of a write, to record it in the journal; `after` is called with the value read back. Each
+    pass checks values again that were reached earlier, because a later write may have changed them.
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}
@@ -56,7 +58,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        # without further writes, the check after the last pass remains valid
+        # without further writes, the check of the last pass remains valid
         for kind, group in groupby(enumerate(writes), lambda item: registry.shared_put(item[1].target)):
             due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):
@@ -91,7 +93,10 @@ def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Ite
 
 
 def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
-    """Write in one call; one by one if that fails, to identify the failing one."""
+    """Yield each write with its failure, if any.
+
+    Write all in one call; if that fails, one by one, to find the failure.
+    """
     due = list(due)
     if len(due) < 2:
         yield from _each(host, due, before, after)

@@ -1,12 +1,12 @@
-"""Hold a few values without a profile: the same journal, writes and restore as those of `quiet apply`.
+"""Hold a few values without a profile, with the journal, writes and restore of `quiet apply`.
 
     with hold_settings({f"file:{path}": "powersave"}, knob="cpufreq.governor", source="my script 1") as held:
         ...
         held.set({f"file:{path}": "performance"})
 
-`begin_hold` and `end_hold` are the two halves, for work that is resumed by another process. `source` names who holds
-the values and must be unique to it: only an equal source may add values or end the hold. After a kill, `end_hold` with
-the same source or `quiet restore` restores every value.
+`begin_hold` and `end_hold` are the two halves, for work that another process resumes. `source` is a unique name for the
+holder of the values: only the same source may add values or end the hold. After a kill, `end_hold` with the same source
+or `quiet restore` restores every value.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from quiet.settings.journal_writer import opened, unchanged
 from quiet.settings.restore import drifts, restore
 from quiet.targets import registry, value_types
 
-_PATIENCE_S = 60  # time to wait for another active quiet
+_PATIENCE_S = 60  # time to wait for another quiet process, in seconds
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class HeldSettings:
-    """Values that are held; `set` changes them."""
+    """The values that a hold keeps; `set` changes them."""
 
     def __init__(self, host: Host, knob: str, source: str, title: str, kind: str) -> None:
         self._arguments = (host, knob, source, title, kind)
 
     def set(self, values: Mapping[str, str]) -> None:
-        """Hold other values. Raises Refused with the first one that the kernel declines."""
+        """Hold other values. Raises Refused, which names the first value that the kernel rejects."""
         host, knob, source, title, kind = self._arguments
         begin_hold(host, values, knob=knob, source=source, title=title, kind=kind)
 
@@ -59,7 +59,7 @@ def hold_settings(
 ) -> Iterator[HeldSettings]:
     """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
 
-    Raises Refused if a profile or another hold is applied, or if the kernel declines a value; Incomplete if a value
+    Raises Refused if a profile or another hold is applied, or if the kernel rejects a value; Incomplete if a value
     could not be restored.
     """
     host = host or Host()
@@ -80,11 +80,11 @@ def begin_hold(
     kind: str = "",
     entangled: Iterable[str] = (),
 ) -> None:
-    """Write values by target (`file:/proc/sys/...`), in the order given, each recorded in the journal first.
+    """Write values by target (`file:/proc/sys/...`) in this order, and record each in the journal first.
 
-    `knob` is the knob that the targets belong to: it decides when they are restored. `title` names the hold in `quiet
-    status` (the source by default), `kind` is how values are compared (the knob's by default), and `entangled` are
-    targets that the kernel may change as a side effect: they are restored too. A hold with the same `source` is
+    `knob`: the knob that the targets belong to, which determines when they are restored; `title`: the name of the hold
+    in `quiet status` (default: the source); `kind`: how values are compared (default: as the knob does); `entangled`:
+    targets that the kernel may change as a side effect, which are restored too. A hold with the same `source` is
     extended. Raises Refused if anything else is applied, or if the kernel rejects a value; values written before that
     stay until `end_hold`.
     """
@@ -132,14 +132,14 @@ def _new(
 
 
 def end_hold(host: Host, source: str) -> None:
-    """Restore the settings applied under this source; do nothing if there are none. Signals that end the process are
-    ignored.
+    """Restore the settings that were applied under this source; do nothing if there are none.
 
-    Raises Incomplete with the first value that could not be restored.
+    Ignores signals that would end the process while it restores. Raises Incomplete, which names the first value that
+    could not be restored.
     """
     record = journal.read(host)
     if record is not None and not record.source:
-        journal.load(host)  # raises Refused if it is too damaged to name its owner
+        journal.load(host)  # raises Refused if the damaged journal does not name its owner
     if record is None or record.source != source:
         return
     with _undisturbed():
@@ -149,7 +149,7 @@ def end_hold(host: Host, source: str) -> None:
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """Written targets that have another value now, with that value, except targets that the kernel itself changes."""
+    """Yield the written targets whose value another program has changed since, with the current value."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

@@ -7,16 +7,16 @@ they may appear:
     begin    format, boot_id, version, profile, source, cpus, time
     before   a target with its original value (None: absent), its knob, kind and identity
     intent   a value is about to be written
-    done     it was written, and this value was read back
-    refused  the kernel rejected it, with the reason
+    done     the value was written, and this value was read back
+    refused  the kernel rejected the value, with the reason
     settled  the values of all recorded targets after all writes
     stay     the settings that `quiet run` applied for its command stay applied
     restore  a restore has begun; these targets were changed by another program
-    back     it has ended incompletely; these targets are restored
+    back     the restore has ended incompletely; these targets are restored
 
-journal_lines.py has the checksums, journal_writer.py the writing side. A damaged journal still blocks: nothing is
-applied while it exists. `restore` writes every original value that it can read, keeps the journal and a copy of it, and
-exits with 4, until `restore --keep` accepts the current state of the host.
+journal_lines.py has the checksums, and journal_writer.py writes the lines. A damaged journal blocks every apply while
+it exists. `restore` writes every original value that it can read, keeps the journal and a copy of it, and exits with 4,
+until `restore --keep` accepts the current state of the host.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from quiet.settings.journal_file import FILE
 if TYPE_CHECKING:
     from quiet.settings.applied_state import AppliedState
 
-_READS = 3  # attempts to read a journal that seems damaged, because a writer may have been active
+_READS = 3  # attempts to read a journal that seems damaged, because a process may be writing to it
 
 
 class JournalDamaged(Refused):
-    """The journal is damaged, so the applied settings are not known for certain."""
+    """The journal is damaged, so the applied settings are uncertain."""
 
 
 def boot_id(reader: Reader) -> str:
-    """The id of this boot, "" if the kernel has none."""
+    """The ID of this boot; "" if the kernel does not provide it."""
     return reader.text("/proc/sys/kernel/random/boot_id") or ""
 
 
 def load(reader: Reader) -> AppliedState | None:
-    """The record of the currently applied state; None if nothing is applied, or if the host has rebooted since.
+    """The state that is currently applied; None if nothing is applied, or if the host has rebooted since.
 
-    Raises JournalDamaged, a Refused, if this cannot be determined reliably.
+    Raises JournalDamaged, a subclass of Refused, if the state cannot be determined reliably.
     """
     state = read(reader)
     if state is not None and state.damage:
@@ -59,13 +59,13 @@ def load(reader: Reader) -> AppliedState | None:
 
 
 def damaged(reader: Reader, state: AppliedState) -> str:
-    """The damage in one line."""
+    """Describe the damage of the journal in one line."""
     more = f" and {len(state.damage) - 1} more" if len(state.damage) > 1 else ""
     return f"the journal {reader.named(FILE)} is damaged: {state.damage[0]}{more}"
 
 
 def read(reader: Reader) -> AppliedState | None:
-    """Like `load`, but a damaged journal yields its readable part, with the damage."""
+    """Like `load`, but for a damaged journal return the readable part with the damage."""
     data = journal_file.content(reader)
     if data is None:
         return None
@@ -83,7 +83,7 @@ def read(reader: Reader) -> AppliedState | None:
 
 
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
-    """The isolated CPUs of the host: those of the applied profile; without one, those isolated at boot."""
+    """The isolated CPUs of the host: the applied profile's or, without a profile, the CPUs isolated at boot."""
     reader = reader or Reader()
     record = load(reader)
     return record.cpus.isolated if record else Facts(reader).boot_isolated

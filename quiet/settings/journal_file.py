@@ -1,4 +1,4 @@
-"""Access the journal's file: read it, copy a damaged one, and allocate space."""
+"""Access the journal's file: read it, copy it if it is damaged, and allocate space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def content(reader: Reader) -> bytes | str | None:
-    """The journal's bytes; the reason, as a text, if it cannot be read; None if there is no journal."""
+    """The journal's bytes; if it cannot be read, the reason as text; None if there is no journal."""
     try:
         with reader.place(FILE, follow=False) as place:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -46,7 +46,7 @@ def content(reader: Reader) -> bytes | str | None:
 
 
 def preserve(reader: Reader) -> str:
-    """Copy a damaged journal into its folder, once per damage. Returns the copy's path, "" if it cannot be copied."""
+    """Copy a damaged journal into its folder, once per damage. Returns the path of the copy, "" if copying failed."""
     data = content(reader)
     if not isinstance(data, bytes):
         return ""
@@ -81,7 +81,7 @@ def _aside(reader: Reader) -> str:
 
 
 def discard(reader: Reader, copy: str) -> str:
-    """Remove a damaged journal, or move it aside if it could not be copied; returns the rest. Raises OSError."""
+    """Remove a damaged journal, or move it aside if it was not copied. Returns the path of the copy. Raises OSError."""
     with reader.place(FILE, follow=False) as place:
         if copy:
             os.unlink(place)
@@ -92,8 +92,9 @@ def discard(reader: Reader, copy: str) -> str:
 
 
 def allocate(fd: int, start: int, size: int) -> None:
-    """fallocate(2) beyond the file's end, without changing its size. Raises OSError, except if the file system does not
-    support it.
+    """Allocate space beyond the end of a file with fallocate(2), without changing its size.
+
+    Raises OSError, except if the file system does not support fallocate(2).
     """
     import ctypes
 

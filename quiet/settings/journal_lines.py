@@ -1,10 +1,10 @@
 """Read and write the lines of a journal, each with a number and a checksum; damage is reported, never skipped.
 
-Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
-precedes it in the line. The first line is `begin`; it contains the format number, and ends with `lines`, the number of
-written lines, which is updated in place after each write, so that the loss of the last lines is detected. An
-unterminated last line is not damage: its writer was killed. Format 1 had none of the three. Readers of either format
-can read lines of the other.
+Format 2: every line is a JSON object that ends with `line`, its number starting at 1, and `crc`, the CRC-32 of the text
+before it in the line. The first line is `begin`. It contains the format number, and ends with `lines`, the number of
+lines in the file, which is updated in place after each write, so that the loss of the last lines is detected. An
+unterminated last line is not damage: its writer was killed. Format 1 had none of the three fields. A reader of either
+format can read lines of the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Item = Mapping[str, Any]
 
 
 class Damage(NamedTuple):
-    """The damage to a line (0: to the whole file), or to all from it to `last`."""
+    """The damage of a line (0: of the whole file), or of all lines from it to `last`."""
 
     line: int
     reason: str
@@ -36,7 +36,7 @@ class Damage(NamedTuple):
 
 
 def merged(damage: Iterable[Damage]) -> list[Damage]:
-    """The damage, with consecutive lines of the same fault merged."""
+    """The damage, with consecutive lines that have the same fault merged."""
     result: list[Damage] = []
     for each in damage:
         before = result[-1] if result else Damage(-1, "")
@@ -55,39 +55,39 @@ class Lines(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The state of an undamaged journal that a writer needs to continue it."""
+    """The data that a writer needs to continue an undamaged journal."""
 
-    end: int  # offset of the end of its last whole line, in bytes
+    end: int  # offset of the end of the last whole line, in bytes
     lines: int
     sealed: bool  # format 2
     count_at: int  # offset of `lines`
 
 
 def line(item: Item, number: int) -> bytes:
-    """A line of format 2."""
+    """Format a line of format 2."""
     head = json.dumps({**item, "line": number}, separators=(",", ":")).encode()[:-1]
     count = ',"lines":"00000000"' if number == 1 else ""
     return head + f',"crc":"{zlib.crc32(head):08x}"{count}}}\n'.encode()
 
 
 def old_line(item: Item) -> bytes:
-    """A line of format 1."""
+    """Format a line of format 1."""
     return json.dumps(item, separators=(",", ":")).encode() + b"\n"
 
 
 def count(lines: int) -> bytes:
-    """The text of `lines` in the first line."""
+    """Format the value of `lines` in the first line."""
     return b"%08d" % lines
 
 
 def tail(data: bytes) -> Tail:
-    """The position at which a writer continues."""
+    """Determine where a writer continues an undamaged journal."""
     first = data.find(b"\n") + 1
     return Tail(data.rfind(b"\n") + 1, data.count(b"\n"), _SEAL in data[:first], first + COUNT_AT)
 
 
 def read(data: bytes) -> Lines:
-    """Check every line of a journal."""
+    """Check every line of a journal, and return the readable lines and the damage."""
     sealed = _SEAL in data
     items: dict[int, Item] = {}
     damage: list[Damage] = []
@@ -116,7 +116,10 @@ def read(data: bytes) -> Lines:
 
 
 def _item(row: bytes, sealed: bool) -> tuple[Item, int]:
-    """A line's object, and the number of lines that it states. Raises ValueError with the error."""
+    """Parse a line: its object, and the number of lines that it states.
+
+    Raises ValueError, which describes the fault.
+    """
     match = _SEALED.fullmatch(row) if sealed else None
     if sealed and (match is None or zlib.crc32(match[1]) != int(match[2], 16)):
         raise ValueError("damaged (its checksum is wrong)")

@@ -1,4 +1,4 @@
-"""Write the journal."""
+"""Write the journal of applied settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SEALED = 64  # bytes of a line excluding its values
 
 
 class StoppedHalfWay(Incomplete):
-    """A value or the journal could no longer be written; some settings are changed."""
+    """A value or the journal could no longer be written, and some settings have been changed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"stopped half way: {reason}; run `quiet restore`, which restores what was changed")
@@ -34,8 +34,8 @@ class StoppedHalfWay(Incomplete):
 class Journal:
     """Writes the journal; use it under `locked`.
 
-    It continues the existing journal, in its format; `begin` starts another one. `lenient`: lines that cannot be
-    written are omitted, and `failure` gives the reason.
+    An existing journal is continued in its format; `begin` starts another one. `lenient`: lines that cannot be written
+    are omitted, and `failure` gives the reason.
     """
 
     def __init__(self, reader: Reader, lenient: bool = False) -> None:
@@ -52,13 +52,13 @@ class Journal:
             self._fail(error)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the journal's file."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
 
     def begin(self, reader: Reader, profile: str, source: str, cpus: CpuPartition, passing: bool) -> None:
-        """Start a journal, whole or not at all. The journal of an earlier boot is replaced."""
+        """Start a journal, completely or not at all. It replaces the journal of an earlier boot."""
         import time
 
         sets = {
@@ -71,7 +71,7 @@ class Journal:
         with reader.place(FILE, follow=False) as place:
             new = f"{place}.new"
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)  # left by a process that was killed here
+                os.unlink(new)  # left by a process that was killed at this point
             self._fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
             try:
                 os.fchmod(self._fd, _MODE)
@@ -84,7 +84,7 @@ class Journal:
                 raise
 
     def reserve(self, entries: Sequence[TargetState], writes: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
-        """Reserve the space for an apply of these entries and writes, and its restore. Raises Refused."""
+        """Reserve the space for an apply of these entries and writes, and for its restore. Raises Refused."""
         size = _room(entries, writes, known)
         try:
             journal_file.allocate(self._fd, self._tail.end, size)
@@ -95,16 +95,16 @@ class Journal:
             ) from None
 
     def stay(self) -> None:
-        """Record that the settings applied for one command stay after it."""
+        """Record that the settings that were applied for one command stay applied."""
         self._add({"op": "stay"})
 
     def before(self, entries: Iterable[TargetState]) -> None:
-        """Record targets with their original values: each in a line, so that damage to one leaves the others."""
+        """Record targets with their original values, one per line, so that damage to a line affects only one target."""
         rows = ([e.knob, e.target, e.kind, e.before, e.identity, e.passing] for e in entries)
         self._add(*({"op": "before", "entries": [row]} for row in rows))
 
     def intent(self, target: str, value: str) -> None:
-        """Record the value about to be written."""
+        """Record the value that is about to be written."""
         self._add({"op": "intent", "target": target, "value": value})
 
     def done(self, target: str, value: str | None) -> None:
@@ -112,19 +112,21 @@ class Journal:
         self._add({"op": "done", "target": target, "value": value})
 
     def refused(self, target: str, reason: str) -> None:
-        """Record that the kernel declined."""
+        """Record that the kernel rejected a value."""
         self._add({"op": "refused", "target": target, "reason": reason})
 
     def settled(self, values: Mapping[str, str | None]) -> None:
-        """Close an apply: record the present values of all recorded targets."""
+        """End an apply: record the current values of all recorded targets."""
         self._add({"op": "settled", "values": values})
 
     def restore(self, conflicts: Iterable[str], foreign: Iterable[str]) -> None:
-        """Open a restore: record the targets that another program changed, those that we wrote and the others."""
+        """Start a restore: record the targets that another program changed: written ones (`conflicts`) and others
+        (`foreign`).
+        """
         self._add({"op": "restore", "conflicts": sorted(conflicts), "foreign": sorted(foreign)})
 
     def back(self, restored: Iterable[str]) -> None:
-        """Close an incomplete restore: record the targets that have their original values."""
+        """End an incomplete restore: record the targets that have their original values again."""
         self._add({"op": "back", "targets": sorted(restored)})
 
     def remove(self) -> None:
@@ -181,7 +183,10 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(host: Reader) -> Iterator[Journal]:
-    """The journal to write values under. Raises Refused if it cannot be opened, StoppedHalfWay if not written."""
+    """Yield a journal for writing values.
+
+    Raises Refused if it cannot be opened, StoppedHalfWay if a write fails later.
+    """
     try:
         log = Journal(host)
     except OSError as error:
@@ -196,7 +201,7 @@ def opened(host: Reader) -> Iterator[Journal]:
 
 @contextlib.contextmanager
 def unchanged(log: Journal, started: bool) -> Iterator[None]:
-    """If the work before the first change fails, remove a journal that it has `started`. Raises Refused."""
+    """If the block fails before the first change, remove the journal that it has `started`. Raises Refused."""
     try:
         yield
     except (OSError, QuietError) as error:
@@ -209,8 +214,8 @@ def unchanged(log: Journal, started: bool) -> Iterator[None]:
 
 
 def _room(entries: Sequence[TargetState], writes: Sequence[tuple[str, str]], known: Iterable[str]) -> int:
-    """An upper estimate of the bytes of all lines to come."""
-    size = 4096 + sum(4 * len(target) + _SEALED for target in known)  # settled, restore and back have all targets
+    """An upper bound for the bytes of all lines still to be written."""
+    size = 4096 + sum(4 * len(target) + _SEALED for target in known)  # settled, restore and back list all targets
     for e in entries:
         size += 2 * _SEALED + 4 * len(e.target) + 2 * len(e.before or "") + len(e.knob) + len(e.identity or "")
     for target, value in writes:  # room for two writes and a refusal

@@ -1,4 +1,4 @@
-"""Make the plan: every change from present to wanted values, and every skip with its reason. Writes nothing."""
+"""Build the plan: every change from the current to the wanted value, and every skip with its reason. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quiet.targets import registry, value_types
 
 
 class Change(NamedTuple):
-    """A planned write: `current` and `wanted` are raw values; `current` is None if the target will be created."""
+    """A planned write. `current` and `wanted` are raw values; `current` is None if the target will be created."""
 
     knob: str
     target: str
@@ -62,8 +62,9 @@ class Plan:
 
     @cached_property
     def entangled(self) -> Targets:
-        """The targets that these changes would also change as a side effect; computed on demand, because only commands
-        that write need them.
+        """The targets that the kernel may change as a side effect of these changes.
+
+        Computed on demand, because only commands that write need them.
         """
         return self._disturbed()
 
@@ -76,10 +77,10 @@ def make(
     refused: Mapping[str, str] | None = None,
     facts: Facts | None = None,
 ) -> Plan:
-    """Compare the host with the profile.
+    """Compare the host with the profile and return the plan.
 
-    `settled`: values to which the kernel rounded an earlier apply's values; `refused`: its reasons for rejections.
-    Neither is tried again.
+    `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: its reasons for
+    rejections, by target. Neither is tried again.
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []

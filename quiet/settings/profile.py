@@ -1,4 +1,4 @@
-"""Read and check profiles, which select knobs and CPUs, from bundled or user TOML files; errors name the key."""
+"""Read and check profiles, which select knobs and CPUs, from bundled or user TOML files. Errors name the key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FOREIGN = {
 
 
 class Profile(NamedTuple):
-    """A checked profile. `knobs` maps a knob's name to one of its choices or to a number as text."""
+    """A checked profile. `knobs` maps the name of a knob to one of its choices or to a number as text."""
 
     name: str
     summary: str
@@ -55,15 +55,15 @@ class Profile(NamedTuple):
     services: Mapping[str, tuple[str, ...]] = {}  # units to stop, units to keep
 
     def choose(self, facts: Facts, requested: str | None = None) -> CpuPartition:
-        """The CPUs for this host; `requested` is the command line's --cpus."""
+        """Select the CPUs for this host; `requested` is the value of --cpus. Raises UsageError or Refused."""
         source = "--cpus" if requested is not None else f"profile {self.name}: cpus.isolated"
         smt = self.knobs.get("smt", "leave")
         isolated = self.isolated if requested is None else requested
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:
-        """The kernel parameters that the profile wants and that work here, but that the running kernel was booted
-        without.
+        """The kernel parameters of the profile that work on this host, but that the running kernel was
+        booted without.
         """
         return merge.missing(self.boot, cpus, facts, f"profile {self.name}: key 'boot.wanted'")
 
@@ -74,7 +74,7 @@ def bundled() -> list[str]:
 
 
 def load(name: str) -> Profile:
-    """Read a bundled profile by its name, or a file by its path. Raises UsageError naming file and key."""
+    """Load a bundled profile by name, or a file by path. Raises UsageError, which names the file and key."""
     own = "/" in name or name.endswith(".toml")
     path = name if own else os.path.join(_FOLDER, name + ".toml")
     try:
@@ -97,7 +97,7 @@ def load(name: str) -> Profile:
 
 
 def _check_is_profile(text: str, name: str) -> None:
-    """Raises UsageError, which names the format, for a known file that is not a profile."""
+    """Raise UsageError, which names the format, if the text belongs to another known file format."""
     heads = set(re.findall(r"^\s*\[+\s*([\w-]+)", text, re.MULTILINE))
     foreign = next((what for head, what in _FOREIGN.items() if head in heads), "")
     if text.lstrip()[:1] == "{":
@@ -107,8 +107,9 @@ def _check_is_profile(text: str, name: str) -> None:
 
 
 def parse(text: str, source: str, label: str = "") -> Profile:
-    """Parse a profile from its text. `source`: the text's origin. Raises UsageError, which names the origin and the
-    key.
+    """Parse a profile from text.
+
+    `source`: the origin of the text. Raises UsageError, which names the origin and the key.
     """
     import tomllib
 
@@ -119,13 +120,13 @@ def parse(text: str, source: str, label: str = "") -> Profile:
         data = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{label}: nested too deeply") from None
-    except ValueError as error:  # includes numbers with too many digits
+    except ValueError as error:  # such as a number with too many digits
         raise UsageError(f"{label}: {error}") from None
     return check(data, label, source)
 
 
 def check(data: Mapping[str, object], label: str, name: str) -> Profile:
-    """Check a profile's content. Raises UsageError, which names the first wrong key."""
+    """Check a profile's content and return the profile. Raises UsageError, which names the first wrong key."""
     for section, keys in _SECTIONS.items():
         table = data if not section else _table(data, section, label)
         for key in table:

@@ -1,6 +1,6 @@
 """Restore the host: write the original values that the journal recorded, with the engine that apply uses.
 
-A killed restore can be run again.
+A restore that was killed can be run again.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from quiet.targets import registry, value_types
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a restore. Every setting is restored when `conflicts` and `failures` are both empty."""
+    """The result of a restore. Every setting is restored if `conflicts` and `failures` are both empty."""
 
     profile: str | None  # None: nothing was applied
     restored: int
     gone: tuple[str, ...]  # tasks that ended or changed their own CPUs, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
-    damage: tuple[Skipped, ...] = ()  # damage of the journal: values recorded there may not be restored
+    damage: tuple[Skipped, ...] = ()  # damage of the journal: the values recorded there may not be restored
     damaged: bool = False  # whether the journal is damaged, even if `keep` accepted it
     copy: str = ""  # path of the copy of a damaged journal
-    log_error: str = ""  # the reason why the restore could not be logged
+    log_error: str = ""  # why the restore could not be logged
 
     def _repr_html_(self) -> str:
         rows = ((each.knob, each.target, each.reason) for each in self.left)
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def left(self) -> tuple[Skipped, ...]:
-        """The settings that are not, or possibly not, restored."""
+        """The settings that are not restored, or possibly not."""
         return self.conflicts + self.failures + self.damage
 
     @property
@@ -60,12 +60,12 @@ class Outcome:
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
     """Restore every value.
 
-    `force`: also restore values that another program has changed since; `keep`: accept these instead. With a damaged
+    `force`: also restore values that another program has changed since; `keep`: keep such values. With a damaged
     journal, all readable values are restored; the journal is kept, with a copy next to it, until `keep` removes it.
-    Waits `patience` seconds for another quiet to end, then raises Refused.
+    Waits up to `patience` seconds for another quiet process to end. Raises Refused if it does not end.
     """
     if journal.read(host) is None:
-        return Outcome(None, 0, (), (), ())  # without asking for root
+        return Outcome(None, 0, (), (), ())  # does not require root
     with locked(host, patience):
         record = journal.read(host)
         if record is None:
@@ -105,8 +105,9 @@ def _is_usable(host: Host, target: str) -> bool:
 
 
 def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState, str]]:
-    """Targets whose value is neither the original one nor, according to the readable part of the journal, written by
-    us.
+    """Yield the targets whose value the journal does not explain.
+
+    Such a value is not the original one, and the readable part of the journal does not record that quiet wrote it.
     """
     for entry in record.entries.values():
         found = registry.get(host, entry.target)
@@ -117,7 +118,7 @@ def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState
 
 
 def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
-    """The outcome after the journal is removed; `remove` returns the path of a damaged one."""
+    """Remove the journal and return the outcome; `remove` returns the path of the copy of a damaged journal."""
     try:
         outcome = replace(outcome, copy=remove() or "")
     except OSError as error:
@@ -134,17 +135,17 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     found = {target: registry.get(host, target) for target in entries}
     gone = {e.target for e in entries.values() if _is_gone(host, e)}
     conflicts, foreign = _others(record, found)
-    if record.restoring:  # changed by this restore's own writes, not by another program
+    if record.restoring:  # this restore's own writes changed it, not another program
         conflicts, foreign = conflicts & record.conflicts, record.foreign
-    # restored by an earlier restore and changed by another program since: not ours
+    # an earlier restore restored it, and another program has changed it since: not ours
     theirs = {
         t
         for t in record.restored & entries.keys()
         if not value_types.same(entries[t].kind, found[t], entries[t].before)
     }
-    # an interrupt that its driver has requested again has the default affinity, which no program has set
+    # an interrupt that its driver requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
-    # settings that a process made for itself are not the host's: they stay, or any user could block a restore
+    # a process's own settings are not the host's: they stay, or any user could block a restore
     chosen = set() if force else {t for t in conflicts if registry.ends(t)}
     gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
@@ -176,15 +177,15 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     return replace(outcome, log_error=log.failure if log is not None else "")
 
 
-# The kernel chooses the CPUs of a kernel thread that was created after the apply, and from this release on chooses them
+# The kernel chooses the CPUs of a kernel thread that was created after the apply. Since this release, it chooses them
 # again when the partition is removed (kthreads_update_housekeeping).
 KERNEL_CHOOSES = (7, 0)
 
 
 def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str, str]:
-    """The affinities of other owners, which removing the partition overwrites before Linux 6.2.
+    """The affinities of tasks that quiet did not change; before Linux 6.2, removing the partition overwrites them.
 
-    Every task has inherited a mask of exactly the housekeeping CPUs; such a mask has to become wide again.
+    A mask that equals the housekeeping CPUs was inherited, so it must become wide again.
     """
     facts = Facts(host)
     inherited = facts.online - record.cpus.away
@@ -208,7 +209,7 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
 
 
 def _went_away(entry: TargetState, failure: Failure) -> bool:
-    """Whether nothing is left to restore: the device is gone, or the kernel manages the interrupt by itself."""
+    """Whether nothing is left to restore: the device has gone, or the kernel manages the interrupt itself."""
     if failure.errno == errno.ENOENT:
         return entry.target.startswith(("file:", "irq:", "workqueue:"))
     return entry.passing and entry.target.startswith("irq:") and failure.errno in (errno.EPERM, errno.EIO)
@@ -233,13 +234,13 @@ def _write(entry: TargetState) -> Write:
 
 
 def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
-    """Sort the writes: knobs as in the tuple; within a knob in reverse, so that the target created last comes first."""
+    """Sort the writes: knobs in the registry's order; within a knob, the last created target first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
     return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))
 
 
-# If another version wrote the journal, with a knob that this one lacks, restore by the target alone.
+# Another version may have written the journal, with a knob that this version lacks: then restore by target alone.
 
 
 def _is_restored_last(entry: TargetState) -> bool:
@@ -248,7 +249,7 @@ def _is_restored_last(entry: TargetState) -> bool:
 
 
 def drifts(entry: TargetState) -> bool:
-    """Whether the kernel changes the target by itself."""
+    """Whether the kernel changes the target itself."""
     knob = BY_NAME.get(entry.knob)
     return knob is not None and knob.drifts
 
@@ -260,7 +261,7 @@ def _is_gone(host: Reader, entry: TargetState) -> bool:
 
 
 def _others(record: AppliedState, found: Mapping[str, str | None]) -> tuple[set[str], set[str]]:
-    """The targets that another program has changed since: (those that we wrote, those that we never wrote)."""
+    """The targets that another program has changed since: those that quiet wrote, and those that it never wrote."""
     conflicts = {e.target for e in record.entries.values() if _is_conflict(record, e, found[e.target])}
     foreign = {
         e.target
@@ -274,15 +275,15 @@ def _others(record: AppliedState, found: Mapping[str, str | None]) -> tuple[set[
 
 def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) -> bool:
     if entry.wanted is None or not entry.finished or not record.complete or drifts(entry):
-        return False  # never written by us, cut short, or perhaps moved by a later write of an apply that was
+        return False  # never written by us, cut short, or perhaps changed by a later write of an incomplete apply
     if found is None and entry.before is not None:
-        return False  # gone with its device
+        return False  # the device has gone
     ours = (entry.before, entry.wanted, entry.after, record.settled[entry.target])
     return not any(value_types.same(entry.kind, found, value) for value in ours)
 
 
 def _widen_children(host: Host, record: AppliedState) -> None:
-    """Give tasks created while the profile was applied, with a narrowed mask, their ancestor's restored mask."""
+    """Widen the masks of tasks that were created with a narrowed mask: give them their ancestor's restored mask."""
     narrowed = {
         int(e.target[5:]): e for e in record.entries.values() if e.target.startswith("task:") and e.wanted is not None
     }
@@ -305,7 +306,7 @@ def _widen_children(host: Host, record: AppliedState) -> None:
 
 
 def _ancestor(reader: Reader, tid: int, known: dict[int, TargetState]) -> TargetState | None:
-    """The nearest recorded ancestor of a thread: its process first, then the parents."""
+    """The nearest recorded ancestor of a thread: first the thread's process, then the parents."""
     group = status_field(reader.text(f"/proc/{tid}/status"), "Tgid")
     pid = int(group) if group else 0
     for _ in range(64):

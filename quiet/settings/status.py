@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # not needed if nothing is applied
 
 
 class CpuTopology(NamedTuple):
-    """The CPUs of a host. `slow`: the CPUs of slower cores; `nodes`: the CPUs by NUMA node."""
+    """The CPUs of a host. `slow`: the CPUs of slower cores; `nodes`: the CPUs of each NUMA node."""
 
     online: CpuSet
     offline: CpuSet
@@ -29,8 +29,9 @@ class CpuTopology(NamedTuple):
 
 
 class AppliedProfile(NamedTuple):
-    """The applied profile. `targets`: the number of changed targets; `since`: time of the apply in seconds since the
-    epoch.
+    """The applied profile.
+
+    `targets`: the number of changed targets; `since`: the time of the apply in seconds since the epoch.
     """
 
     profile: str
@@ -44,7 +45,7 @@ class AppliedProfile(NamedTuple):
 
 
 class HostStatus(NamedTuple):
-    """A host, as `quiet status` reports it. `unreachable`: effects of the hypervisor that no knob can prevent."""
+    """The status of a host for `quiet status`. `unreachable`: effects of the hypervisor that no knob can prevent."""
 
     version: str
     kernel: str | None
@@ -59,7 +60,7 @@ class HostStatus(NamedTuple):
 
 
 def status(facts: Facts, state: AppliedState | None) -> HostStatus:
-    """The status of a host. `state`: the journal as read, None if nothing is applied."""
+    """The status of a host. `state`: the journal as read; None if nothing is applied."""
     cpus = CpuTopology(
         online=facts.online,
         offline=facts.present - facts.online,

@@ -17,28 +17,31 @@ from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
 _USERS = f"{FOLDER}/users"
-_PATIENCE_S = 60  # time to wait for another active quiet
+_PATIENCE_S = 60  # time to wait for another quiet process, in seconds
 
 
 @contextmanager
 def in_use(host: Host) -> Iterator[int]:
-    """Mark the applied profile as used, so that only the last of several `quiet run` restores."""
-    with locked(host, _PATIENCE_S):  # also reports a user without permission
+    """Mark the applied profile as used, so that only the last of several `quiet run` processes restores.
+
+    Yields the descriptor of the file that counts the users.
+    """
+    with locked(host, _PATIENCE_S):  # also raises an error for a user without permission
         try:
             fd = host.open(_USERS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}; nothing was changed") from None
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for another process that is restoring
+        fcntl.flock(fd, fcntl.LOCK_SH)  # wait for another process that is restoring
         yield fd
     finally:
         os.close(fd)
 
 
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
-    """Apply for one command; if that stops halfway, restore.
+    """Apply a profile for one command; if the apply stops halfway, restore.
 
-    Raises Refused if nothing is changed, Incomplete if settings still are.
+    Raises Refused if nothing is changed, Incomplete if settings remain changed.
     """
     ours = journal.load(host) is None
     try:
@@ -56,8 +59,10 @@ def leave(users: int) -> None:
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore the profile that was applied for one command, unless another one still uses it (None). Raises
-    Incomplete."""
+    """Restore the profile that was applied for one command; None if another command still uses it.
+
+    Raises Incomplete if a setting could not be restored.
+    """
     record = journal.read(host)
     if record is None or not record.passing:
         return None

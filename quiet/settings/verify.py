@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def plan_now(
     reader: Reader, profile: Profile, requested: str | None, facts: Facts | None = None
 ) -> tuple[Plan, AppliedState | None]:
-    """The plan for the current host, and the record if this profile is applied to these CPUs. In that case its CPUs are
-    kept, and changes that the kernel rejected or rounded are not tried again.
+    """The plan for the host as it is now, and the applied state if this profile is applied to these CPUs.
+
+    In that case, the CPUs stay the same, and changes that the kernel rejected or rounded are not tried again.
     """
     facts = facts or Facts(reader)
     record = journal.load(reader)
@@ -34,7 +35,7 @@ def plan_now(
 
 
 def applied_profile(reader: Reader, name: str | None) -> Profile:
-    """The profile to verify: the named one; without a name, the applied one; if none is applied, "bench"."""
+    """The profile to verify: the named profile; without a name, the applied one; if none is applied, "bench"."""
     if name is not None:
         return load(name)
     record = journal.load(reader)

@@ -1,8 +1,8 @@
 """Access a cgroup in the hierarchy with the cpuset controller (admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst).
 
 cgroup:/quiet              the cgroup: "present" or absent
-cgroup:/quiet/cpuset.cpus  a file of it
-cgroup:/+cpuset            whether the controller is passed on to a cgroup's children: "on" or "off"
+cgroup:/quiet/cpuset.cpus  a file of the cgroup
+cgroup:/+cpuset            "on" if the controller is passed on to the cgroup's children, otherwise "off"
 
 The isolated CPUs' cgroup is /quiet.slice if systemd manages cgroups, otherwise /quiet: see `group`.
 """
@@ -24,7 +24,7 @@ GROUP, SLICE = "/quiet", "/quiet.slice"
 def group(reader: Reader) -> str:
     """The cgroup of the isolated CPUs on this host: a slice if systemd uses cgroup v2 with all controllers.
 
-    An earlier version's /quiet is used as long as it exists.
+    The cgroup /quiet of an earlier version is used as long as it exists.
     """
     if cpuset_mount(reader) != (2, "/sys/fs/cgroup") or not systemd.booted(reader):
         return GROUP
@@ -32,7 +32,7 @@ def group(reader: Reader) -> str:
 
 
 def groups_below(reader: Reader, path: str) -> Iterator[str]:
-    """The folders of a cgroup and of all cgroups below it; each run has its own."""
+    """Yield the folders of a cgroup and of its descendants; each run has a separate cgroup."""
     yield path
     for name in reader.names(path):
         if reader.exists(f"{path}/{name}/cgroup.procs"):
@@ -72,7 +72,7 @@ def _remove(host: Host, name: str) -> None:
     elif "." not in leaf:
         _remove_group(host, path)
     elif leaf == "cpuset.cpus.partition" and host.exists(path):
-        host.write(path, "member")  # a partition must be released before its cgroup can be removed
+        host.write(path, "member")  # release the partition before its cgroup is removed
 
 
 def _remove_group(host: Host, path: str) -> None:
@@ -81,10 +81,10 @@ def _remove_group(host: Host, path: str) -> None:
 
 
 def empty_group(host: Host, path: str, outside: str) -> None:
-    """Move the tasks of a cgroup and of all cgroups below it to another one, and remove the cgroups below."""
+    """Move the tasks of a cgroup and its descendants to the cgroup `outside`, and remove the descendants."""
     first, *below = groups_below(host, path)
     for each in reversed(below):
-        with contextlib.suppress(FileNotFoundError):  # the cgroup disappears when its run ends
+        with contextlib.suppress(FileNotFoundError):  # the cgroup of a run disappears when the run ends
             _move_tasks(host, each, outside)
             host.rmdir(each)
     _move_tasks(host, first, outside)

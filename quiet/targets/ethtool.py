@@ -1,7 +1,9 @@
-"""Access a network device's queues: read by ioctl SIOCETHTOOL, which needs no root; write by ethtool's netlink family.
+"""Access the queues of a network device: read with ioctl SIOCETHTOOL, which needs no root; write with ethtool's
+netlink.
 
-Layouts and numbers: include/uapi/linux/ethtool.h. Reading uses ioctl because every kernel supports it and loading
-pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table of flows to queues.
+Layouts and numbers: include/uapi/linux/ethtool.h. Reading uses ioctl because every kernel supports it, and because
+loading pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table that maps
+flows to queues.
 
 With netlink (networking/ethtool-netlink.rst), the kernel returns an error text if it rejects a request. Only this
 module loads pyroute2, at the first write, because loading takes 0.3 s.
@@ -18,9 +20,9 @@ _GET_COALESCE, _GET_CHANNELS, _GET_RSS, _SET_RSS = 0x0E, 0x3C, 0x46, 0x47
 _RULE_COUNT, _RULE, _ALL_RULES = 0x2E, 0x2F, 0x30
 _IFREQ = struct.Struct("16sP16x")
 _CHANNELS = struct.Struct("9I")  # command, four maxima, counts of rx, tx, other, combined
-_COALESCE = struct.Struct("23I")  # the 11th and 12th are whether rx and tx adapt
-_RSS = struct.Struct("4I2B6x")  # command, context, entries, bytes of the key, function, its symmetry
-_RULES = struct.Struct("=2IQ168sI")  # command, type, data, a rule, count; then the places of the rules
+_COALESCE = struct.Struct("23I")  # elements 11 and 12: whether rx and tx adapt
+_RSS = struct.Struct("4I2B6x")  # command, context, entries, bytes of the key, function, symmetry
+_RULES = struct.Struct("=2IQ168sI")  # command, type, data, a rule, count; then the numbers of the rules
 _COOKIE = struct.Struct("=Q")
 _COOKIE_AT = 152  # offset of a rule's destination
 _PLACE_AT = 160  # offset of a rule's number
@@ -40,35 +42,35 @@ def channels(interface: str) -> Counts:
 
 
 def adaptive(interface: str) -> Counts:
-    """Whether the driver changes the rate of interrupts with the load: {"rx": 1, "tx": 0}. Raises OSError."""
+    """Whether the driver adapts the interrupt rate to the load: {"rx": 1, "tx": 0}. Raises OSError."""
     fields = _COALESCE.unpack(_ask(interface, _COALESCE.pack(_GET_COALESCE, *[0] * 22)))
     return {"rx": int(bool(fields[10])), "tx": int(bool(fields[11]))}
 
 
 def table(interface: str) -> list[int]:
-    """The receive queue for each value of the flows' hash. Raises OSError."""
+    """The receive queue for each hash value of a flow. Raises OSError."""
     size = _rss(interface)[2]
-    # without room for the key, the kernel omits it
+    # without space for the key, the kernel omits the key
     answer = _ask(interface, _RSS.pack(_GET_RSS, 0, size, 0, 0, 0) + bytes(4 * size))
     return list(struct.unpack_from(f"{size}I", answer, _RSS.size))
 
 
 def set_table(interface: str, queues: Sequence[int]) -> None:
-    """Assign a queue to each value of the hash; none: the driver's own table, for any queues. Raises OSError."""
-    symmetry = _rss(interface)[5]  # 0 would disable it, and old kernels reject "no change"
+    """Assign a queue to each hash value; an empty list restores the driver's default table. Raises OSError."""
+    symmetry = _rss(interface)[5]  # 0 would disable symmetry, and old kernels reject "no change"
     request = _RSS.pack(_SET_RSS, 0, len(queues), 0, 0, symmetry)
     _ask(interface, request + struct.pack(f"{len(queues)}I", *queues))
 
 
 def rules(interface: str) -> Counts:
-    """The queue of each rule that sends flows to one (ntuple), by the rule's number. Raises OSError."""
+    """The queues to which rules (ntuple) direct flows, by the rule's number. Raises OSError."""
     count = _RULES.unpack_from(_ask(interface, _rules(_RULE_COUNT)))[4]
     answer = _ask(interface, _rules(_ALL_RULES, count=count) + bytes(4 * count))
     queues = {}
     for place in struct.unpack_from(f"{_RULES.unpack_from(answer)[4]}I", answer, _RULES.size):
         rule = _RULES.unpack_from(_ask(interface, _rules(_RULE, place)))[3]
         (cookie,) = _COOKIE.unpack_from(rule, _COOKIE_AT)
-        if cookie != _DISCARD and not cookie >> 32:  # higher values: queues of a virtual function
+        if cookie != _DISCARD and not cookie >> 32:  # higher values are queues of a virtual function
             queues[str(place)] = int(cookie)
     return queues
 
@@ -100,7 +102,7 @@ def set_channels(interface: str, counts: Mapping[str, int]) -> None:
 
 
 def set_adaptive(interface: str, flags: Mapping[str, int]) -> None:
-    """Set whether the rate of interrupts follows the load. Raises OSError with the kernel's error text."""
+    """Set whether the driver adapts the interrupt rate to the load. Raises OSError with the kernel's error text."""
     _send(interface, _COALESCE_SET, {_ADAPTIVE[name]: flag for name, flag in flags.items()}, "uint8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
-MADE = " made as "  # in an identity, separates the part that changes when the driver requests the interrupt again
+MADE = " made as "  # in an identity, precedes the part that changes when the driver requests the interrupt again
 
 
 def _path(name: str) -> str:

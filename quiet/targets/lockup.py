@@ -1,8 +1,8 @@
 """Access `lockup:soft`: the soft-lockup detector, "1" or "0" (/proc/sys/kernel/soft_watchdog).
 
-While neither detector runs, reading kernel.watchdog also switches the common switch behind it off, in kernels of before
-late 2024 (kernel/watchdog.c, proc_watchdog_common): any `sysctl -a` does. Writing 1 to soft_watchdog alone then has no
-effect, so the common switch goes first.
+The detectors share a common switch. On kernels before late 2024, reading kernel.watchdog, as `sysctl -a` does, disables
+this switch if no detector runs (kernel/watchdog.c, proc_watchdog_common). Then writing 1 to soft_watchdog alone has no
+effect, so the common switch is enabled first.
 """
 
 from __future__ import annotations

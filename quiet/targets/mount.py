@@ -1,4 +1,4 @@
-"""Access `mount:/sys/fs/resctrl`: the kernel's file system mounted on a folder, "resctrl", or absent."""
+"""Access `mount:/sys/fs/resctrl`: the type of the file system that is mounted on a folder ("resctrl"), or absent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _get(reader: Reader, path: str) -> str | None:
 
 def _remove(host: Host, path: str) -> None:
     if path == ROOT and (others := groups(host)):
-        # unmounting would end them, and their settings could not be restored
+        # unmounting would remove the groups, and their settings could not be restored
         raise OSError(errno.EBUSY, f"it contains groups of other programs: {', '.join(others)}")
     host.umount(path)
 

@@ -2,12 +2,12 @@
 
     net:eth0/queues/rx-0/rps_cpus   a file below /sys/class/net/eth0
     net:eth0/channels    the number of channels of each kind: "combined 4", "rx 2 tx 2"
-    net:eth0/rss         the receive queue for each value of the flows' hash, once around: "128: 0 1 2 3"
-    net:eth0/adaptive    whether the driver changes the rate of interrupts with the load: "rx 1 tx 0"
-    net:eth0/rules       the queues that rules send flows to, by their numbers: "1023 3"; only read
+    net:eth0/rss         the receive queue for each hash value of a flow: table size, one period, "128: 0 1 2 3"
+    net:eth0/adaptive    whether the driver adapts the interrupt rate to the load: "rx 1 tx 0"
+    net:eth0/rules       each rule's number and the queue to which it directs flows: "1023 3"; only read
     net:eth0/interrupts  the device's interrupts; only read
 
-The last five are not files; a recorded tree has them as such. Sources: networking/scaling.rst,
+The last five are not files on a live host; a recorded tree contains them as files. Sources: networking/scaling.rst,
 networking/ethtool-netlink.rst, ABI/testing/sysfs-class-net-queues.
 """
 
@@ -25,30 +25,30 @@ CLASS = "/sys/class/net"
 
 
 def folder(interface: str) -> str:
-    """The interface's folder in sysfs."""
+    """The folder of an interface in sysfs."""
     return f"{CLASS}/{interface}"
 
 
 def counts(text: str) -> dict[str, int]:
-    """{"rx": 2, "tx": 2} of "rx 2 tx 2"."""
+    """Parse counts: "rx 2 tx 2" gives {"rx": 2, "tx": 2}."""
     words = text.split()
     return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}
 
 
 def spell(numbers: dict[str, int]) -> str:
-    """The inverse of counts()."""
+    """Format counts; the inverse of counts()."""
     return " ".join(f"{name} {count}" for name, count in numbers.items())
 
 
 def queues(text: str) -> list[int]:
-    """The table for a text such as "128: 0 1 2 3"."""
+    """Parse a table of queues such as "128: 0 1 2 3": the queue for each hash value."""
     size, _, once = text.partition(":")
     around = [int(queue) for queue in once.split()]
     return [around[at % len(around)] for at in range(int(size))]
 
 
 def spell_queues(table: Sequence[int]) -> str:
-    """The table as "SIZE: QUEUES", with one period of the repeating queues."""
+    """Format a table of queues as "SIZE: QUEUES", with one period of the repeating queues."""
     size = len(table)
     once = next((n for n in range(1, size + 1) if all(table[at] == table[at - n] for at in range(n, size))), 0)
     return f"{size}: {' '.join(str(queue) for queue in table[:once])}" if size else ""
@@ -68,7 +68,7 @@ def _ask(reader: Reader, interface: str, what: str) -> str | None:
                 return spell_queues(ethtool.table(interface)) or None
     except OSError:
         return None
-    # interrupts of the device itself, or of the device below a virtio device
+    # the interrupts of the device, or of the device below a virtio device
     found = reader.numbered(f"{base}/device/msi_irqs") or reader.numbered(f"{base}/device/../msi_irqs")
     return " ".join(str(number) for number in found)
 
@@ -101,7 +101,7 @@ def _put(host: Host, name: str, value: str) -> None:
 
 
 def _put_table(interface: str, wanted: list[int]) -> None:
-    # The driver's own table is requested explicitly: a manual one prevents fewer channels.
+    # Request the driver's default table explicitly: a custom one prevents fewer channels.
     if wanted == [at % (max(wanted) + 1) for at in range(len(wanted))]:
         ethtool.set_table(interface, ())
         if ethtool.table(interface) == wanted:
@@ -110,11 +110,11 @@ def _put_table(interface: str, wanted: list[int]) -> None:
 
 
 def _watched_files(reader: Reader, name: str) -> tuple[str]:
-    return (f"{CLASS}/{name}",)  # if it is a file: changes by netlink are not reported
+    return (f"{CLASS}/{name}",)  # if the target is a file: changes by netlink are not reported
 
 
 def _identity(reader: Reader, name: str) -> str | None:
-    # unique to the device while the machine runs, unlike names, which are reused
+    # unique while the machine runs, unlike names, which are reused
     return reader.text(f"{folder(name.partition('/')[0])}/ifindex")
 
 

@@ -1,11 +1,10 @@
-"""Create the slice of the isolated CPUs as a systemd unit, so that systemd keeps its cgroup and does not rewrite its
-files.
+"""Create the slice of the isolated CPUs as a systemd unit, so that systemd keeps its cgroup and leaves its files alone.
 
-    own-slice:quiet.slice                    "present", absent, or half of it: NOT_STARTED, NO_UNIT
-    own-slice:quiet.slice/AllowedCPUs        a property of it (systemd.resource-control(5)): "2-3"
+    own-slice:quiet.slice                    "present", absent, or incomplete: NOT_STARTED, NO_UNIT
+    own-slice:quiet.slice/AllowedCPUs        a property of the slice (systemd.resource-control(5)): "2-3"
 
-Processes started in it, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, run on the
-isolated CPUs. The unit lies in /run, and is not removed while it contains a unit of another program.
+Processes started in the slice, by `systemd-run --slice=quiet.slice` or `podman run --cgroup-parent=quiet.slice`, run on
+the isolated CPUs. The unit file is in /run, and stays while the slice contains a unit of another program.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _HEAD = "# by quiet; `quiet restore` removes it\n[Unit]\nDescription=The isolate
 _LIVE = {"AllowedCPUs": "cpuset.cpus", "AllowedMemoryNodes": "cpuset.mems", "MemorySwapMax": "memory.swap.max"}
 _UNITS = (".scope", ".service", ".slice")
 NOT_STARTED, NO_UNIT = "a unit without its cgroup", "a cgroup without our unit"
-"""The state after a kill between two steps, which a restore must not treat as absent; or another program's unit."""
+"""The states after a kill between two steps, which a restore must not treat as absent; or another program's unit."""
 
 
 def _file(name: str) -> str:
@@ -60,7 +59,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no systemd to change")
     unit = items[0][0].partition("/")[0]
-    if (unit, NO_UNIT) in items:  # the cgroup of other programs, unchanged
+    if (unit, NO_UNIT) in items:  # the cgroup belongs to other programs and stays unchanged
         if host.exists(_file(unit)):
             host.unlink(_file(unit))
         host.systemctl("daemon-reload")
@@ -87,7 +86,7 @@ def _remove(host: Host, name: str) -> None:
         raise OSError(errno.EBUSY, f"{', '.join(units)} runs in it; stop that, then run `quiet restore` again")
     if host.exists(folder):
         empty_group(host, folder, MOUNT)
-    with contextlib.suppress(OSError):  # systemd may not know the unit yet, or no longer
+    with contextlib.suppress(OSError):  # systemd may not know the unit yet, or no longer knows it
         host.systemctl("stop", name)
     if host.exists(_file(name)):
         host.unlink(_file(name))

@@ -1,7 +1,7 @@
 """Register the types of targets. A target is a piece of host state, such as `irq:131`, read and written as a string.
 
-The word before the colon is the target's type. Each type is one file of this folder, which documents its names and
-values, and one line of TYPES. None means absent; writing None makes a target absent again.
+The word before the colon is the type of the target. For each type, there is a file in this folder, which documents the
+names and values, and a line in TYPES. None means absent; writing None makes a target absent again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ BY_WORD: dict[str, TargetType] = {each.word: each for each in TYPES}
 
 
 def split(target: str) -> tuple[TargetType, str]:
-    """The type and the name of a target."""
+    """Split a target into its type and its name."""
     word, _, name = target.partition(":")
     try:
         return BY_WORD[word], name
@@ -83,7 +83,10 @@ def put(host: Host, target: str, value: str | None) -> None:
 
 
 def put_many(host: Host, writes: Sequence[tuple[str, str | None]]) -> None:
-    """Write several targets of one type that has TargetType.put_many. Raises OSError with some of them written."""
+    """Write several targets of one type that has TargetType.put_many.
+
+    Raises OSError; some targets may then be written.
+    """
     target_type, _ = split(writes[0][0])
     assert target_type.put_many is not None
     items = [(split(target)[1], value) for target, value in writes if value is not None]
@@ -99,13 +102,13 @@ def shared_put(target: str) -> str:
 
 
 def written_file(reader: Reader, target: str) -> str:
-    """The file that a write to the target goes to; "" when it is not a file."""
+    """The file that a write to the target changes; "" if it changes no file."""
     target_type, name = split(target)
     return target_type.written_file(reader, name)
 
 
 def watched_files(reader: Reader, target: str) -> Sequence[str]:
-    """The files that another program writes to change the target; empty if it can be changed without a file."""
+    """The files to watch for changes of the target; empty if the target can be changed without a file."""
     target_type, name = split(target)
     if target_type.watched_files is not None:
         return target_type.watched_files(reader, name)
@@ -114,18 +117,18 @@ def watched_files(reader: Reader, target: str) -> Sequence[str]:
 
 
 def identity(reader: Reader, target: str) -> str | None:
-    """The identity that a target must still have for a recorded value to belong to it, or None."""
+    """The identity of the object that a target names now, or None; a recorded value applies only to the same object."""
     target_type, name = split(target)
     return target_type.identity(reader, name)
 
 
 def same_thing(identity: str | None, recorded: str | None) -> bool:
-    """Whether two identities denote the same object, even if it has been requested again since."""
+    """Whether two identities refer to the same object, even if its driver has requested the interrupt again since."""
     return (identity or "").partition(irq.MADE)[0] == (recorded or "").partition(irq.MADE)[0]
 
 
 def current_name(reader: Reader, target: str, recorded: str | None) -> str:
-    """The present name of a target with a recorded identity; network interfaces can be renamed."""
+    """The current name of a target with a recorded identity, because network interfaces can be renamed."""
     target_type, name = split(target)
     if recorded is None:
         return target
@@ -133,5 +136,5 @@ def current_name(reader: Reader, target: str, recorded: str | None) -> str:
 
 
 def ends(target: str) -> bool:
-    """Whether an absent target has ended, as tasks do, and nothing is left to write."""
+    """Whether an absent target of this type has ended, like a task, so that nothing is left to write."""
     return split(target)[0].ends

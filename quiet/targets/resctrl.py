@@ -1,7 +1,7 @@
 """Access a resctrl group, which limits the part of the caches that its CPUs may fill.
 
     resctrl:/quiet            the group: "present" or absent
-    resctrl:/quiet/cpus_list  a file of it
+    resctrl:/quiet/cpus_list  a file of the group
 
 The kernel explains a rejected write in info/last_cmd_status. Source: filesystems/resctrl.rst (before Linux 6.16
 arch/x86/).
@@ -18,7 +18,7 @@ _OURS = ("quiet", "info", "mon_groups", "mon_data")
 
 
 def groups(reader: Reader) -> list[str]:
-    """The groups of other programs, by name."""
+    """The names of the groups that other programs created."""
     return [n for n in reader.names(ROOT) if n not in _OURS and reader.exists(f"{ROOT}/{n}/schemata")]
 
 

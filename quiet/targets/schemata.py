@@ -1,7 +1,7 @@
 """Access one resource of a resctrl group's schemata, domain by domain (filesystems/resctrl.rst).
 
 schemata:/quiet/L3  the schemata of a group: "0=ff0;1=00f"
-schemata:/L3        those of the default group, which has all CPUs and tasks that are in no other group
+schemata:/L3        the schemata of the default group, which has all CPUs and tasks that are in no other group
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from quiet.targets.target_type import TargetType
 
 
 def lines(reader: Reader, group: str) -> dict[str, str]:
-    """A group's schemata by resource (`group` "" is the default group); empty if there are none."""
+    """The schemata of a group by resource (`group` "" is the default group); empty if there are none."""
     text = reader.text(f"{ROOT}{group}/schemata") or ""
     pairs = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
@@ -29,5 +29,5 @@ def _put(host: Host, name: str, value: str) -> None:
     write(host, f"{ROOT}{group}/schemata", f"{resource}:{value}")
 
 
-# it disappears with its group: without the group or the mount, nothing remains to restore
+# the schemata disappear with the group: without the group or the mount, nothing is left to restore
 SCHEMATA = TargetType("schemata", _get, _put, remove=lambda host, name: None, ends=True)

@@ -14,7 +14,7 @@ from quiet.targets.target_type import TargetType
 
 
 class Area(NamedTuple):
-    """A line of /proc/swaps; sizes in KiB. The kernel chose a priority below 0."""
+    """A line of /proc/swaps; sizes are in KiB. A priority below 0 was chosen by the kernel."""
 
     path: str
     kind: str
@@ -24,7 +24,7 @@ class Area(NamedTuple):
 
     @property
     def deleted(self) -> bool:
-        """Whether it is a deleted file, which could not be swapped on again."""
+        """Whether the area is a deleted file, which could not be used for swap again."""
         return self.path.endswith(" (deleted)")
 
 

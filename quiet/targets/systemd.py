@@ -1,8 +1,8 @@
-"""Read the state of systemd units from files: their location, masks, enablement, and whether they run. Source:
-systemd.unit(5).
+"""Read the state of systemd units from files: their location, masks, enablement, and whether they run.
 
-A running service has a cgroup. Timers, paths and services that have exited but count as active have none: from files
-alone, they are presumed active if they are enabled. A Host, which apply uses, asks systemd itself.
+A running service has a cgroup. Timers, paths, and services that have exited but count as active have none: with only
+files, they are presumed active if they are enabled. A Host, which apply uses, queries systemd itself. Source:
+systemd.unit(5).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quiet.host.reader import Reader
 
 RUNTIME = "/run/systemd/system"
 CONTROL = "/run/systemd/system.control"
-PATHS = (  # the first one wins
+PATHS = (  # the first existing file takes effect
     *("/etc/systemd/system.control", CONTROL, "/run/systemd/transient", "/run/systemd/generator.early"),
     *("/etc/systemd/system", "/etc/systemd/system.attached", RUNTIME, "/run/systemd/system.attached"),
     *("/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"),
@@ -33,39 +33,42 @@ _NEEDED_BY = ("RequiredBy", "BoundBy", "ConsistsOf")
 
 
 def booted(reader: Reader) -> bool:
-    """Whether systemd is the init: sd_booted(3), or its cgroups in a recorded tree."""
+    """Whether systemd is the init process: sd_booted(3) or, in a recorded tree, the cgroups of systemd."""
     return reader.exists(RUNTIME) or any(reader.exists(f"{root}/system.slice") for root in _CGROUPS)
 
 
 def places(reader: Reader) -> list[str]:
-    """The existing folders of unit files, by precedence. Their contents are not listed, because they are large."""
+    """The existing folders of unit files, by precedence. The folders are not listed, because they are large."""
     return [folder for folder in PATHS if reader.exists(folder)]
 
 
 def files(reader: Reader, name: str, folders: Sequence[str] | None = None) -> list[str]:
-    """The files of a unit, the effective one first; an instance may use its template's. `folders`: see places()."""
+    """The files of a unit, the effective one first; an instance may use its template's files.
+
+    `folders`: see places().
+    """
     names = dict.fromkeys((name, template(name)))
     where = places(reader) if folders is None else folders
     return [path for folder in where for each in names if reader.exists(path := f"{folder}/{each}")]
 
 
 def template(name: str) -> str:
-    """The template of an instance: "foo@.service" for "foo@bar.service"; other names are unchanged."""
+    """The template of an instance: "foo@.service" for "foo@bar.service"; other names are returned unchanged."""
     stem, at, rest = name.partition("@")
     return f"{stem}@.{rest.rpartition('.')[2]}" if at else name
 
 
 def runs(reader: Reader, name: str) -> bool:
-    """Whether a service has processes, by its cgroup; it needs no systemctl, so it also works for a recorded tree."""
+    """Whether a service has processes, from its cgroup; without systemctl, so it also works for a recorded tree."""
     stem, at, _ = name.partition("@")
     inner = f"system-{stem.replace('-', chr(92) + 'x2d')}.slice/" if at else ""
     return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)
 
 
 def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> str | None:
-    """The unit's state, such as "active enabled" or "inactive static masked"; None if there is no such unit.
+    """The state of a unit, such as "active enabled" or "inactive static masked"; None if there is no such unit.
 
-    `folders`: see places(). "stale": systemd has not reloaded its files since they changed.
+    `folders`: see places(). The word "stale" means that systemd has not reloaded the unit's files since they changed.
     """
     paths = files(reader, name, folders)
     running = runs(reader, name)
@@ -87,7 +90,7 @@ def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> st
 
 
 def _enablement(reader: Reader, name: str, text: str | None) -> str:
-    """Like systemctl is-enabled, based on the links that the unit's [Install] section requests."""
+    """The enablement of a unit like in `systemctl is-enabled`, from the links that the [Install] section requests."""
     if text is None:
         return ""
     links = []
@@ -101,7 +104,7 @@ def _enablement(reader: Reader, name: str, text: str | None) -> str:
 
 
 def needed_by(host: Host, names: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """The active units that would stop with each of these, directly or one through another."""
+    """The active units that would stop with each of these units, directly or through another unit."""
     users: dict[str, frozenset[str]] = {}
     todo = set(names)
     while todo:

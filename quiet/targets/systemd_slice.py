@@ -2,10 +2,10 @@
 
     slice:system.slice   its live cpuset.cpus: "0-2", "" if unrestricted, "0-1 by drop-in" if quiet restricts it
 
-Put writes a separate drop-in (AllowedCPUs=, systemd.resource-control(5)), keeps other settings of the slice's CPUs, and
-reloads systemd: a value known to systemd survives reloads, new units, and the disabling of unneeded controllers. To
-restore another value, the drop-in is removed; systemd may then leave the live value unchanged (systemd issue 43846), so
-that value is written too.
+A write creates a separate drop-in (AllowedCPUs=, systemd.resource-control(5)), keeps other settings of the slice's
+CPUs, and reloads systemd: a value known to systemd survives reloads, new units, and the disabling of unneeded
+controllers. To restore another value, the drop-in is removed; systemd may then leave the live value unchanged (systemd
+issue 43846), so that value is written too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quiet.host.reader import Reader
 from quiet.targets import systemd
 from quiet.targets.target_type import TargetType
 
-MOUNT = "/sys/fs/cgroup"  # systemd's mount point if version 2 has all controllers
+MOUNT = "/sys/fs/cgroup"  # the mount point that systemd uses if cgroup v2 has all controllers
 _POSSIBLE = "/sys/devices/system/cpu/possible"
 _NAME = "zz-quiet.conf"  # after 50-AllowedCPUs.conf of systemctl set-property
 BY = " by drop-in"
@@ -32,7 +32,7 @@ def _folder(name: str) -> str:
 
 
 def _live(reader: Reader, name: str) -> str:
-    """The kernel's value; a list of all CPUs restricts nothing, like an empty list."""
+    """The kernel's value; "" for a list of all CPUs, which also restricts nothing."""
     live = reader.text(f"{MOUNT}/{name}/cpuset.cpus") or ""
     return "" if _same(live, reader.text(_POSSIBLE) or "") else live
 
@@ -77,14 +77,14 @@ def _set_live(host: Host, name: str, value: str) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC or value:
             raise
-        host.write(path, host.text(_POSSIBLE) or "")  # with processes in it the kernel does not permit an empty value
+        host.write(path, host.text(_POSSIBLE) or "")  # with processes, the kernel rejects an empty value
 
 
 def _add(host: Host, name: str, value: str) -> None:
     if not host.exists(_folder(name)):
         host.mkdir(_folder(name))
     section = "Scope" if name.endswith(".scope") else "Slice"
-    # settings of several files accumulate: an empty one resets the earlier ones
+    # the settings of several files accumulate: an empty setting resets the earlier ones
     host.create(f"{_folder(name)}/{_NAME}", f"{_HEAD}\n[{section}]\nAllowedCPUs=\nAllowedCPUs={value}\n")
 
 

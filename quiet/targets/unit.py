@@ -1,9 +1,9 @@
 """Control whether a systemd unit is active, and whether it is masked for this boot.
 
-    unit:cron.service    "active enabled", "inactive static masked"; put: the words active and masked count
+    unit:cron.service    "active enabled", "inactive static masked"; a write only uses the words active and masked
 
 Only a mask is reliable: D-Bus, a socket, a timer or a path can restart a unit that is merely stopped. The mask is a
-link in /run, which a reboot clears; it is in system.control if a file of the unit takes precedence over
+link in /run, which a reboot clears; the link is in system.control if a file of the unit takes precedence over
 /run/systemd/system.
 """
 
@@ -26,7 +26,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
     needed = _needed(host, stop)
     stop = [name for name in stop if name not in needed]
-    if stop:  # stop before masking: a running timer that gets masked fails
+    if stop:  # stop before masking: a running timer fails if it is masked
         host.systemctl("stop", *stop)
     reload = any("stale" in words for words in now.values())
     for name, words in wanted.items():
@@ -37,7 +37,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
         host.systemctl("daemon-reload")
     start = [name for name in now if "active" in wanted[name] and "active" not in now[name]]
     again = _listened_for(host, start)
-    back = [name for name in stop if host.unit_states().get(name, ("", ""))[1] == "active"]  # started in between
+    back = [name for name in stop if host.unit_states().get(name, ("", ""))[1] == "active"]  # started again in between
     if back or again:
         host.systemctl("stop", *back, *again)
     if start:
@@ -47,7 +47,7 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
 
 
 def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
-    """The units to stop whose stop would also stop units that must keep running, with those units."""
+    """The units to stop whose stop would also stop units that must keep running, each with those units."""
     needed: dict[str, frozenset[str]] = {}
     users = systemd.needed_by(host, stop) if stop else {}
     while more := {
@@ -60,8 +60,8 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
 
 
 def _listened_for(host: Host, start: list[str]) -> list[str]:
-    """The running services that must be restarted for one of their sockets: a socket cannot start while its service
-    runs.
+    """The running services to restart so that one of their sockets can start, which it cannot while its
+    service runs.
     """
     sockets = [name for name in start if name.endswith(".socket")]
     shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
@@ -71,7 +71,7 @@ def _listened_for(host: Host, start: list[str]) -> list[str]:
 
 
 def _starting(name: str) -> int:
-    """The order in which units start: sockets before their services, then the units that start further jobs."""
+    """The rank in the start order: sockets before their services, then the units that start further jobs."""
     return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
 
 

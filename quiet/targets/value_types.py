@@ -1,4 +1,4 @@
-"""Compare and write values by meaning, never as text: a CPU set is a set, "[never]" is the choice "never"."""
+"""Compare and write values by meaning, never as text: a CPU set is a set, and "[never]" is the choice "never"."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from quiet.errors import UsageError
 TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "cpulist", "cpumask", "choice"
 UNIT = "unit"  # a systemd unit's state, as text
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
-FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
+FLAG = "flag"  # a module parameter, Y or N, which may also be written as 1 or 0
 _UNIT_WORDS = {"active", "masked", "stale"}  # states of a systemd unit that are written; enablement is only reported
 _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
 
 def plain(kind: str, raw: str) -> str:
-    """The value to show and to restore, from the kernel's output: "always [madvise] never" -> "madvise"."""
+    """The value to show and to restore, extracted from the kernel's text: "always [madvise] never" -> "madvise"."""
     if kind == CHOICE and "[" in raw:
         return raw.partition("[")[2].partition("]")[0]
     return raw
 
 
 def same(kind: str, a: str | None, b: str | None) -> bool:
-    """Whether two raw values mean the same; absent (None) equals only absent."""
+    """Whether two raw values have the same meaning; absent (None) equals only absent."""
     if a is None or b is None or a == b:
         return a == b
     return _meaning(kind, a) == _meaning(kind, b)

@@ -1,4 +1,5 @@
-"""Access `workqueue:NAME` and `workqueue:global` (all unbound ones): the requested CPU mask, not the effective one.
+"""Access `workqueue:NAME` and `workqueue:global` (all unbound workqueues): the requested CPU mask, not the effective
+one.
 
 Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requested, if the kernel has it).
 """

@@ -1,1 +1,1 @@
-"""`quiet watch`, which keeps running and reports or repairs drift from the applied profile."""
+"""`quiet watch`, which runs continuously and reports or repairs drift from the applied profile."""

@@ -1,4 +1,4 @@
-"""Detect drift by planning some knobs, list it in a ledger, and repair it by applying the profile again."""
+"""Detect drift by planning some knobs, keep a ledger of open drifts, and repair drift by applying the profile again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from quiet.settings.profile import Profile
 from quiet.targets import value_types
 from quiet.watch.watched_files import CPUS
 
-_PATIENCE_S = 5  # time to wait for another active quiet
+_PATIENCE_S = 5  # time to wait for another quiet process, in seconds
 _GONE = "a CPU of the applied profile has gone offline"
 
 
 def check(reader: Reader, profile: Profile, state: AppliedState, facts: Facts, names: set[str] | None) -> list[Change]:
-    """The changes that apply would make now with these knobs (None: all knobs)."""
+    """The changes that an apply would make now for these knobs (None: all knobs)."""
     chosen = profile
     if names is not None:
         wanted = names | {BY_NAME[name].needs for name in names if name in BY_NAME}
@@ -35,7 +35,7 @@ def check(reader: Reader, profile: Profile, state: AppliedState, facts: Facts, n
 
 
 def _offline(state: AppliedState, facts: Facts) -> list[Change]:
-    """Drifts of CPUs that were online when the profile was applied but are offline now; no knob covers them."""
+    """The drifts of CPUs that have gone offline since the profile was applied; no knob covers them."""
     gone = sorted((state.cpus.isolated | state.cpus.housekeeping) & facts.present - facts.online)
     return [
         Change(CPUS, f"file:{CPU}/cpu{cpu}/online", "0", "1", _GONE, value_types.NUMBER, f"CPU {cpu}") for cpu in gone
@@ -44,15 +44,16 @@ def _offline(state: AppliedState, facts: Facts) -> list[Change]:
 
 @dataclass(slots=True)
 class Ledger:
-    """The open drifts, and the number of all drifts so far."""
+    """The open drifts, and the total number of drifts so far."""
 
     open: dict[str, Change] = field(default_factory=dict)
     seen: int = 0
     repaired: int = 0
 
     def update(self, changes: Iterable[Change], names: set[str] | None) -> tuple[list[Change], list[Change]]:
-        """Record the changes from a check of these knobs (None: all). Returns the new drifts, and the drifts that
-        ended.
+        """Update the ledger with the changes from a check of these knobs (None: all).
+
+        Returns the new drifts, and the drifts that have ended.
         """
         now = {change.target: change for change in changes}
         new = [change for target, change in now.items() if target not in self.open]
@@ -66,12 +67,12 @@ class Ledger:
 
 
 def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
-    """Apply the profile again with the same journal and engine, so a restore still writes the original values.
+    """Apply the profile again with the same journal and engine, so that a restore still writes the original values.
 
     Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
     """
     offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
-    if offline:  # they were online during the apply, so nothing has to be recorded
+    if offline:  # the CPUs were online during the apply, so nothing has to be recorded
         with locked(host, _PATIENCE_S):
             if journal.load(host) is not None:
                 engine.settle(host, offline, lambda write: None, lambda write, value: None)

@@ -1,6 +1,4 @@
-"""Combine the sources of notifications (files, devices, network interfaces, processes), their reports, and the signals
-that end watching.
-"""
+"""Combine the sources of notifications: files, devices, network interfaces, processes; handle the ending signals."""
 
 from __future__ import annotations
 
@@ -21,36 +19,37 @@ from quiet.watch.netlink import Links, Processes, Uevent, Uevents
 from quiet.watch.watched_files import JOURNAL, rechecked_on
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_MOST_TASKS = 512  # checked individually; the next full check finds the others
+_MOST_TASKS = 512  # tasks checked individually; the next full check covers the others
 RIVALS = ("irqbalance", "tuned", "tlp", "auto-cpufreq", "power-profiles-", "powertop", "thermald")
 
 
 @dataclass(slots=True)
 class Pending:
-    """The notifications gathered until the next check. `knobs` None: all knobs."""
+    """The notifications since the last check. `knobs`: the knobs to check, None for all."""
 
     knobs: set[str] | None = field(default_factory=set)
     tids: set[int] = field(default_factory=set)
     by: str = ""
     first: float = 0.0  # time.monotonic() of the first notification
     tids_first: float = 0.0  # time.monotonic() of the first new thread
-    renew: bool = False  # files have appeared or disappeared, so list the watched files again
+    renew: bool = False  # files have appeared or disappeared, so the watched files must be listed again
 
     @property
     def ready(self) -> bool:
-        """Whether a check is due; threads are judged first."""
+        """Whether a check is due; new threads are judged first."""
         return self.knobs is None or bool(self.knobs)
 
     def add(self, knobs: Iterable[str] | None, by: str, now: float) -> None:
-        """A notification that concerns these knobs (None: all)."""
+        """Add a notification about these knobs (None: all). `by`: its source; `now`: time.monotonic()."""
         if not self.ready:
             self.first = now
         self.by = self.by or by
         self.knobs = None if knobs is None or self.knobs is None else self.knobs | set(knobs)
 
     def uevents(self, events: Iterable[Uevent], now: float) -> None:
-        """Add notifications of devices: a CPU concerns every knob, others their interrupts; an action "change" concerns
-        none.
+        """Add notifications of devices.
+
+        A CPU affects every knob, another device the knobs of its interrupts; the action "change" affects none.
         """
         for event in events:
             if event.action == "change":
@@ -60,26 +59,28 @@ class Pending:
             self.add(None if event.subsystem == "cpu" else rechecked_on("device"), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
-        """Add threads that began or executed another program; they are judged when notifications have settled."""
+        """Add threads that started or executed another program; they are judged when the burst of notifications is
+        over.
+        """
         new = set(tids)
         if new and not self.tids:
             self.tids_first = now
         self.tids |= new
 
     def interfaces(self, now: float) -> None:
-        """Add the notification that a network interface went up or down."""
+        """Add a notification that a network interface went up or down."""
         self.renew = True
         self.add(rechecked_on("device"), "a network interface", now)
 
     def lost(self, source: Processes | Uevents, now: float) -> None:
-        """Add every knob that lost notifications may concern, because the socket overflowed."""
+        """Add every knob that lost notifications may affect, after the socket of this source has overflowed."""
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
             self.add(knobs, "more notifications than could be read", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
-        """Check which new threads may run on the isolated CPUs, and which are rivals."""
+        """Detect new threads that may run on the isolated CPUs, and rivals among the new threads."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
         for tid in sorted(self.tids)[:_MOST_TASKS]:
@@ -94,11 +95,11 @@ class Pending:
                 wanted |= rechecked_on("service")
         self.tids = set()
         if wanted:
-            self.add(wanted, "a new process", self.tids_first)  # these notifications have already settled
+            self.add(wanted, "a new process", self.tids_first)  # no delay: the burst of notifications is over
 
 
 class Sources:
-    """All sources of notifications, a context manager. A recorded tree has only files."""
+    """All sources of notifications, as a context manager. A recorded tree only has files."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -134,7 +135,7 @@ class Sources:
                 self._files.add(path, mask)
 
     def summary(self) -> str:
-        """The sources that are used and the sources that are missing, as text."""
+        """The sources in use and the missing sources, as text."""
         parts = [f"{len(self._files)} files"] if self._files is not None else []
         named = (("devices", self._devices), ("network links", self._links), ("processes", self._processes))
         parts += [name for name, source in named if source is not None]
@@ -145,8 +146,9 @@ class Sources:
         return ", ".join(parts)
 
     def register(self, poll: select.poll, resting: bool) -> None:
-        """Register the sources that wake the watcher; `resting`: exclude new processes, whose socket keeps the
-        messages.
+        """Register the sources that wake the watcher.
+
+        `resting`: exclude new processes, whose socket keeps the messages.
         """
         for source in (self._files, self._devices, self._links):
             if source is not None:
@@ -159,7 +161,7 @@ class Sources:
                 poll.register(self._processes.fileno(), select.POLLIN)
 
     def read(self, pending: Pending, knobs: Mapping[str, set[str]], now: float) -> bool:
-        """Read the notifications; True when one is about the journal."""
+        """Read the notifications into `pending`. Returns True if the journal has changed."""
         journal_changed = False
         for path, name in self._files.read() if self._files is not None else ():
             if path == JOURNAL:
@@ -179,7 +181,7 @@ class Sources:
 
 
 class StopSignals:
-    """Signals that end watching; `signal`: the name of the received signal, otherwise ""."""
+    """Signals that end the watch. `signal`: the name of the received signal, "" if none."""
 
     def __init__(self) -> None:
         self.signal = ""
@@ -189,7 +191,7 @@ class StopSignals:
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._wake = signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
         for number in _ENDING:
-            if signal.getsignal(number) != signal.SIG_IGN:  # ignored under nohup
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
                 self._before[number] = signal.signal(number, self._take)
         return self
 

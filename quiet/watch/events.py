@@ -29,7 +29,7 @@ class WatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class WatchInterruption:
-    """A cause that interrupted isolated CPUs: its counts in the last `seconds`."""
+    """A cause that interrupted isolated CPUs, with its counts in the last `seconds`."""
 
     cause: str
     kind: str
@@ -41,7 +41,7 @@ class WatchInterruption:
 class WatchEvent:
     """One event: its drift or cause, the source that reported it (`by`), and further text.
 
-    `missing`: the sources that this host does not have.
+    `missing`: the sources that this host lacks.
     """
 
     event: str

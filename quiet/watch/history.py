@@ -4,8 +4,8 @@ Each line is self-contained:
 
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
-"counts" may be empty: these CPUs were watched and nothing occurred. A line with "expected" instead contains one hour of
-interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip it.
+"counts" may be empty: these CPUs were watched and not interrupted. A line with "expected" instead of "counts" covers
+one hour of interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
 OLD = NAME + ".1"
 MOST_BYTES = 16 << 20  # maximum size of both files together
 MINUTE_S = 60
-QUIET_S, EXPECTED_S = 600, 3600  # one line for this long if nothing occurred, and for expected interruptions
-_WAITING_BYTES = 1 << 20  # kept in memory while the disk is full
+QUIET_S, EXPECTED_S = 600, 3600  # covered by a line without interruptions, and by one of expected ones
+_WAITING_BYTES = 1 << 20  # maximum number of bytes kept in memory while the disk is full
 
 CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
-    """Appends to the history in a folder; one process at a time. Raises Refused if that is impossible. Times are
-    seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
+    """Appends to the history in a folder.
+
+    Raises Refused if another process keeps the history there, or if the folder cannot be written.
+
+    Times are in seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
     """
 
     def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:
@@ -60,7 +63,7 @@ class HistoryWriter:
             raise Refused(f"no history is kept: {error.filename or folder}: {error.strerror}") from None
 
     def start(self, cpus: CpuSet, now: float | None = None) -> None:
-        """Watch these CPUs from now on. The counts until now become separate lines."""
+        """Set the CPUs that are watched from now on. The counts so far become separate lines."""
         now = time.time() if now is None else now
         if self._from:
             self._end_minute()
@@ -68,12 +71,12 @@ class HistoryWriter:
         self._cpus, self._from, self._to, self._expected_from = cpus, now, now, now
 
     def add(self, items: list[Interruption], expected: list[Interruption], now: float | None = None) -> None:
-        """Add the events since the last call. Raises OSError if they cannot be written for now."""
+        """Add the interruptions since the last call. Raises OSError if they cannot be written for now."""
         now = time.time() if now is None else now
         late = now < self._to  # the clock was set back
         if self._counts:
             over = int(now // MINUTE_S) != int(self._to // MINUTE_S)
-        else:  # the time without interruptions has a separate line
+        else:  # the time without interruptions gets a separate line
             over = now - self._from > (MINUTE_S if items else QUIET_S)
         if late or over:
             self._end_minute()
@@ -104,7 +107,7 @@ class HistoryWriter:
             del self._waiting[:written]
 
     def close(self) -> None:
-        """Write the rest, as far as that is possible."""
+        """Write the remaining lines as far as possible, and close the file."""
         if self._from:
             self._end_minute()
             self._end_hour()
@@ -128,7 +131,7 @@ class HistoryWriter:
             os.fchmod(self._fd, 0o644)  # regardless of the umask: every user may read it
         size = file.st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
-            self._waiting[:0] = b"\n"  # start a new line after a line truncated by a crash
+            self._waiting[:0] = b"\n"  # start a new line after a line that a crash has truncated
 
     def _end_minute(self) -> None:
         if self._to > self._from or self._counts:

@@ -25,7 +25,10 @@ _LATEST = 1e11  # latest time, in seconds since the epoch, that can be shown as 
 
 @dataclass(frozen=True, slots=True)
 class CauseHistory:
-    """A cause of interruptions. Times are seconds since the epoch, of whole minutes; `busiest` is the fullest one."""
+    """A cause of interruptions.
+
+    Times are whole minutes in seconds since the epoch; `busiest`: with most interruptions.
+    """
 
     cause: str
     kind: str
@@ -39,10 +42,10 @@ class CauseHistory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A summary of the record since a given time, for one CPU, or for all (`cpu` None).
+    """A summary of the history since a given time, for one CPU, or for all (`cpu` None).
 
     `watched_s`: how long the CPUs were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
-    number of unreadable lines.
+    the number of unreadable lines.
     """
 
     since: int | None
@@ -72,7 +75,11 @@ class _Line:
 
 
 def since(text: str, now: float | None = None) -> float:
-    """A time of `--since`: "8h", "30min", "22:00" (the last one), or a date, also with a time. Raises UsageError."""
+    """Parse a time of `--since`: "8h", "30min", "22:00" (the last one), or a date with or without a time. Raises
+    UsageError.
+
+    Returns seconds since the epoch.
+    """
     now = time.time() if now is None else now
     if match := re.fullmatch(r"(\d{1,6})(s|m|min|h|d)", text, re.ASCII):
         return now - int(match[1]) * _UNITS[match[2]]
@@ -86,7 +93,7 @@ def since(text: str, now: float | None = None) -> float:
 
 
 def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
-    """Read the history in a folder. Raises UsageError if there is none, or it cannot be read."""
+    """Summarize the history in a folder. Raises UsageError if there is none, or if it cannot be read."""
     gathered: dict[str, _Gathered] = {}
     expected: Counter[str] = Counter()
     watched, cpus, damaged = 0, set[int](), 0
@@ -130,7 +137,7 @@ def _named(cause: str) -> Cause:
 
 
 def _lines(reader: Reader, folder: str) -> Iterator[_Line | None]:
-    """The lines of both files, the older first; None for one that is damaged. Raises UsageError."""
+    """Yield the lines of both files, the older file first; None for a damaged line. Raises UsageError."""
     found = False
     for name in (OLD, NAME):
         path = f"{folder}/{name}"

@@ -1,7 +1,7 @@
-"""Report writes to files by inotify(7), through libc.
+"""Report writes to files with inotify(7), through libc.
 
-A write(2) by any process is reported, including to sysfs, procfs and cgroup files. A change by the kernel itself is
-reported only for files that notify, such as cpuset.cpus.partition and cgroup.events (cgroup-v2.rst).
+A write(2) by any process is reported, including writes to sysfs, procfs and cgroup files. A change by the kernel itself
+is reported only for files that notify, such as cpuset.cpus.partition and cgroup.events (cgroup-v2.rst).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quiet.host.reader import Reader
 
 MODIFY, CREATE, DELETE, DELETE_SELF, IGNORED = 0x2, 0x100, 0x200, 0x400, 0x8000
 _HEAD = struct.Struct("iIII")
-_MOST = 4096  # files; each takes about a kilobyte of the kernel's memory
+_MOST = 4096  # maximum number of files; each takes about a kilobyte of the kernel's memory
 _BUFFER = 1 << 16
 
 
@@ -53,12 +53,12 @@ class Inotify:
             return
         self._paths[number], self._numbers[path] = path, number
         if path.startswith("/proc/"):
-            # procfs creates a new inode when it has dropped the name from its cache, but the watch would stay on the
-            # old one
+            # when the kernel drops the name from its cache, procfs creates a new inode, and the watch would stay on the
+            # old inode
             self._pins[path] = self._reader.pin(path)
 
     def read(self) -> list[tuple[str, str]]:
-        """The files that were written or removed, each with the name of the changed entry in it ("" for itself)."""
+        """The files and folders that changed, each with the name of the changed entry in a folder ("" for a file)."""
         notifications: list[tuple[str, str]] = []
         while True:
             try:

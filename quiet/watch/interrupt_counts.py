@@ -1,9 +1,9 @@
 """Count the interruptions of CPUs since the last check, from counters that any CPU can read without IPIs or privileges.
 
 /proc/interrupts, softirqs, schedstat and stat print per-CPU variables of the kernel (kernel/irq/proc.c,
-arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the others'
-memory, and they execute nothing for it. Registers such as the SMI count, and another CPU's performance counters, are
-omitted: those are read by an IPI.
+arch/x86/kernel/irq.c, fs/proc/softirqs.c, kernel/sched/stats.c, fs/proc/stat.c): the reading CPU loads the memory of
+the other CPUs, which execute nothing for it. Registers such as the SMI count, and performance counters of another CPU,
+are omitted, because reading them takes an IPI.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from quiet.noise.counters import purpose
 from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, label, line_causes
 
 INTERRUPTS, SOFTIRQS, SCHEDSTAT, STAT = "/proc/interrupts", "/proc/softirqs", "/proc/schedstat", "/proc/stat"
-SWITCHES = Cause(THREAD, "task switch")  # a task began to run, possibly the CPU's own after a sleep
+SWITCHES = Cause(THREAD, "task switch")  # a task started to run, possibly the watched CPU's own task after a sleep
 STOLEN = Cause(HOST, HYPERVISOR)  # counted in USER_HZ, ticks of 10 ms
 TICK = frozenset({LOCAL_TIMER, *(Cause(SOFTIRQ, name) for name in ("TIMER", "SCHED", "RCU", "HRTIMER"))})
-"""The causes that accompany the tick, on a CPU that has one."""
+"""The causes that accompany the tick, on CPUs with a tick."""
 
-_RUNS = 9  # index in a CPU's words in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
+_RUNS = 9  # index in the line of a CPU in /proc/schedstat (Documentation/scheduler/sched-stats.rst, since version 15)
 _WRAP, _HALF = 1 << 32, 1 << 31  # the interrupt counters are unsigned int
 _SIZE = 1 << 16
 
 
 class Interruption(NamedTuple):
-    """A cause, and its interruptions of a CPU since the last check."""
+    """A cause, and the number of its interruptions of a CPU since the last check."""
 
     cpu: int
     cause: Cause
@@ -105,12 +105,12 @@ class InterruptCounts:
 
 
 def called(cause: Cause) -> str:
-    """The display text of a cause."""
+    """The text to display for a cause."""
     return f"{label(cause)} (in ticks of 10 ms)" if cause == STOLEN else label(cause)
 
 
 def growth(before: int, now: int) -> int:
-    """The growth of a 32-bit counter, which may have wrapped, or restarted with a new descriptor of the interrupt."""
+    """The increase of a 32-bit counter, which may have wrapped, or restarted with a new descriptor of the interrupt."""
     if now >= before:
         return now - before
     wrapped = now + _WRAP - before
@@ -118,9 +118,10 @@ def growth(before: int, now: int) -> int:
 
 
 def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
-    """Label, CPU, growth and purpose of each line that grew.
+    """Yield the label, CPU, increase and purpose of each line whose count increased.
 
-    A new line counts from zero; a new CPU has counts from before it went offline, and is omitted once.
+    A new line counts from zero. The counts of a CPU that has come online are from before it went offline, so they are
+    omitted once.
     """
     known = sorted(cpu for cpu in cpus if cpu in before.columns and cpu in now.columns)
     same = before.columns == now.columns
@@ -131,7 +132,7 @@ def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tup
         words = row.split(None, len(now.columns))
         old_words = old.split(None, len(before.columns)) if old is not None else []
         if len(words) < len(now.columns) or (old_words and len(old_words) < len(before.columns)):
-            continue  # ERR and MIS are counted for the machine, not for a CPU
+            continue  # ERR and MIS count for the whole machine, not for a CPU
         for cpu in known:
             first = _number(old_words[before.columns[cpu]]) if old_words else 0
             if count := growth(first, _number(words[now.columns[cpu]])):
@@ -142,7 +143,10 @@ def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tup
 def _of_rows(
     before: ProcTable, now: ProcTable, cpus: Iterable[int], place: int, cause: Cause
 ) -> Iterator[Interruption]:
-    """Interruptions from files with a row for each CPU. 64-bit counters; steal time may decrease slightly."""
+    """Yield interruptions from a file with a row per CPU.
+
+    The counters have 64 bits; steal time may decrease slightly.
+    """
     for cpu in sorted(cpus):
         row, old = now.rows.get(f"cpu{cpu}"), before.rows.get(f"cpu{cpu}")
         if row is None or old is None or row == old:

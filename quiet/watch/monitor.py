@@ -1,6 +1,6 @@
 """Count the interruptions of some CPUs at an interval, and report, record and export them.
 
-It runs on other CPUs, and takes at most 0.05 % of one: if its checks are expensive, the interval grows.
+The monitor runs on other CPUs, and uses at most 0.05 % of one: if its checks are expensive, the interval grows.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interrup
 from quiet.watch.rate_limit import COUNTS_SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
-HOUR_S = 3600.0  # interval of reports of expected interruptions; maximum for a continuing cause
+HOUR_S = 3600.0  # interval of reports about expected interruptions; maximum interval for a continuing cause
 FRESH_S = 60.0  # maximum interval between two writes of the metrics
 _VERBS = {IRQ: "fired", SOFTIRQ: "ran"}
 
 
 @dataclass(slots=True)
 class _Pending:
-    """A cause's counts by CPU since the last report of it, and when the next one is due."""
+    """The counts of a cause by CPU since its last report, and the time when the next report is due."""
 
     counts: dict[int, int] = field(default_factory=dict)
     since: float = 0.0
@@ -45,8 +45,9 @@ class _Pending:
 
 
 class Monitor:
-    """Monitors CPUs: call start(), look() whenever `at` (time.monotonic()) has come, and end(). Creating it may raise
-    QuietError.
+    """Monitors CPUs: call start(), look() whenever the time `at` (time.monotonic()) is reached, and end().
+
+    Creating a Monitor may raise QuietError.
     """
 
     def __init__(
@@ -65,11 +66,11 @@ class Monitor:
         self._cpus: CpuSet = frozenset()
         self._causes: dict[Cause, _Pending] = {}
         self._expected = _Pending()
-        self._failed: set[str] = set()  # the subjects of notes
+        self._failed: set[str] = set()  # the subjects of reported problems
         self._looked = self._written = 0.0
 
     def start(self, cpus: CpuSet) -> None:
-        """Watch these CPUs from now on, instead of any others."""
+        """Watch these CPUs from now on, instead of the previous ones."""
         if self._cpus:
             self.look()
         began = spent()
@@ -82,7 +83,7 @@ class Monitor:
             self._history.start(cpus)
 
     def describe(self) -> str:
-        """A short description of the monitored CPUs and the history's place."""
+        """A short description of the monitored CPUs and the location of the history."""
         words = f"interruptions of {_on(self._cpus)} every {self.interval_s:g} s"
         words += f" (not counted here: {', '.join(self._counts.missing)})" if self._counts.missing else ""
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
@@ -111,17 +112,17 @@ class Monitor:
         self._rest(began, now)
 
     def _rest(self, began: float, now: float) -> None:
-        """The time of the next check, from the CPU time that the last one took."""
+        """Set the time of the next check, from the CPU time that the last check took."""
         self.at = max(self.at + self.interval_s, now + (spent() - began) / COUNTS_SHARE)
         if self.at <= now:  # the machine was suspended
             self.at = now + self.interval_s
 
     def end(self, applied: WatchState | None = None) -> None:
-        """Check once more, and report the rest."""
+        """Check once more, and report the remaining interruptions."""
         try:
             self.look(applied)
             self._report_due(float("inf"))
-        finally:  # even if the reader of the reports is gone
+        finally:  # even if the reader of the reports has gone
             if self._history:
                 self._history.close()
             if self._textfile:
@@ -129,7 +130,7 @@ class Monitor:
             self._counts.close()
 
     def _sorted(self, items: list[Interruption]) -> tuple[list[Interruption], list[Interruption]]:
-        """The interruptions, separate from the usual tick of a CPU that has one."""
+        """Separate the interruptions from the expected ones of the tick, on CPUs with a tick."""
         usual = [item.cause in TICK and item.cpu not in self._tickless for item in items]
         return (
             [item for item, tick in zip(items, usual, strict=True) if not tick],
@@ -156,7 +157,7 @@ class Monitor:
             self._over("textfile", f"--textfile {self._textfile.path}: writing works again")
 
     def _note(self, what: str, text: str) -> None:
-        """Report a problem once until it has ended."""
+        """Report a problem once, until it has ended."""
         if what not in self._failed:
             self._failed.add(what)
             self._report(WatchEvent(events.NOTE, text=text))
@@ -174,7 +175,10 @@ class Monitor:
             pending.add(cpu, count)
 
     def _report_due(self, now: float) -> None:
-        """A cause that continues is reported after one interval, two, four, and so on up to an hour."""
+        """Report the causes that are due.
+
+        A cause that continues is reported after one interval, two, four, and so on up to an hour.
+        """
         for cause, pending in list(self._causes.items()):
             if now < pending.due:
                 continue
@@ -216,7 +220,7 @@ def _on(cpus: Iterable[int]) -> str:
 
 
 def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: Callable[[WatchEvent], None]) -> None:
-    """Count until a signal, or for a number of seconds, without a profile."""
+    """Count interruptions without a profile, until a signal or for `seconds`."""
     with StopSignals() as signals:
         monitor.start(cpus)
         began, cpu_began, looks = time.monotonic(), spent(), 0

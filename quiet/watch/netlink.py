@@ -21,7 +21,7 @@ _EVENT = struct.Struct("=IIQ")  # proc_event up to its data
 _FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
 _SIZE = 1 << 16
 _ROOM = 1 << 20
-_AT_ONCE = 1024  # messages that are read before other sources get their turn
+_AT_ONCE = 1024  # maximum number of messages read before the other sources have their turn
 
 
 class Uevent(NamedTuple):
@@ -33,14 +33,14 @@ class Uevent(NamedTuple):
 
 
 class _Netlink:
-    """A nonblocking netlink socket, which is read until it is empty. Raises OSError if it is not permitted."""
+    """A nonblocking netlink socket. Raises OSError if the kernel does not permit it."""
 
     protocol: ClassVar[int]
 
     def __init__(self) -> None:
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
         self._socket = socket.socket(socket.AF_NETLINK, kind, self.protocol)
-        self.lost = False  # the socket overflowed: notifications are missing
+        self.lost = False  # the socket overflowed, so notifications are missing
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
             self._socket.bind((0, _GROUP))
@@ -66,7 +66,7 @@ class _Netlink:
                     raise
                 self.lost = True
                 continue
-            if sender[0] == 0:  # only accept messages from the kernel, because other programs may send to the group too
+            if sender[0] == 0:  # accept only messages of the kernel, because other programs may send to the group too
                 messages.append(data)
         return messages
 
@@ -95,7 +95,7 @@ class Links(_Netlink):
     protocol = _ROUTE
 
     def read(self) -> bool:
-        """Whether a message is pending."""
+        """Read the pending messages. Returns whether there were any."""
         return bool(self._messages())
 
 
@@ -113,7 +113,7 @@ class Processes(_Netlink):
             raise
 
     def close(self) -> None:
-        """Stop listening explicitly: before Linux 6.6 the kernel keeps counting a listener that merely exits."""
+        """Unsubscribe explicitly: before Linux 6.6, the kernel still counts a listener that only exits."""
         with contextlib.suppress(OSError):
             self._ask(_IGNORE)
         super().close()
@@ -125,12 +125,12 @@ class Processes(_Netlink):
         self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
 
     def read(self) -> set[int]:
-        """The threads that started or changed their program or name."""
+        """The threads that started, executed another program or changed their name."""
         return {tid for data in self._messages() if (tid := started(data))}
 
 
 def started(data: bytes) -> int:
-    """The thread of a message that reports a fork, an exec or a new name; 0 for other messages."""
+    """Parse a message: the thread of a fork, an exec or a new name; 0 for other messages."""
     at = _HEADER.size + _MESSAGE.size
     if len(data) < at + _EVENT.size + 16:
         return 0

@@ -1,14 +1,14 @@
-"""CPU budget of `quiet watch`: after each check it sleeps in proportion to the CPU time used."""
+"""Limit the CPU time of `quiet watch`: after each check, it sleeps in proportion to the CPU time used."""
 
 from __future__ import annotations
 
 import resource
 
-SHARE = 0.0005  # share of one CPU for checking everything without a notification
-COUNTS_SHARE = 0.0004  # share for checking counters alone: the rest of SHARE is for waking up
-BUSY_SHARE = 0.2  # share of one CPU while notifications keep arriving, after a burst of this many seconds:
+SHARE = 0.0005  # share of one CPU for full checks without a notification
+COUNTS_SHARE = 0.0004  # share for checking counters only; the rest of SHARE is for wake-ups
+BUSY_SHARE = 0.2  # share of one CPU while notifications keep arriving, after a burst of this many seconds of CPU time:
 BURST_S = 5.0
-SOON_SHARE = 0.01  # share of one CPU for the check of everything after a device's notification
+SOON_SHARE = 0.01  # share of one CPU for full checks after notifications of devices
 TASKS_SHARE = 0.02  # share of one CPU for checking new threads
 SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
 SOON_S = 2.0  # minimum time between two checks of everything
@@ -17,27 +17,27 @@ MOST_S = 60.0
 
 
 def spent() -> float:
-    """Seconds of CPU time of this process and of the programs that it has started and that have ended."""
+    """The CPU time of this process and of the programs that it started and that have ended, in seconds."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 class RateLimit:
-    """Determines when to check from the CPU time that earlier checks took. All times are of time.monotonic()."""
+    """Determines when to check, from the CPU time of earlier checks. Times are of time.monotonic(), in seconds."""
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
-        self._hurry = ""  # the notification that may concern more than the checked knobs
+        self._hurry = ""  # the notification that may affect more than the checked knobs
         self._whole = 0.0  # the cost of a full check, in seconds of CPU time
         self._last = 0.0
-        self._debt = 0.0  # CPU time of checks that has not been compensated by sleep
+        self._debt = 0.0  # CPU time of checks for which the watcher has not slept yet
         self._at = 0.0  # time of the last update of the debt
         self._tasks_from = 0.0
-        self.repair_at = 0.0  # when a repair is allowed again
+        self.repair_at = 0.0  # the time from which a repair is allowed again
         self._patience = FEWEST_S
 
     def checked(self, began: float, now: float, whole: bool) -> None:
-        """Record that a check has ended; `began` is spent() before it."""
+        """Record the end of a check. `began`: the value of spent() before the check; `whole`: it was a full check."""
         cost = spent() - began
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now
@@ -46,18 +46,18 @@ class RateLimit:
 
     @property
     def interval(self) -> float:
-        """Seconds from one check of everything to the next."""
+        """The time between two full checks, in seconds."""
         if self._hurry:
             return max(SOON_S, self._whole / SOON_SHARE)
         return max(self.rescan_s, self._whole / SHARE)
 
     def hurry(self, by: str) -> None:
-        """Record that a notification may concern more knobs than were checked."""
+        """Record that a notification may affect more knobs than were checked."""
         self._hurry = self._hurry or by
 
     @property
     def reason(self) -> str:
-        """The reason why everything is checked now."""
+        """The reason for the full check that is due."""
         return f"a full check after {self._hurry}" if self._hurry else "a full check"
 
     def whole_at(self) -> float:
@@ -65,7 +65,7 @@ class RateLimit:
         return self._last + self.interval
 
     def pending_at(self, first: float) -> float:
-        """The time to check after a series of notifications that began at `first`."""
+        """The time to check, for a series of notifications that began at `first`."""
         return max(first + SETTLE_S, self._at + (self._debt - BURST_S) / BUSY_SHARE)
 
     def judged(self, began: float, now: float) -> None:
@@ -73,11 +73,11 @@ class RateLimit:
         self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
-        """The time to check new threads; the first was reported at `first`."""
+        """The time to check new threads, if the first was reported at `first`."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repaired(self, now: float) -> None:
-        """Record a repair. Repeated repairs wait longer each time, because another program writes the same settings."""
+        """Record a repair. The wait before the next one grows, because another program writes the same settings."""
         calm = now - self.repair_at > MOST_S
         self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
         self.repair_at = now + self._patience

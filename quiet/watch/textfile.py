@@ -24,7 +24,7 @@ class WatchState(NamedTuple):
 
 
 class Textfile:
-    """One file, replaced as a whole by each write()."""
+    """A metrics file, which each write() replaces completely."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class Textfile:
             self._counts[key] = self._counts.get(key, 0) + count
 
     def write(self, watching: bool, cpu_s: float, applied: WatchState | None) -> None:
-        """Write the file. Raises QuietError if that fails; the old file is then kept."""
+        """Write the file. Raises QuietError if that fails; then the old file is kept."""
         save(self.path, "".join(f"{line}\n" for line in self._lines(watching, cpu_s, applied)), "--textfile")
 
     def _lines(self, watching: bool, cpu_s: float, applied: WatchState | None) -> Iterator[str]:

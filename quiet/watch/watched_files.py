@@ -1,6 +1,4 @@
-"""List the files whose change means drift: the files of every target of the applied profile, and the cgroups of
-services.
-"""
+"""List the files whose change means drift: files of all targets of the applied profile, and cgroups of services."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from quiet.targets import registry
 
 _SERVICES = tuple(f"/sys/fs/cgroup/{name}system.slice" for name in ("", "systemd/", "unified/"))
 JOURNAL = FOLDER
-CPUS = "cpus"  # not a knob: CPUs of the profile that are no longer online
+CPUS = "cpus"  # not a knob: CPUs of the profile that have gone offline
 
 
 def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """The knobs by the files that are written when the knobs drift; `targets`: knobs with their targets."""
+    """The files that are written when knobs drift, with the names of these knobs. `targets`: (knob, target) pairs."""
     knobs: dict[str, set[str]] = {}
     for knob, target in targets:
         for path in registry.watched_files(reader, target):
@@ -30,7 +28,7 @@ def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[s
 
 
 def folders() -> dict[str, set[str]]:
-    """The knobs by the folders in which a service's cgroup appears."""
+    """The folders in which the cgroup of a service appears, with the names of the affected knobs."""
     return {path: rechecked_on("service") for path in _SERVICES}
 
 
@@ -40,7 +38,7 @@ def rechecked_on(trigger: Trigger) -> set[str]:
 
 
 def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every knob of the applied profile with each of its targets, but for tasks and interrupts."""
+    """Yield (knob, target) for each target of the applied profile, except tasks and interrupts."""
     yield from ((entry.knob, entry.target) for entry in state.entries.values())
     chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:
@@ -51,6 +49,6 @@ def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tup
 
 
 def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every interrupt, because the knob's rule names only interrupts with wrong CPUs."""
+    """Yield (knob, target) for every interrupt, because the knob's rule only names interrupts with wrong CPUs."""
     if profile.knobs.get("irq", "leave") != "leave":
         yield from (("irq", f"irq:{number}") for number in facts.irqs)

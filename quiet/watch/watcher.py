@@ -36,10 +36,10 @@ class WatchOptions:
 
 
 class Watcher:
-    """Watches one host with one applied profile.
+    """Watches a host with an applied profile.
 
-    Raises Refused if none is applied. `monitor` counts interruptions of the profile's isolated CPUs; without a monitor,
-    `limit` gives the reason.
+    Raises Refused if no profile is applied. `monitor` counts interruptions of the profile's isolated CPUs; without a
+    monitor, `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
@@ -61,7 +61,7 @@ class Watcher:
         self._ledger = drift.Ledger()
         self._checks = 0
         self._halted = _at_work(state)
-        self._reload_at: float | None = None  # when to read the changed journal, which may still be changing
+        self._reload_at: float | None = None  # the time to read the changed journal, which may still be changing
 
     def run(self) -> int:
         """Watch until a signal, a timeout or a restore. Returns 1 if drift was detected and not repaired."""
@@ -114,7 +114,7 @@ class Watcher:
             self._gather()
 
     def _gather(self) -> bool:
-        """Read the notifications; returns True if another quiet is applying or restoring."""
+        """Read the notifications. Returns True if another quiet process is applying or restoring."""
         now = time.monotonic()
         journal_changed = self._sources.read(self._pending, self._files, now)
         if journal_changed and self._reload_at is None:
@@ -122,7 +122,7 @@ class Watcher:
         return journal_changed
 
     def _due(self, now: float) -> str:
-        """Perform due work; returns the reason to end, or ""."""
+        """Perform the work that is due. Returns the reason to end, or ""."""
         if self._reload_at is not None and now >= self._reload_at:
             self._reload()
         if self._state is None:
@@ -139,7 +139,7 @@ class Watcher:
         if pending.ready and now >= self._rate.pending_at(pending.first):
             self._pending = Pending(tids=pending.tids, tids_first=pending.tids_first)
             if pending.knobs is None:
-                self._check({CPUS}, pending.by)  # a quick check that often finds the drift
+                self._check({CPUS}, pending.by)  # a quick check that often detects the drift
             elif pending.renew:
                 self._rate.hurry(pending.by)
             self._check(pending.knobs, pending.by, renew=pending.renew)
@@ -150,7 +150,7 @@ class Watcher:
         return ""
 
     def _timeout(self, now: float, until: float | None) -> int:
-        """Milliseconds until something is due."""
+        """Milliseconds until the next work is due."""
         looking = self.monitor.at if self.monitor else None
         moments = [moment for moment in (until, self._reload_at, looking) if moment is not None]
         if not self._halted:
@@ -173,7 +173,7 @@ class Watcher:
             self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
-                self._pending.add(names, by, time.monotonic())  # the change may be another quiet's unfinished work
+                self._pending.add(names, by, time.monotonic())  # perhaps unfinished work of another quiet process
                 return
             new, over = self._ledger.update(changes, names)
             for change in new:
@@ -206,7 +206,7 @@ class Watcher:
         self._rate.repaired(time.monotonic())
         if reasons is None or self._state is None:
             return
-        self._sources.read(Pending(), {}, 0.0)  # discard notifications of our own writes
+        self._sources.read(Pending(), {}, 0.0)  # discard the notifications of our own writes
         began, facts = spent(), Facts(self._host)
         left = drift.check(self._host, self._profile, self._state, facts, None)
         still = {change.target for change in left}
@@ -225,7 +225,7 @@ class Watcher:
         self._rate.checked(began, time.monotonic(), True)
 
     def _reload(self) -> None:
-        """Reload the journal, changed by another apply, a restore, or our own repair."""
+        """Reload the journal, which another apply, a restore, or our own repair has changed."""
         self._reload_at = None
         before, self._state = self._state, journal.load(self._host)
         state = self._state
@@ -267,7 +267,8 @@ class Watcher:
 
 
 def _at_work(state: AppliedState) -> bool:
-    """Whether another quiet is applying or restoring, or was killed while doing so; then checks wait until it has
-    ended.
+    """Whether another quiet process is applying or restoring, or was killed while doing so.
+
+    Checks wait until this has ended.
     """
     return state.restoring or not state.complete

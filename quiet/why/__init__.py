@@ -1,1 +1,1 @@
-"""`quiet why`: run a command unchanged and report its disturbances."""
+"""`quiet why`: run a command unchanged and report its interruptions."""

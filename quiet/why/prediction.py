@@ -15,13 +15,13 @@ from quiet.noise.kernel_parameters import boot_parameters
 from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 
-# These knobs move interruptions to other CPUs, so they help a command on the isolated CPUs, whether or not they change
-# anything.
+# These knobs move interruptions to other CPUs, so they help a command on the isolated CPUs even if the plan contains no
+# change of them.
 _PLACING = frozenset({"cpuset", "tasks", "irq", "workqueue"})
 
 
 class Prediction:
-    """The effect of a profile on this host. `applied`: whether it is already applied."""
+    """The effect of a profile on this host. `applied`: the profile is already applied."""
 
     def __init__(self, facts: Facts, profile: Profile, plan: Plan, applied: bool) -> None:
         self._plan = plan
@@ -38,7 +38,7 @@ class Prediction:
         self._boot = frozenset.intersection(*given) if given else frozenset[str]()
 
     def of(self, seen: Interruptions) -> Remaining:
-        """Split the causes into remaining and prevented ones."""
+        """Split the causes into those that remain and those that the profile prevents."""
         staying = [row for row in seen.causes if not self.removes(row)]
         known = [row.total_ns for row in staying if row.total_ns is not None]
         count = _count(staying)
@@ -51,7 +51,7 @@ class Prediction:
         )
 
     def removes(self, row: InterruptionCause) -> bool:
-        """Whether a cause would no longer interrupt the isolated CPUs."""
+        """Whether the profile keeps a cause from interrupting the isolated CPUs."""
         if row.kind == IRQ and (number := re.match(r"IRQ (\d+)", row.cause)) and f"irq:{number[1]}" in self._fixed:
             return False
         if row.boot:

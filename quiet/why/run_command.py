@@ -1,7 +1,7 @@
-"""Run a command transparently: files, terminal, signals and exit code are those of the caller.
+"""Run a command transparently: its files, terminal, signals and exit code are those of the caller.
 
-The command stays in this process group, so the terminal's signals reach it directly; signals sent to this process are
-forwarded. siginfo distinguishes the two: a terminal's signals come from the kernel.
+The command stays in this process group, so signals of the terminal reach it directly; signals sent to this process are
+forwarded. siginfo distinguishes the two: the kernel sends the terminal's signals.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NOT_EXECUTABLE = 126  # same code as in a shell
 
 
 class Command:
-    """A context manager: the command's process waits for `go()`; then `wait()` and `usage()`."""
+    """A context manager for the command's process, which waits for `go()`; then call `wait()` and `usage()`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Raises UsageError if there is no such program."""
+        """Check the command. Raises UsageError if there is no such program."""
         self.command = tuple(command)
         if shutil.which(command[0]) is None:
             raise UsageError(f"{command[0]}: no such command, or not executable")
@@ -43,7 +43,7 @@ class Command:
     def __enter__(self) -> Self:
         ignored = {number for number in _HANDED_ON if signal.getsignal(number) == signal.SIG_IGN}  # ignored under nohup
         self._taken = {*(_HANDED_ON - ignored), signal.SIGCHLD}
-        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, no child to wait for
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an ignored SIGCHLD leaves no child to reap
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
         waiting, self._gate = os.pipe()
         sys.stdout.flush()
@@ -56,7 +56,7 @@ class Command:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._open_gate()  # it ends silently
+        self._open_gate()  # the child ends silently
         if not self._waited:
             self.wait(_LONG_S, lambda: None)  # do not abandon the command if observing fails
             self.usage()
@@ -64,7 +64,7 @@ class Command:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def _become(self, waiting: int) -> None:
-        """Runs in the child: wait, then execute; never returns."""
+        """In the child: wait, then execute the command; never returns."""
         try:
             if os.read(waiting, 1) == b"g":
                 for number in (*_OF_PYTHON, *(self._taken - {signal.SIGCHLD})):
@@ -102,7 +102,10 @@ class Command:
         self._wall_s = time.monotonic() - self._began
 
     def usage(self) -> CommandUsage:
-        """Reap the command; returns its exit code (128 + N for signal N) and its resource usage. Call it once."""
+        """Reap the command. Returns its exit code (128 + N for signal N) and its resource usage.
+
+        Call this only once.
+        """
         _, status, used = os.wait4(self.pid, 0)
         self._waited = True
         code = os.waitstatus_to_exitcode(status)

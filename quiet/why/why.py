@@ -21,7 +21,7 @@ from quiet.why.run_command import Command
 
 
 def why(command: Sequence[str], profile: Profile, trace: bool = True) -> CommandReport:
-    """Run a command and report its disturbances. Raises UsageError if there is no such command."""
+    """Run a command and report its interruptions. Raises UsageError if there is no such command."""
     host = Host()
     with Command(command) as running:
         observer = Observer(host, Facts(host).online, CommandTasks(host, running.pid), trace=trace)
@@ -35,7 +35,7 @@ def why(command: Sequence[str], profile: Profile, trace: bool = True) -> Command
             limits: tuple[str, ...] = ()
             prediction: Prediction | None = None
             try:
-                facts = Facts(host)  # read again: CPUs may have been hotplugged
+                facts = Facts(host)  # read again, because CPUs may have been hotplugged
                 plan, state = plan_now(host, profile, None, facts)
                 prediction = Prediction(facts, profile, plan, state is not None)
                 seen = observer.result(plan.cpus.isolated, prediction.absent, prediction.in_place)
@@ -49,8 +49,9 @@ def why(command: Sequence[str], profile: Profile, trace: bool = True) -> Command
 
 
 def _stay_out_of_the_way() -> None:
-    """Reduce our own disturbance: SCHED_BATCH does not preempt other tasks on wake-up (sched(7)); disable Python's
-    collector.
+    """Reduce the interruptions that this process causes.
+
+    SCHED_BATCH does not preempt other tasks on wake-up (sched(7)), and Python's collector is disabled.
     """
     with contextlib.suppress(OSError):  # a sandbox may forbid it
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,1 +1,1 @@
-"""Boot loaders, and the files in which each stores the command line."""
+"""Boot loaders and the files that contain the kernel command line."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from quiet.errors import Refused
 from quiet.host.reader import Reader
 
-_NEW = ".quiet-new"  # no boot loader reads such a name
+_NEW = ".quiet-new"  # boot loaders ignore files with this suffix
 _LABEL = "security.selinux"
 _LINKS = 40  # the kernel's limit on symbolic links
 
@@ -28,7 +28,7 @@ class Saved:
 
 
 class Disk:
-    """The files of a live host or of a recorded tree. Writing raises OSError."""
+    """The files of a live host or of a recorded tree. Methods that write raise OSError."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -54,7 +54,9 @@ class Disk:
         return saved.data if saved else None
 
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
-        """Write a file atomically and flush it to disk, with the mode and owner of `like`, and its times if `times`."""
+        """Write a file atomically and flush it to disk, with the mode and owner of `like`, and with its times if
+        `times`.
+        """
         real = self._real(path)
         with self.reader.place(real, follow=False) as place:
             new = place + _NEW
@@ -65,7 +67,7 @@ class Disk:
                 file.write(data)
                 file.flush()
                 with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
-                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, if there is no `like`
+                    os.fchown(fd, like.uid, like.gid) if like else None  # without `like`, the caller owns the file
                 with contextlib.suppress(PermissionError):
                     os.fchmod(fd, like.mode if like else 0o644)
                 with contextlib.suppress(OSError):  # without SELinux there is no label
@@ -77,7 +79,7 @@ class Disk:
             self._sync(os.path.dirname(place))
 
     def restore(self, path: str, saved: Saved | None) -> None:
-        """Restore a file; None: it did not exist."""
+        """Restore a file to its saved state; None: remove it, because it did not exist."""
         if saved is not None:
             self.save(path, saved.data, saved, times=True)
         else:
@@ -87,7 +89,7 @@ class Disk:
         """Remove a file if it exists."""
         real = self._real(path)
         if not self.reader.is_entry(real):
-            return  # an unwritable disk raises an error even then
+            return  # removing a missing file must still fail if the disk cannot be written
         with contextlib.suppress(FileNotFoundError), self.reader.place(real, follow=False) as place:
             os.unlink(place)
             self._sync(os.path.dirname(place))
@@ -97,13 +99,13 @@ class Disk:
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:
-        """The paths of all entries in a file's folder."""
+        """The paths of all entries in the folder of a file."""
         folder = os.path.dirname(path)
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; empty when there is none. Raises Refused if it cannot be read."""
-        self.reader.names(folder)  # for a recording
+        """The names in a folder, sorted; empty if the folder does not exist. Raises Refused if it cannot be read."""
+        self.reader.names(folder)  # a recording reader remembers the requested paths
         try:
             with self.reader.place(folder) as place:
                 return sorted(os.listdir(place))
@@ -113,11 +115,11 @@ class Disk:
             return []
 
     def torn(self, path: str) -> bool:
-        """Whether a killed `save` left a partial file in the folder of a file."""
+        """Whether a killed `save` left its temporary file beside this file."""
         return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:
-        """Create the missing folders of a file; returns them, the outer ones first."""
+        """Create the missing parent folders of a file. Returns them, the outermost first."""
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
@@ -127,7 +129,7 @@ class Disk:
         return missing
 
     def missing_folders(self, path: str) -> list[str]:
-        """The folders of a file that are missing, the outer ones first."""
+        """The missing parent folders of a file, the outermost first."""
         found = []
         folder = os.path.dirname(path)
         while folder not in ("", "/") and not self.reader.is_folder(folder):
@@ -136,12 +138,12 @@ class Disk:
         return found[::-1]
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder that we made, unless it is in use."""
+        """Remove a folder that quiet created, unless it is not empty."""
         with contextlib.suppress(OSError), self.reader.place(path, follow=False) as place:
             os.rmdir(place)
 
     def _real(self, path: str) -> str:
-        """The path of the file itself if a link leads to it; the link is kept. Raises OSError."""
+        """Resolve a symbolic link, so that a write replaces the target and keeps the link. Raises OSError."""
         for _ in range(_LINKS):
             to = self.reader.link(path)
             if to is None:

@@ -87,7 +87,7 @@ def _bls_steps(context: LoaderContext) -> Steps:
 
 
 def _without_grubby(context: LoaderContext) -> Steps:
-    """Edit the words in the entries. Raises Refused for entries that take them from another file."""
+    """Change the words in the entries. Raises Refused for entries that read their words from another file."""
     if not entries(context.files):
         raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
@@ -121,7 +121,7 @@ def _systemd_line(context: LoaderContext) -> CommandLine:
 def _systemd_steps(context: LoaderContext) -> Steps:
     """The entries, the line that kernel-install uses for later ones, and images with a built-in line."""
     files = context.files
-    entries(files, files.names)  # an unreadable entry raises Refused
+    entries(files, files.names)  # raises Refused if an entry cannot be read
     changes = [change for path in _ordinary(files) if (change := edit(context, path, _OPTIONS, together=True))[1]]
     edits = [item for item, _ in changes if item]
     here = files.text(_CMDLINE)
@@ -152,7 +152,10 @@ def _systemd_steps(context: LoaderContext) -> Steps:
 
 
 def _ordinary(files: BootFiles) -> list[str]:
-    """The entries except those for repairs, which stay unchanged as a fallback. The running kernel's come first."""
+    """The entries except rescue entries, which stay unchanged as a fallback.
+
+    The running kernel's entries come first.
+    """
     paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback|memtest", path)]
     paths = [path for path in paths if not _PROGRAM.search(files.text(path) or "")]
     release = files.reader.text("/proc/sys/kernel/osrelease") or "none"
@@ -161,14 +164,14 @@ def _ordinary(files: BootFiles) -> list[str]:
 
 
 def _installs(files: BootFiles) -> bool:
-    """Whether kernel-install creates entries here; it uses the file or, without one, the running line."""
+    """Whether kernel-install creates entries here; it copies the line from its file or else from the running kernel."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)
 
 
 def _cmdline(files: BootFiles) -> str:
-    """The file's words; like kernel-install, join its lines and omit comments."""
+    """The words of the file; as in kernel-install, its lines are joined and comments omitted."""
     lines = (files.text(_CMDLINE) or "").splitlines()
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
@@ -191,9 +194,7 @@ def _images(files: BootFiles) -> list[str]:
 
 
 def _unified(files: BootFiles) -> list[Command]:
-    """Commands that run kernel-install for each installed kernel with a unified image (EFI/Linux), which contains the
-    line.
-    """
+    """Commands that rebuild unified kernel images (EFI/Linux), which contain the line, with kernel-install."""
     images, releases = _images(files), files.reader.names("/usr/lib/modules")
     unified = (release for release in releases if any(release in name for name in images))
     paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}

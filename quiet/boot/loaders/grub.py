@@ -1,6 +1,6 @@
-"""Change GRUB's configuration on Debian, Ubuntu, Arch and openSUSE: /etc/default/grub, and the grub.cfg made from it.
+"""Change GRUB's configuration on Debian, Ubuntu, Arch and openSUSE: /etc/default/grub, and the generated grub.cfg.
 
-Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg, where a separate file is enough. Both are shell scripts,
+Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg, so there quiet only adds a file. Both are shell scripts,
 read in order. GRUB_CMDLINE_LINUX_DEFAULT applies to ordinary entries; recovery entries stay unchanged. Source: info
 grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
 """
@@ -34,7 +34,7 @@ _CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
 def found(files: BootFiles) -> str:
-    """The evidence for GRUB, "" if there is none."""
+    """The evidence for GRUB; "" if there is none."""
     config = _config(files)
     if config and files.reader.exists(_DEFAULT):
         return f"{_DEFAULT} and {config} are there"
@@ -42,7 +42,7 @@ def found(files: BootFiles) -> str:
 
 
 def line(context: LoaderContext) -> CommandLine:
-    """The line that an ordinary entry gets, without the words that grub.cfg itself adds (root=)."""
+    """The command line of an ordinary entry, without the words that grub.cfg itself adds (root=)."""
     values = _values(context.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 
@@ -69,19 +69,20 @@ def steps(context: LoaderContext) -> Steps:
 
 
 def reads_folder(files: BootFiles) -> bool:
-    """Whether grub-mkconfig reads /etc/default/grub.d here, by its script or, if that is unavailable, by Debian's
-    folder.
+    """Whether grub-mkconfig reads /etc/default/grub.d here.
+
+    Its script decides; if the script is unavailable, Debian's folder decides.
     """
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
         script = files.text(path)
-        if script and script.strip():  # recorded machines contain programs without content
+        if script and script.strip():  # programs in recorded machines may be empty files
             return "default/grub.d" in script
     return debian
 
 
 def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> str:
-    """The shell lines of our block. With `init`, the words precede the first " -- "."""
+    """The shell lines of our block. With `init`, the added words go before the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, in any variable
@@ -109,7 +110,7 @@ def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
 
 
 def _config(files: BootFiles) -> str:
-    """The path of the grub.cfg with the menu; the one on the EFI partition only points to it."""
+    """The path of the grub.cfg with the menu; the grub.cfg on the EFI partition only points to this file."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
     here = [path for path in _CONFIGS if files.reader.exists(path)]
     menus = (path for path in (*here, *own) if "menuentry" in (files.reader.text(path) or ""))

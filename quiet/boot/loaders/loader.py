@@ -1,6 +1,6 @@
-"""Define a boot loader: the place of the command line, the files to change and the commands to run afterwards.
+"""Define a boot loader: where its command line is, the files to change, and the commands to run afterwards.
 
-The functions at the end change command lines inside other files, found by the text before them.
+The functions at the end change command lines in files; a pattern matches the text before a line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's wanted content. `how`: the part that belongs to quiet: the file, the block between marks, or words."""
+    """The new content of a file. `how` names the part that belongs to quiet: the whole file, the marked block, or
+    words.
+    """
 
     path: str
     data: bytes
@@ -34,13 +36,13 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps that give the next boot a merged line, and the commands that follow a restore of the files."""
+    """The edits and commands that give the next boot the merged line; `undo`: the commands to run after a restore."""
 
     edits: tuple[Edit, ...] = ()
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
     generated: tuple[str, ...] = ()  # files that the commands regenerate
-    add: tuple[str, ...] = ()  # words added by all edits, if lines differ
+    add: tuple[str, ...] = ()  # the words that the edits add in total, if the lines differ
     drop: tuple[str, ...] = ()
 
 
@@ -62,8 +64,8 @@ class BootFiles(Disk):
         self._known = known
 
     def text(self, path: str) -> str | None:
-        """A file's content; None if it does not exist, or did not before an apply."""
-        self.reader.text(path)  # for a recording; the bytes themselves are needed here
+        """A file's content without our changes; None if it does not exist, or did not exist before the apply."""
+        self.reader.text(path)  # a recording reader remembers the requested paths; the bytes are read separately
         saved = self.load(path)
         data = saved.data if saved else None
         if self._known:
@@ -80,7 +82,7 @@ class BootFiles(Disk):
 
 @dataclass(frozen=True, slots=True)
 class LoaderContext:
-    """The arguments of a loader's functions."""
+    """The arguments that each function of a loader receives."""
 
     files: BootFiles
     facts: Facts
@@ -93,33 +95,33 @@ class LoaderContext:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """A type of boot loader: functions that recognize it ("" if absent), read its line, and plan the change."""
+    """A type of boot loader: functions that detect it ("" if absent), read its line, and plan the change."""
 
     name: str
     title: str
     found: Callable[[BootFiles], str]
     line: Callable[[LoaderContext], CommandLine]
     steps: Callable[[LoaderContext], Steps]
-    marked: tuple[str, ...] = ()  # files that may contain a block between our marks
+    marked: tuple[str, ...] = ()  # files that may contain our marked block
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
-    entries: Callable[[BootFiles], list[str]] | None = None  # later kernels add more of these files, with our words
+    entries: Callable[[BootFiles], list[str]] | None = None  # files that copy our words, one per kernel
     # the command that `remove` runs, if it depends on the kernel
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
-    """The refusal of a change that is not safe here, with the words to add by hand."""
+    """The error for a change that is unsafe here; its message contains the words to add by hand."""
     away = f", take out: {' '.join(merged.drop)}" if merged.drop else ""
     return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
 
 def encode(text: str) -> bytes:
-    """Text as its original bytes."""
+    """Encode text that was decoded with surrogate escapes, so that the original bytes are restored."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def with_block(files: BootFiles, path: str, block: str) -> Edit:
-    """A file with our marked block at its end."""
+    """An edit that puts our marked block at the end of a file."""
     text = files.text(path) or ""
     return Edit(path, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
 
@@ -133,12 +135,12 @@ def without_block(text: str) -> str:
 
 
 def first(reader: Reader, *paths: str) -> str:
-    """The first of these files that exists, or ""."""
+    """The first of these files that exists; "" if none does."""
     return next((path for path in paths if reader.exists(path)), "")
 
 
 def rewritten(text: str, merged: Merged) -> str:
-    """A line without the words to drop, and with the new ones at the end but before init's words; blanks stay."""
+    """A line without the words to drop and with the new words before init's words; the spaces between words stay."""
     for word in merged.drop:
         text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
     if not merged.add:
@@ -152,7 +154,7 @@ def rewritten(text: str, merged: Merged) -> str:
 
 
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
-    """Raises Refused if a tool that can only append would pass the words to init."""
+    """Raise Refused if init, not the kernel, would get the words, because the tool can only append to the line."""
     if line.init and merged.add:
         raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
 
@@ -164,11 +166,11 @@ def edit(
     together: bool = False,
     skip: Callable[[str], bool] | None = None,
 ) -> tuple[Edit | None, Merged | None]:
-    """An edit of every line of a file that the pattern finds: its group "line" is the command line.
+    """An edit of every line of a file that matches the pattern; its group "line" is the command line.
 
-    Lines that need no change stay; returns (None, ...) if no line needs a change. With `together`, they are parts of
-    one line: the words go to the last part, or to the first part that contains init's own words. `skip` decides from
-    the text around a line whether to skip it.
+    Lines that need no change stay as they are; returns (None, ...) if there are only such lines. With `together`, the
+    lines are parts of one command line: the words go to the last part, or to the first part that contains init's words.
+    `skip` gets the text around a line and returns whether to skip the line.
     """
     text = context.files.text(path) or ""
     matches = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
@@ -190,14 +192,14 @@ def edit(
 
 
 def _label(text: str, match: re.Match[str]) -> str:
-    """The lines of one label of an extlinux.conf."""
+    """The lines of an extlinux.conf that belong to one label."""
     starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
     start = max(place for place in starts if place <= match.start())
     return text[start : min(place for place in starts if place > match.start())]
 
 
 def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> CommandLine:
-    """The first line that the pattern finds in the files; without any, the running line without our words.
+    """The first line in the files that matches the pattern; if none does, the running kernel's line without our words.
 
     With `together`, all matches in a file are parts of one line.
     """

@@ -1,4 +1,4 @@
-"""Register the boot loaders in search order: a loader that reads another loader's files comes before it."""
+"""Register the boot loaders in search order: a loader that reads another loader's files precedes the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOADERS: tuple[Loader, ...] = (
 def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
     """The boot loader of this host, the evidence for it, and the names of other loaders whose files exist too.
 
-    `requested` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
+    `requested` is the value of --loader. Raises UsageError for an unknown name, Refused if no loader is detected.
     """
     if requested is not None and requested not in {loader.name for loader in LOADERS}:
         known = ", ".join(loader.name for loader in LOADERS)
@@ -40,7 +40,7 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 
 
 def elsewhere(files: BootFiles) -> str:
-    """The tool that would overwrite changed files with its own, and where to change its input; "" for none."""
+    """The tool that would overwrite a changed file, and the file to change instead; "" if there is no such tool."""
     if files.reader.exists("/etc/NIXOS"):
         return (
             "NixOS regenerates its boot entries: set boot.kernelParams in its configuration, then run "

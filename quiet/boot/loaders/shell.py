@@ -1,4 +1,7 @@
-"""Parse plain assignments in shell files such as /etc/default/grub. Nothing is executed: command output is unknown."""
+"""Parse plain assignments in shell files such as /etc/default/grub.
+
+Nothing is executed, so command output is unknown.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
-_ESCAPED = {"'": "", '"': '$`"\\'}  # characters that a backslash escapes, by enclosing quote; without quotes, all
+_ESCAPED = {"'": "", '"': '$`"\\'}  # characters that a backslash escapes in these quotes; outside quotes, any
 _OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
 _CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
 _VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""
@@ -15,7 +18,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
-    """The variables after reading the files in this order."""
+    """The values of the variables after all files were read, in this order."""
     values: dict[str, str] = {}
     for text in texts:
         for line in text.replace("\\\n", "").splitlines():
@@ -27,7 +30,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
 
 
 def unclear(texts: Iterable[str], names: Iterable[str]) -> str:
-    """The first line that sets one of these variables in a way that is not read here; "" when there is none."""
+    """The first line that sets one of these variables in a way that is not supported here; "" if there is none."""
     names, used, depth = set(names), set[str](), 0
     texts = [text.replace("\\\n", "") for text in texts]
     about = re.compile(rf"(?<!\w)({'|'.join(names)})(:?\+?=|$)|\bunset\b.*(?<!\w)({'|'.join(names)})\b")
@@ -44,7 +47,7 @@ def unclear(texts: Iterable[str], names: Iterable[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as one shell word, between double quotes."""
+    """Quote text with double quotes as one shell word."""
     return '"' + re.sub(r'([\\"$`])', r"\\\1", text) + '"'
 
 

@@ -1,6 +1,6 @@
-"""Support boot loaders with the command line in one file (Raspberry Pi, extlinux, zipl), and ostree.
+"""Support boot loaders that keep the command line in one file (Raspberry Pi, extlinux, zipl), and ostree.
 
-With ostree, the line belongs to a deployment, and rpm-ostree creates a new deployment with other words. Sources:
+With ostree, the line belongs to a deployment, and rpm-ostree creates a new deployment to change it. Sources:
 rpm-ostree(1), kargs; Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8);
 zipl.conf(5) and zipl(8).
 """
@@ -66,7 +66,7 @@ def _raspberry_steps(context: LoaderContext) -> Steps:
 
 
 def _repairs(label: str) -> bool:
-    """Whether a label is for repairs, so that its line stays unchanged as a fallback."""
+    """Whether a label is a rescue entry, whose line stays unchanged as a fallback."""
     names = re.findall(r"^[ \t]*((?:menu[ \t]+)?label|linux|kernel)[ \t]+(.*)$", label, re.MULTILINE | re.I)
     return bool(re.search("rescue|recovery|fallback|memtest", " ".join(name for _, name in names), re.I))
 
@@ -97,7 +97,7 @@ def _extlinux_line(context: LoaderContext) -> CommandLine:
 
 
 def _extlinux_steps(context: LoaderContext) -> Steps:
-    """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
+    """Change extlinux.conf or, on Debian, the shell files from which u-boot-menu generates extlinux.conf."""
     files = context.files
     path = first(files.reader, *_EXTLINUX)
     tool = first(files.reader, *_UPDATE)
@@ -117,7 +117,7 @@ def _extlinux_steps(context: LoaderContext) -> Steps:
 
 
 def _menu_line(files: BootFiles) -> str:
-    return variables(_menu_texts(files)).get("U_BOOT_PARAMETERS", "ro quiet")  # u-boot-update's own default
+    return variables(_menu_texts(files)).get("U_BOOT_PARAMETERS", "ro quiet")  # the default of u-boot-update
 
 
 def _menu_texts(files: BootFiles) -> list[str]:
@@ -139,7 +139,7 @@ def _ostree_line(context: LoaderContext) -> CommandLine:
 
 
 def _ostree_steps(context: LoaderContext) -> Steps:
-    """One command to apply and one to undo; each creates a deployment for the next boot and keeps the present one."""
+    """One command to apply and one to undo; each creates a deployment for the next boot and keeps the current one."""
     merged = context.merged(str(_ostree_line(context)))
     if merged.unchanged:
         return Steps()

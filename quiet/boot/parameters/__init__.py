@@ -1,1 +1,1 @@
-"""Kernel parameters: the command line, the known words, and merging."""
+"""Kernel parameters: the command line, the table of known parameters, and merging."""

@@ -1,4 +1,4 @@
-"""Split a kernel command line into words in the same way as the kernel.
+"""Split a kernel command line into words as the kernel does.
 
 Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-" and
 "_" are equal in names; words after "--" are for init); lib/cmdline.c, next_arg().
@@ -21,7 +21,7 @@ _OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # the kern
 
 
 def split(line: str) -> list[str]:
-    """The words of a line; blanks between double quotes do not separate. An open quote reaches to the end."""
+    """The words of a line. Double quotes protect spaces; an unclosed quote reaches to the end of the line."""
     words, word, quoted = [], "", False
     for letter in line.strip():
         if letter.isspace() and not quoted:
@@ -35,25 +35,25 @@ def split(line: str) -> list[str]:
 
 
 def name(word: str) -> str:
-    """A word's parameter, in one spelling: "nohz-full=3" -> "nohz_full"."""
+    """The name of a word's parameter, with "_" for "-": "nohz-full=3" -> "nohz_full"."""
     return word.strip('"').partition("=")[0].replace("-", "_")
 
 
 def value(word: str) -> str | None:
-    """The value after the "=", without quotes; None for a word without one."""
+    """The value after the "=", without quotes; None for a word without "="."""
     _, equals, text = word.partition("=")
     return text.replace('"', "") if equals else None
 
 
 def same(word: str, other: str) -> bool:
-    """Whether two words are equivalent: quotes and the spelling of the name and of "off" do not matter."""
+    """Whether two words are equivalent: quotes, "-" or "_" in the name, and the spelling of "off" do not matter."""
     if name(word) != name(other):
         return False
     return value(word) == value(other) or (value(other) == "off" and value(word) in _OFF)
 
 
 class CommandLine(NamedTuple):
-    """The kernel's words, and the "--" with init's words after it (empty without)."""
+    """The words for the kernel, and the "--" with the words for init (empty if there is no "--")."""
 
     words: tuple[str, ...]
     init: tuple[str, ...] = ()
@@ -62,24 +62,24 @@ class CommandLine(NamedTuple):
         return " ".join((*self.words, *self.init))
 
     def of(self, parameter: str) -> list[str]:
-        """The words of one parameter, in their order."""
+        """The words that set one parameter, in the order of the line."""
         return [word for word in self.words if name(word) == name(parameter)]
 
     def changed(self, drop: Iterable[str], add: Iterable[str]) -> CommandLine:
-        """The line without the words to drop, and with the new words at the end, ahead of init's."""
+        """The line without the words to drop and with the new words at the end, before init's words."""
         away = set(drop)
         return CommandLine((*(word for word in self.words if word not in away), *add), self.init)
 
 
 def parse(line: str) -> CommandLine:
-    """Read a command line."""
+    """Parse a command line."""
     words = split(line)
     end = words.index("--") if "--" in words else len(words)
     return CommandLine(tuple(words[:end]), tuple(words[end:]))
 
 
 def check(word: str, source: str) -> str:
-    """Check a word to add. Raises UsageError if a boot loader could not store it verbatim."""
+    """Return a word to add, after checking it. Raises UsageError if a boot loader could not store it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(
             f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"
@@ -88,10 +88,10 @@ def check(word: str, source: str) -> str:
 
 
 def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source: str) -> list[str]:
-    """The parameters with this host's values in place of the placeholders. Raises UsageError.
+    """The parameters with this host's values in place of the placeholders.
 
-    {isolated}, {housekeeping}: CPU lists. {domain}: "domain," where no cgroup v2 hierarchy can make a partition at run
-    time, else nothing.
+    {isolated}, {housekeeping}: CPU lists. {domain}: "domain," on hosts without a cgroup v2 hierarchy that can create a
+    partition at run time, else "". Raises UsageError for an unknown placeholder.
     """
     values = {
         "{isolated}": cpulist.format(cpus.isolated),

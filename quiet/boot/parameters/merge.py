@@ -1,9 +1,9 @@
-"""Merge the parameters that a profile wants into a command line: no duplicate, no contradiction.
+"""Merge a profile's kernel parameters into a command line, without duplicates or contradictions.
 
 The rules are the kernel's (kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, mm/hugetlb.c): of two isolcpus= with
-different lists the second is dropped, and so is nohz_full= when it differs from isolcpus=nohz; rcu_nocbs= are taken
-together; the boot CPU keeps its tick; at least one CPU must be in none of them; hugepages= counts pages of the
-hugepagesz= before it. For some names, all words count (BootParameter.adds); for others, only the last.
+different lists the second is dropped, and so is nohz_full= if it differs from isolcpus=nohz; the lists of several
+rcu_nocbs= are united; the boot CPU keeps its tick; at least one CPU must be in no list; hugepages= counts pages of the
+size in the hugepagesz= before it. For some names, all words count (BootParameter.adds); for others, only the last.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
 KEEP, ADD, CHANGE, DROP, SKIP = "keep", "add", "change", "drop", "skip"
-_HUGE = ("hugepagesz", "hugepages")  # one series of words, whose order matters
+_HUGE = ("hugepagesz", "hugepages")  # these words form a series, whose order matters
 _UNTIL = "no CPU would be left for everything else"
 
 
 class MergeRow(NamedTuple):
-    """The action for one parameter: `current`: its words in the line, `wanted`: the new word."""
+    """The action for one parameter. `current`: its words in the line; `wanted`: the new word."""
 
     action: str
     parameter: str
@@ -36,7 +36,7 @@ class MergeRow(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The merged line, with the removed and the added words."""
+    """The merged line, with the removed and added words."""
 
     line: CommandLine
     rows: tuple[MergeRow, ...]
@@ -50,7 +50,7 @@ class Merged(NamedTuple):
 
 
 def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
-    """The flags and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
+    """The flags and the CPUs of a parameter's value, including the kernel's words "all" and "N" (the last CPU)."""
     flags: list[str] = []
     numbers: CpuSet = frozenset()
     for part in filter(None, text.split(",")):
@@ -77,7 +77,7 @@ def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source:
     wanted = fill_in(parameters, cpus, facts, source)
     try:
         return merge(parse(facts.command_line), wanted, facts).add
-    except Refused:  # existing and wanted words leave no CPU: `quiet boot plan` reports it
+    except Refused:  # no CPU would be left for housekeeping; `quiet boot plan` reports this
         return tuple(wanted)
 
 
@@ -89,8 +89,8 @@ def _without_repeats(wanted: Sequence[str]) -> list[str]:
 class _Merger:
     def __init__(self, line: CommandLine, facts: Facts, words: Sequence[str]) -> None:
         self.line, self.facts, self.words = line, facts, words
-        self.rows: list[tuple[int, MergeRow]] = []  # with the place among the wanted words
-        self.taken: CpuSet = frozenset()  # by isolcpus= and nohz_full= together
+        self.rows: list[tuple[int, MergeRow]] = []  # each with the position of its wanted word
+        self.taken: CpuSet = frozenset()  # the CPUs of isolcpus= and nohz_full=
         self.isolated: dict[str, tuple[tuple[str, ...], CpuSet]] = {}
         self.later: list[str] = []
         self.order: dict[str, int] = {}
@@ -108,7 +108,7 @@ class _Merger:
         elif takes == ISOLATED:
             flags, wanted = cpus(value(word) or "", self.facts)
             old_flags, old = self._present(name(word))
-            # without flags, isolcpus= means domain
+            # isolcpus= without flags means domain
             kept = old_flags or (("domain",) if name(word) == "isolcpus" and old else ())
             self.isolated[name(word)] = (tuple(dict.fromkeys((*flags, *kept))), wanted | old)
         elif takes == HOUSEKEEPING:
@@ -120,14 +120,12 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """The reason why a word is omitted: the line has a safeguard that an administrator has chosen; "" if there is
-        none.
-        """
+        """Why a word is omitted: the line contains a safeguard that an administrator has chosen; "" if it does not."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
         return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
 
     def _series(self, word: str) -> list[str]:
-        """The wanted words that are meaningful only together and in this order; [] for an independent word."""
+        """The wanted words that take effect only together, in order; [] for an independent word."""
         names = _HUGE if name(word) in _HUGE else (name(word),)
         series = [other for other in self.words if name(other) in names]
         return series if names == _HUGE or len(series) > 1 else []
@@ -170,7 +168,7 @@ class _Merger:
             self._replace(there_already, word, why, there_already != [] and equal)
 
     def _replace(self, current: list[str], word: str, why: str, keep: bool) -> None:
-        """Keep the first existing word, or replace all of them."""
+        """Keep the first of the current words, or replace all of them."""
         if keep:
             self._row(KEEP, current[0], current[0], why)
         else:
@@ -217,7 +215,7 @@ class _Merger:
             return
         self.isolated["nohz_full"] = flags, tickless
         own, isolated = self.isolated.get("isolcpus", self._present("isolcpus"))
-        if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone is enough
+        if "nohz" in own:  # of two different lists the kernel uses only one: nohz_full= alone is enough
             self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
             self.isolated["nohz_full"] = flags, tickless | isolated - {min(self.facts.online)}
         self._contradicted(known("nohz_full"), "nohz_full=")

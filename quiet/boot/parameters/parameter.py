@@ -14,7 +14,7 @@ Needs = Callable[[Facts], str]
 
 
 def _made_by(markers: tuple[str, ...], reason: str) -> Needs:
-    """The reason why a parameter has no effect on processors without one of these markers in /proc/cpuinfo."""
+    """A function that returns `reason` for processors without any of these markers in /proc/cpuinfo, else ""."""
 
     def needs(facts: Facts) -> str:
         text = virtualization.cpuinfo(facts)
@@ -29,13 +29,15 @@ amd = _made_by(("AuthenticAMD", "HygonGenuine"), "only AMD's processors have it"
 
 
 def counted(facts: Facts) -> str:
-    """The reason why a parameter for the time stamp counter has no effect here, or should not be used."""
+    """Why a parameter for the time stamp counter has no effect, or should not be used, on this host; ""
+    if it has one.
+    """
     clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
     return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
 
 
 def tickless(facts: Facts) -> str:
-    """The reason why a parameter of kernels with CONFIG_NO_HZ_FULL has no effect here."""
+    """Why a parameter that requires CONFIG_NO_HZ_FULL has no effect on this host; "" if it has one."""
     there = facts.reader.exists("/sys/devices/system/cpu/nohz_full") or not facts.reader.exists("/sys/devices/system")
     return "" if there else "this kernel was built without CONFIG_NO_HZ_FULL"
 
@@ -64,10 +66,10 @@ class BootParameter(NamedTuple):
 
     @property
     def document(self) -> str:
-        """The kernel document that describes it."""
+        """The kernel document that describes this parameter."""
         return self.doc or f"{DOC} ({self.name})"
 
     @property
     def cpus(self) -> bool:
-        """Whether it takes a CPU list."""
+        """Whether this parameter takes a CPU list."""
         return self.takes in (ISOLATED, HOUSEKEEPING)

@@ -11,5 +11,5 @@ BY_NAME: dict[str, BootParameter] = {item.name.replace("-", "_"): item for item 
 
 
 def known(word: str) -> BootParameter | None:
-    """The parameter of a word, in any spelling; None for one that is not in the table."""
+    """The parameter that a word sets, in any spelling; None if the table does not contain it."""
     return BY_NAME.get(name(word))

@@ -1,4 +1,4 @@
-"""Define parameters for power, frequency, memory and mitigations, with their use and risk."""
+"""Define the parameters for power, frequency, memory and mitigations, with their benefit and risk."""
 
 from __future__ import annotations
 

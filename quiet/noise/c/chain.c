@@ -1,4 +1,4 @@
-/* The additions are written in assembly: no compiler may shorten them. */
+/* The additions are written in assembly, so that no compiler can shorten them. */
 #include "chain.h"
 
 #include <errno.h>

@@ -123,7 +123,7 @@ qn_gap *qn_watch_gaps(qn_watch *watch)
 	return (qn_gap *)(watch + 1);
 }
 
-/* Shared memory is not there until it is written to, locked or not. */
+/* The kernel allocates shared memory only when it is written to, even if it is locked. */
 static void touch(qn_watch *watch)
 {
 	memset(qn_watch_gaps(watch), 0, watch->capacity * sizeof(qn_gap));
@@ -147,7 +147,7 @@ static void look(uint32_t *flags, struct rusage *before)
 
 enum { QN_INTERRUPTED = 4 };
 
-/* Everything about a gap; apart from the loop, to keep that small. */
+/* Record a gap; separate from the loop, to keep the loop small. */
 __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, uint64_t length,
 					       struct rusage *usage)
 {
@@ -287,7 +287,7 @@ int qn_interruptions(uint64_t *lengths, size_t n)
 			lengths[i] = interruption(timer);
 		timer_delete(timer);
 	}
-	/* The last signal is still pending, its timer gone or not; to ignore it discards it. */
+	/* The last signal is still pending, even if its timer was deleted; ignoring the signal discards it. */
 	if (sigaction(SIGALRM, &ignored, &handled) || sigprocmask(SIG_SETMASK, &before, NULL) ||
 	    sigaction(SIGALRM, &handled, NULL))
 		return err ? err : -errno;

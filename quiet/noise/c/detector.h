@@ -1,10 +1,10 @@
 /*
  * The detector: a loop that only reads the clock and records every gap, that
- * is, every absence longer than a threshold.
+ * is, every time longer than a threshold in which the loop did not run.
  *
  * The clock is the processor's own counter: the time stamp counter on x86,
  * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times here
- * are in its ticks. The loop cannot see interruptions shorter than a few of its
+ * are in ticks of this clock. The loop cannot see interruptions shorter than a few of its
  * own periods, or contention that does not stop the core (a busy shared cache
  * or memory bus).
  */
@@ -20,41 +20,41 @@
  */
 enum { QN_SUB_BITS = 4, QN_SUB = 1 << QN_SUB_BITS, QN_BUCKETS = (64 - QN_SUB_BITS + 1) * QN_SUB };
 
-enum { QN_TURN = 64 }; /* readings between two checks whether to end */
+enum { QN_TURN = 64 }; /* readings between two checks of the stop flag */
 
 /* qn_gap.flags */
 enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
 
 typedef struct qn_gap {
-	uint64_t begin; /* the last reading before the loop was away */
+	uint64_t begin; /* the last reading before the gap */
 	uint64_t length;
-	uint32_t flags; /* QN_LOOKED: the thread's counters were read after it; else ignore the other flags */
+	uint32_t flags; /* QN_LOOKED: the thread's counters were read after the gap; else ignore other flags */
 	uint32_t pad;
 } qn_gap;
 
-/* Shared between the requesting and the watching process, so that nothing is lost when either ends. */
+/* Shared by the parent and the detector, so that no data is lost if either process ends. */
 typedef struct qn_watch {
 	/* the request */
 	uint64_t threshold; /* a gap is kept from this length on */
-	uint64_t look;	    /* after a gap from this length on the thread's own counters are read; 0: never */
+	uint64_t look;	    /* read the thread's own counters after gaps from this length on; 0: never */
 	uint64_t duration;
 	uint64_t capacity;
-	volatile uint32_t go;	/* set by the asker: watch now */
-	volatile uint32_t stop; /* set by the asker: end early */
-	volatile uint32_t leave; /* set by the asker: the counts after it are read, its own end may be one more event */
-	/* answered */
-	volatile uint32_t ready; /* in its place, everything touched: waits for `go` */
+	volatile uint32_t go;	/* set by the parent: start watching */
+	volatile uint32_t stop; /* set by the parent: end early */
+	volatile uint32_t leave; /* set by the parent after its last read of the counts: the detector may end */
+	/* the result */
+	volatile uint32_t ready; /* on its CPU, all memory touched, waiting for `go` */
 	volatile uint32_t done;
 	uint64_t begin; /* first and last reading */
 	uint64_t end;
 	uint64_t readings;
-	uint64_t gaps; /* how many there were; min(gaps, capacity) are kept */
+	uint64_t gaps; /* number of gaps, min(gaps, capacity) are kept */
 	uint64_t lost; /* the sum of all gaps' lengths */
 	uint64_t longest;
-	uint64_t shortest; /* of the gaps */
-	uint64_t looking;  /* ticks spent on keeping gaps and reading the thread's own counters: blind, not counted as gaps */
-	uint64_t voluntary, involuntary, faults; /* of the watching thread, over the whole time */
-	int32_t cpu;		     /* CPU at the end; equals the first unless moved */
+	uint64_t shortest; /* the shortest gap */
+	uint64_t looking;  /* ticks for keeping gaps and reading counters: the loop is blind then; not counted as gaps */
+	uint64_t voluntary, involuntary, faults; /* counts of the detector's thread over the whole time */
+	int32_t cpu;		     /* CPU at the end, which is the first one unless moved */
 	int32_t moved;
 	uint64_t histogram[QN_BUCKETS]; /* of all gaps' lengths, kept or not */
 	uint64_t keeping; /* the shortest time that keeping a gap took */
@@ -63,19 +63,19 @@ typedef struct qn_watch {
 size_t qn_bucket(uint64_t value);
 uint64_t qn_bucket_floor(size_t bucket);
 
-/* Anonymous memory that children share: a qn_watch, and behind it `capacity` gaps. */
+/* Allocate anonymous memory that children share: a qn_watch, followed by `capacity` gaps. */
 int qn_watch_create(uint64_t capacity, qn_watch **ret);
 void qn_watch_destroy(qn_watch *watch);
 qn_gap *qn_watch_gaps(qn_watch *watch);
 
 /*
  * Run the detector on the calling thread, which must already be on the CPU to
- * watch. Touches all memory first, sets `ready`, waits for `go`; sets `done` at
- * its end and waits for `leave`.
+ * watch. It first touches all memory, sets `ready` and waits for `go`; at the
+ * end, it sets `done` and waits for `leave`.
  */
 int qn_watch_run(qn_watch *watch);
 
-/* `n` differences between two readings of the loop, in turn. */
+/* Measure `n` successive differences between two readings of the loop. */
 void qn_periods(uint64_t *periods, size_t n);
 
 /*
@@ -91,7 +91,7 @@ int qn_interruptions(uint64_t *lengths, size_t n);
  */
 int qn_faults(uint64_t *lengths, size_t n);
 
-/* In place of exit() for a child that shares its parent's memory image. */
+/* Use this instead of exit() in a child that shares its parent's memory image. */
 void qn_exit(int code);
 
 int qn_lock_memory(void);
@@ -101,7 +101,7 @@ int qn_die_with_parent(int parent);
 uint64_t qn_now(void);
 const char *qn_clock_name(void);
 
-/* The same moment on three clocks; `ticks` is known to within `spread`. */
+/* One moment as read on three clocks; `ticks` is accurate to `spread` ticks. */
 typedef struct qn_moment {
 	uint64_t ticks;
 	uint64_t spread;

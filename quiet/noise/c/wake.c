@@ -69,8 +69,8 @@ void qn_wake_note(qn_wake *wake, uint64_t ticks, uint64_t latency)
 }
 
 /*
- * The loop. Between two sleeps there are two readings of clocks and the counts: no allocation, no other call. A time
- * that has passed already is not slept for, since that would count one delay again for each period in it.
+ * The loop. Between two sleeps it only reads two clocks and updates the counts: no allocation, no other call. It skips
+ * times that have already passed, because otherwise one delay would count again for each period in it.
  */
 static void wake_loop(qn_wake *wake)
 {
@@ -122,7 +122,7 @@ int qn_wake_run(qn_wake *wake)
 	wake->slack = slack > 0 ? (uint64_t)slack : 0;
 	wake->ready = 1;
 	/*
-	 * It does not spin, so that the CPU is idle before the first wake-up as
+	 * Do not spin, so that the CPU is idle before the first wake-up, as
 	 * before all others.
 	 */
 	while (!wake->go && !wake->stop)

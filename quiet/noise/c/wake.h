@@ -1,6 +1,6 @@
 /*
  * Wake-up latency: a pinned thread sleeps until absolute times, one period
- * apart, and notes how much later than requested it runs again. This covers what a
+ * apart, and records how much later than requested it runs again. This covers what a
  * spinning loop (detector.h) cannot see: the exit from an idle state, a late
  * timer interrupt, and the scheduler.
  */
@@ -22,43 +22,43 @@ typedef struct qn_wake_up {
 	uint64_t number;
 } qn_wake_up;
 
-/* Shared between the asking process and the sleeping one, so that nothing is lost when either ends. */
+/* Shared by the parent and the sleeping process, so that no data is lost if either process ends. */
 typedef struct qn_wake {
-	/* requested, ns */
+	/* the request, in ns */
 	uint64_t period;
 	uint64_t duration;
-	uint64_t stop_above; /* the first wake-up later than this ends it; 0: none does */
+	uint64_t stop_above; /* end after the first wake-up later than this; 0: never */
 	volatile uint32_t go;
 	volatile uint32_t stop;
-	/* answered */
+	/* the result */
 	volatile uint32_t ready;
 	volatile uint32_t done;
-	uint64_t begin, end; /* ticks: when it went, and after the last wake-up */
+	uint64_t begin, end; /* ticks at the start and after the last wake-up */
 	uint64_t wakes;
 	uint64_t missed; /* periods skipped because they had passed when the thread ran again */
 	uint64_t sum, least, most; /* of the latencies, ns */
 	uint64_t beyond;
-	uint64_t slack;	 /* of the thread's timers, ns; no real-time thread has any */
-	uint64_t faults; /* of the sleeping thread */
-	int32_t cpu;	 /* CPU at the end; equals the first unless moved */
+	uint64_t slack;	 /* timer slack of the thread, ns; 0 for a real-time thread */
+	uint64_t faults; /* page faults of the sleeping thread */
+	int32_t cpu;	 /* CPU at the end, which is the first one unless moved */
 	int32_t moved;
-	int32_t error; /* of clock_nanosleep; 0: none */
+	int32_t error; /* error number of clock_nanosleep; 0: none */
 	int32_t pad;
-	qn_wake_up worst[QN_WAKE_WORST]; /* in no order; latency 0: not used */
+	qn_wake_up worst[QN_WAKE_WORST]; /* unordered; an entry with latency 0 is unused */
 	uint64_t bins[QN_WAKE_BINS];
 } qn_wake;
 
-/* Anonymous memory that children share. */
+/* Allocate anonymous memory that children share. */
 int qn_wake_create(qn_wake **ret);
 void qn_wake_destroy(qn_wake *wake);
 
 /*
- * Sleep on the calling thread, which is pinned already. Touches all memory first, sets `ready`, waits for `go`, and
- * sets `done` at its end.
+ * Sleep on the calling thread, which must already be pinned. It first touches all memory, sets `ready` and waits for
+ * `go`; at the end, it sets `done`.
  */
 int qn_wake_run(qn_wake *wake);
 
-/* One wake-up enters the counts. */
+/* Add one wake-up to the counts. */
 void qn_wake_note(qn_wake *wake, uint64_t ticks, uint64_t latency);
 
 #endif

@@ -21,33 +21,32 @@ class Remedy(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The text, preceded by the knob or the kernel parameter."""
+        """The text, preceded by the name of the knob or kernel parameter."""
         return {KNOB: f"knob {self.what}: ", BOOT: f"boot with {self.what}: "}.get(self.how, "") + self.text
 
 
 def knob(pattern: str, name: str, text: str, still: str = "", by: str = ".*") -> Remedy:
-    """A remedy by a knob of quiet."""
+    """A remedy that consists of a knob of quiet."""
     return Remedy("", pattern, KNOB, name, text, still, by)
 
 
 def boot(pattern: str, parameter: str, text: str, still: str = "") -> Remedy:
-    """A remedy by a kernel parameter."""
+    """A remedy that consists of a kernel parameter."""
     return Remedy("", pattern, BOOT, parameter, text, still)
 
 
 def user(pattern: str, text: str, by: str = ".*") -> Remedy:
-    """A remedy by the user's own action."""
+    """A remedy that the user has to carry out."""
     return Remedy("", pattern, USER, "", text, by=by)
 
 
 def none(pattern: str, text: str) -> Remedy:
-    """No remedy; the text gives the reason."""
+    """An entry for a cause without a remedy; the text gives the reason."""
     return Remedy("", pattern, NONE, "", text)
 
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
-"""The remedies by kind of cause; the first whose pattern and `by` match wins. The last of each kind matches
-everything."""
+"""The remedies by kind of cause. The first entry that matches (pattern, `by`) applies; the last one always matches."""
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
 TICK_KEPT = (

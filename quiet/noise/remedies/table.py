@@ -3,7 +3,7 @@
 A remedy names a knob of `quiet` if one helps (`quiet explain KNOB`), a kernel parameter if only the command line helps,
 or neither; its `text` then explains the origin of the cause and the user's options. Sources: the kernel's
 Documentation/timers/no_hz.rst, Documentation/admin-guide/kernel-per-CPU-kthreads.rst,
-Documentation/admin-guide/kernel-parameters.txt, and the functions named.
+Documentation/admin-guide/kernel-parameters.txt, and the functions that the texts name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def remedy(
 ) -> Remedy:
     """The remedy for a cause on a CPU.
 
-    `in_place`: applied knobs and kernel parameters of the running kernel. A setting already in place is not a remedy
-    (NONE): the text then explains why the cause occurs anyway. A setting that this host lacks is not a remedy either
-    (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this CPU. `naming`: a clause on how
-    to make the kernel name a cause that is only counted.
+    `in_place`: applied knobs and kernel parameters of the running kernel. A setting that is already in place is not a
+    remedy (NONE): the text then explains why the cause occurs anyway. A setting that this host lacks is not a remedy
+    either (`absent`, with the reasons). `cpus`: the CPU list for kernel parameters, by default this CPU. `naming`: a
+    clause that explains how to make the kernel name a cause that is only counted. Raises LookupError for an unknown
+    kind.
     """
     lacking = absent or {}
     for item in REMEDIES:
@@ -52,7 +53,7 @@ def remedy(
 
 
 def stopped_by(name: str) -> list[Remedy]:
-    """The causes that a knob or a kernel parameter removes: for `quiet explain`."""
+    """The remedies that consist of this knob or kernel parameter, for `quiet explain`."""
     removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
     return [item._replace(text=_of_any(item.text)) for item in removers]
 

@@ -6,7 +6,7 @@ from quiet.noise.call_nesting import SOFTIRQ, THREAD, WORK
 from quiet.noise.remedies.remedy import Remedies, boot, knob, none, user
 
 RCU_LEFT = "RCU; its callbacks already run elsewhere (rcu_nocbs), and this is the part that each CPU has to do itself"
-# Works of system_power_efficient_wq and its freezable twin.
+# Work items of system_power_efficient_wq and its freezable variant.
 POWER_EFFICIENT = (
     "neigh_(periodic|managed)_work|phy_state_machine|phylink_resolve|gc_worker|check_lifetime|do_cache_clean|"
     "disk_events_workfn|regulator_disable_work"

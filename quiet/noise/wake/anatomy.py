@@ -1,11 +1,11 @@
-"""Split a wake-up into four consecutive phases, and name the work that had the CPU in each.
+"""Split a wake-up into four consecutive phases, and name the work that had the CPU in each phase.
 
     timer   from the requested time until the timer's interrupt begins
     wake    from there until the kernel wakes the thread
     switch  from there until the scheduler switches to the thread
     return  from there until the thread reads the clock in user space
 
-The phases add up to the latency. Times are ticks, events are those of one CPU (call_nesting.TraceEvent).
+The phases add up to the latency. Times are in ticks; the events are from one CPU (call_nesting.TraceEvent).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the numbe
 
 
 class Waking(NamedTuple):
-    """A wake-up by the kernel: its time, its CPU, and the thread."""
+    """A wake-up of a thread by the kernel: its time in ticks, the CPU that woke the thread, and the thread."""
 
     time: int
     cpu: int
@@ -50,7 +50,7 @@ class Waking(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The work that had the CPU in a phase, and for how long."""
+    """The work that had the CPU in a phase, and its time in ticks."""
 
     phase: str
     cause: Cause
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """A wake-up in parts, the longest first. `phases` has the length of each phase, in the order of PHASES."""
+    """A wake-up in parts, longest first. `phases`: the length of each phase in ticks, in the order of PHASES."""
 
     phases: tuple[int, int, int, int]
     parts: tuple[Part, ...]
@@ -67,7 +67,7 @@ class Anatomy:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The thread that sleeps: its CPU and number, and how the kernel names that CPU's idle states, and tasks."""
+    """The sleeping thread: its CPU and number, and functions that name this CPU's idle states and tasks."""
 
     cpu: int
     pid: int
@@ -80,8 +80,10 @@ Namer = Callable[[Share], Cause]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In ticks: the maximum difference between two clocks, and the minimum length of time unaccounted for by the kernel
-    that counts as spent outside it. `virtual`: that time counts as the hypervisor's.
+    """Limits in ticks.
+
+    `slop`: the maximum difference between two clocks; `far`: the minimum length of time unaccounted for by the kernel
+    that counts as spent outside the kernel; `virtual`: such time counts as the hypervisor's.
     """
 
     slop: int
@@ -100,8 +102,8 @@ def dissect(
 ) -> Anatomy | None:
     """Split the wake-up that was due at `due` and ran at `at` into its parts.
 
-    None if the trace lacks the thread. `events`: events of the thread's CPU, in order; `wakings`: wakeup events of all
-    CPUs.
+    `events`: the events of the thread's CPU, in order; `wakings`: the wakeup events of all CPUs. Returns None if the
+    trace does not contain the thread.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):
         return None
@@ -134,8 +136,9 @@ def dissect(
 
 
 def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> Iterator[TraceEvent]:
-    """The events, with missing switches added: each event names the task that it happened in. A switch is missing
-    before the first event, and on kernels that do not trace the idle task.
+    """Yield the events, and add missing context switches: each event names the task in which it occurred.
+
+    A switch is missing before the first event, and on kernels that do not trace the idle task.
     """
     running = -1
     for event in events:
@@ -146,15 +149,13 @@ def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> 
 
 
 def _idled(events: Sequence[TraceEvent], time: int) -> bool:
-    """Whether the idle task had the CPU at a time."""
+    """Whether the idle task had the CPU at `time`."""
     running = next((event.pid for event in events if event.time >= time), None)
     return running == 0
 
 
 def _interrupt(frames: Sequence[Frame], time: int) -> int:
-    """The beginning of the innermost interrupt around a time, or of the innermost softirq; the time itself if there is
-    neither.
-    """
+    """The beginning of the innermost interrupt at `time`, or of the innermost softirq; `time` if there is neither."""
     begins: dict[bool, int] = {}
     level: Sequence[Frame] = frames
     while frame := next((each for each in level if each.begin <= time <= each.end), None):
@@ -171,7 +172,7 @@ class _Idle(NamedTuple):
 
 
 def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]:
-    """The idle states of the CPU over time."""
+    """The idle states of the CPU until `at`."""
     found: list[_Idle] = []
     notes = [event for event in events if event.action == NOTE and event.kind == IDLE_NOTE]
     if notes and notes[0].key == NOT_IDLE:
@@ -185,7 +186,7 @@ def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """Attributes the CPU's time to traced frames, then idle states, then the phase itself."""
+    """Attributes the CPU's time to traced frames, then to idle states, then to the phase itself."""
 
     frames: Sequence[Frame]
     idles: Sequence[_Idle]
@@ -194,7 +195,7 @@ class _Spent:
     limits: Limits
 
     def causes(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
-        """Causes with their ticks, which add up to the phase."""
+        """Yield the causes of a phase with their times in ticks, which add up to the phase."""
         at = begin
         for frame in self.frames:
             if cut := clipped(frame, begin, end):
@@ -202,8 +203,8 @@ class _Spent:
                 for share in shares_of(cut):
                     cause = self.name(share)
                     if phase == TIMER_PHASE and share.kind in (THREAD, WORK):
-                        # The timer was due, but its interrupt did not come while a task ran: the task had interrupts
-                        # off.
+                        # The timer was due, but its interrupt was delayed while a task ran: the task had disabled
+                        # interrupts.
                         cause = Cause(IRQS_OFF, label(cause))
                     elif phase in (WAKE_PHASE, SWITCH_PHASE) and (share.kind, share.name) == OWN_TIMER:
                         cause = Cause(SCHEDULER, "")
@@ -229,7 +230,7 @@ class _Spent:
 
 
 def clipped(frame: Frame, begin: int, end: int) -> Frame | None:
-    """The part of a frame and of its nested frames from `begin` to `end`; None if there is none."""
+    """The part of a frame and its inner frames from `begin` to `end`; None if there is none."""
     if frame.begin >= end or frame.end <= begin:
         return None
     inner = [cut for each in frame.inner if (cut := clipped(each, begin, end))]

@@ -27,7 +27,7 @@ GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "p
 
 @dataclass(frozen=True, slots=True)
 class WakeOptions:
-    """The checked options."""
+    """The checked options of `quiet noise --wake`."""
 
     seconds: float
     period: int
@@ -38,7 +38,7 @@ class WakeOptions:
 
 
 def options(texts: NoiseTexts) -> WakeOptions:
-    """Check the options. Raises UsageError."""
+    """Check the options and return their values. Raises UsageError."""
     for name, instead in GAPS_ONLY.items():
         if getattr(texts, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')}: for gaps; omit --wake, or this option{instead}")
@@ -61,7 +61,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
 
 @dataclass(slots=True)
 class _Signals:
-    """The signals received; the first one ends the measurement, and the results until then are reported."""
+    """The received signals; the first signal ends the measurement, and the results so far are reported."""
 
     came: list[int] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ class _Signals:
 @contextmanager
 def _noting_signals() -> Iterator[_Signals]:
     noted = _Signals()
-    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # ignored under nohup
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup ignores SIGHUP
     before = {number: signal.signal(number, noted.end) for number in wanted}
     try:
         yield noted
@@ -82,7 +82,7 @@ def _noting_signals() -> Iterator[_Signals]:
 
 
 def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], None]) -> WakeReport:
-    """Measure this host's CPUs. `progress` is called with the seconds passed and wanted.
+    """Measure CPUs of this host. `progress` is called with the elapsed and the requested seconds.
 
     Raises UsageError, DetectorError, and NoiseInterrupted if a signal arrives before the first wake-up.
     """
@@ -104,7 +104,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, tick)
         throttled = slowed(before, virtualization.throttled(host, cpus))
-        progress(wanted.seconds, wanted.seconds)  # show 100 % even if it ended early
+        progress(wanted.seconds, wanted.seconds)  # show 100 % even if the measurement ended early
         if signals.came:
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])
@@ -114,7 +114,7 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
 
 
 def saved_trace(result: WakeReport) -> str:
-    """The text of --save-trace: the timeline of the wake-up that ended the measurement; one line without any."""
+    """The text for --save-trace: the timeline of the wake-up that ended the measurement; one line if there was none."""
     if result.stopped is None:
         return "no wake-up exceeded the limit\n"
     head = (

@@ -1,4 +1,4 @@
-"""Make a short timeline of the events around one wake-up, for users, with times relative to the requested time."""
+"""Build a short timeline of the events around one wake-up, for users, with times relative to the requested time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEFORE_NS = 2_000_000
 
 
 class TimelineEvent(NamedTuple):
-    """An event: its time in ns relative to the time that the wake-up was due, and its description."""
+    """An event: its time in ns relative to the requested time of the wake-up, and its description."""
 
     ns: float
     event: str
@@ -29,9 +29,10 @@ def timeline(
     at: int,
     ns: Callable[[float], float],
 ) -> list[TimelineEvent]:
-    """The last MOST_EVENTS events from BEFORE_NS before the wake-up was due until it was over, with these two marks.
+    """The last MOST_EVENTS events, from BEFORE_NS before the wake-up was due until the thread ran; both times are
+    marked.
 
-    `ns` converts ticks.
+    `ns` converts ticks to nanoseconds.
     """
     title = titles(thread.comm)
     rows: list[tuple[int, str]] = [(due, "due: the timer should expire now")]

@@ -14,7 +14,10 @@ from quiet.machine.facts import CPU
 
 @dataclass(frozen=True, slots=True)
 class IdleState:
-    """One idle state of one CPU. `usage` and `time_us` are totals since boot, or differences (used())."""
+    """One idle state of one CPU.
+
+    `usage` and `time_us` (microseconds) are totals since boot, or differences (used()).
+    """
 
     state: int
     name: str
@@ -42,7 +45,7 @@ def _states(reader: Reader, cpu: int) -> list[IdleState]:
 
 
 def used(before: Iterable[IdleState], after: Iterable[IdleState]) -> tuple[IdleState, ...]:
-    """The difference between two readings of one CPU."""
+    """The idle states of one CPU with the differences between two readings."""
     old = {each.state: each for each in before}
     return tuple(
         IdleState(

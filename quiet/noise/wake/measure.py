@@ -1,4 +1,4 @@
-"""Measure wake-ups: threads on their CPUs, tracing around them, and idle states before and after."""
+"""Measure wake-ups: sleeping threads on their CPUs, tracing around the wake-ups, and idle states before and after."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from quiet.noise.wake.idle_states import IdleState
 from quiet.noise.wake.sleeper import Sleeper, SleepRequest, Slept, WakeUp, sleepers
 from quiet.noise.wake.trace import DRAIN_S, WakeTrace, WakeTracer, window
 
-SLOP_NS = 2_000  # a thread's reading of the clock and the trace's time stamps differ by less
-FAR_NS = 100_000  # the kernel's own path from a wake-up to the thread is shorter, even in an emulator
+SLOP_NS = 2_000  # the maximum difference between a thread's clock reading and the trace's time stamps
+FAR_NS = 100_000  # the kernel's path from a wake-up to the thread is shorter, even in an emulator
 
 
 @dataclass(frozen=True, slots=True)
 class WakeRequest:
-    """The options; times in ns. `source`: the option or file that named the CPUs, for errors; `applied`: knobs applied
-    to them.
+    """The options; times in ns.
+
+    `source`: the option or file that names the CPUs, for errors; `applied`: the knobs that are applied to them.
     """
 
     cpus: CpuSet
@@ -45,7 +46,7 @@ class WakeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWakeUp:
-    """One of the worst wake-ups; `anatomy` None: not traced."""
+    """One of the worst wake-ups; `anatomy` is None without tracing."""
 
     wake_up: WakeUp
     anatomy: Anatomy | None
@@ -53,7 +54,7 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """The measurements of one CPU. `worst`: the latest wake-ups, the latest first."""
+    """The measurements of one CPU. `worst`: the worst wake-ups, latest first."""
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -63,7 +64,9 @@ class WakesOnCpu:
 
 @dataclass(slots=True)
 class WakeMeasurement:
-    """The result. `source`: the evidence for causes; `timeline`: the events around the wake-up that ended it."""
+    """The result. `source`: the evidence for causes; `timeline`: the events around the wake-up that ended the
+    measuring.
+    """
 
     clock: Clock
     request: WakeRequest
@@ -78,7 +81,7 @@ class WakeMeasurement:
 
 
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
-    """Measure several CPUs at the same time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
+    """Measure several CPUs at the same time, and leave nothing behind. Raises UsageError, Refused or DetectorError."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
     seconds = wanted.duration / 1e9
@@ -125,7 +128,7 @@ def _tracer(
     limits: list[str],
     stack: contextlib.ExitStack,
 ) -> WakeTracer | None:
-    """Set up the tracing without starting it; returns None, with the reason in `limits`, if it is unavailable."""
+    """Prepare tracing without starting it; if it is unavailable, add the reason to `limits` and return None."""
     if not wanted.trace:
         limits.append("kernel tracing was not requested, so no wake-up has a cause")
         return None
@@ -140,7 +143,7 @@ def _tracer(
 
 
 def _going_on(started: Sequence[Sleeper], tracer: WakeTracer | None, tick: Tick) -> Tick:
-    """Run the measurement; the trace is emptied periodically, and a thread that has ended ends the others."""
+    """A `tick` that also empties the trace periodically, and ends all threads if one has ended."""
     last = 0.0
 
     def go_on(passed: float) -> bool:
@@ -177,7 +180,7 @@ def _anatomy(
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
-    """Report the CPU whose wake-up ended the measurement, with the events around it."""
+    """Add the CPU whose wake-up ended the measurement to the result, with the events around that wake-up."""
     limit = result.request.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:

@@ -1,6 +1,6 @@
-"""Make the report of wake-ups: plain numbers, the worst wake-ups with their causes and remedies, and the verdict.
+"""Build the report of wake-ups: plain numbers, the worst wake-ups with their causes and remedies, and the verdict.
 
-The fields are named as the keys of `quiet noise --wake --json`.
+The fields have the names of the keys of `quiet noise --wake --json`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True)
 class WakeUpReport:
-    """One of the worst wake-ups. `phases_ns` adds up to the latency; None: not traced."""
+    """One of the worst wake-ups. `phases_ns` adds up to the latency; None without tracing."""
 
     number: int
     at_s: float
@@ -58,7 +58,7 @@ class WakeUpReport:
 
 @dataclass(frozen=True, slots=True)
 class WorstCause:
-    """A cause of the worst wake-ups: in how many of them it was the longest part, and its longest time in one."""
+    """A cause of the worst wake-ups: in how many it was the longest part, and its longest time in one of them."""
 
     cause: str
     kind: str
@@ -71,9 +71,10 @@ class WorstCause:
 
 @dataclass(frozen=True, slots=True)
 class CpuWakes:
-    """One CPU. `histogram_us`: bins of 1 us that are not empty; `beyond`: wake-ups later than the last bin's end.
+    """The wake-ups of one CPU.
 
-    `idle_remedy`: how to keep the CPU out of idle states, if it was in one that takes time to leave.
+    `histogram_us`: the bins of 1 us that are not empty; `beyond`: the number of wake-ups later than the last bin's end;
+    `idle_remedy`: how to keep the CPU out of idle states, if it was in a state that takes time to leave.
     """
 
     wakes: int
@@ -95,7 +96,7 @@ class CpuWakes:
 
 @dataclass(frozen=True, slots=True)
 class StoppedAt:
-    """The wake-up that ended the measurement, and the events around it; times are relative to the time it was due."""
+    """The wake-up that ended the measurement, and the events around it; times are relative to its requested time."""
 
     cpu: int
     latency_ns: int
@@ -120,14 +121,13 @@ class WakeReport:
 
     @property
     def all_limits(self) -> list[str]:
-        """The measurement's limits on any CPU, each once."""
+        """The limitations of the measurement on any CPU, without duplicates."""
         own = (text for cpu in self.cpus.values() for text in cpu.limits)
         return list(dict.fromkeys([*self.limits, *own]))
 
 
 def percentile(slept: Slept, q: float) -> int:
-    """The latency of rank q in ns, rounded to BIN_NS: the beginning of its bin, but within the range of all
-    latencies."""
+    """The latency of rank q in ns: the beginning of its bin (BIN_NS), limited to the range of all latencies."""
     rank, seen = q * slept.wakes, 0
     for number, count in sorted(slept.bins.items()):
         seen += count
@@ -137,7 +137,7 @@ def percentile(slept: Slept, q: float) -> int:
 
 
 def histogram_us(slept: Slept) -> tuple[tuple[int, int], ...]:
-    """Bins of 1 us: (begin, wake-ups)."""
+    """The bins of 1 us: (begin, number of wake-ups)."""
     bins: dict[int, int] = {}
     for number, count in slept.bins.items():
         bins[number * BIN_NS // _US] = bins.get(number * BIN_NS // _US, 0) + count
@@ -145,7 +145,7 @@ def histogram_us(slept: Slept) -> tuple[tuple[int, int], ...]:
 
 
 def judge(measured: WakeMeasurement, budgets: WakeBudgets) -> list[Exceeded]:
-    """The limits that a CPU has exceeded."""
+    """The limits that CPUs exceeded."""
     limits = ((MAX_LATENCY, budgets.max_latency_ns), (STOP_ABOVE, budgets.stop_above_ns))
     return [
         Exceeded(cpu, name, limit, on.slept.most)
@@ -184,7 +184,7 @@ def _wake_up(measured: WakeMeasurement, cpu: int, each: ExplainedWakeUp) -> Wake
 
 
 def _causes(worst: tuple[WakeUpReport, ...]) -> tuple[WorstCause, ...]:
-    """The longest part of each of the worst wake-ups, by name; the most frequent first."""
+    """The causes that were the longest part of a worst wake-up, by name, most frequent first."""
     found: dict[str, WorstCause] = {}
     for each in worst:
         for part in each.parts[:1]:
@@ -221,7 +221,7 @@ def of_cpu(measured: WakeMeasurement, cpu: int) -> CpuWakes:
 
 
 def make(measured: WakeMeasurement, budgets: WakeBudgets, throttled: Mapping[int, int]) -> WakeReport:
-    """The judged report. `throttled`: how often each CPU was throttled because of heat."""
+    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled because of heat."""
     ns = measured.clock.ns
     stopped = None
     if measured.stopped is not None:

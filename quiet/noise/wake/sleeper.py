@@ -1,4 +1,4 @@
-"""Run the sleeping thread in one process per CPU, pinned, with locked memory, and without Python while it measures."""
+"""Run the sleeping thread: one process per CPU, pinned, with locked memory, and without Python while it measures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ BIN_NS = int(lib.QN_WAKE_BIN_NS)
 
 @dataclass(frozen=True, slots=True)
 class SleepRequest:
-    """A sleeping thread's options, in nanoseconds. `stop_above` 0: no wake-up ends it; `fifo` 0: an ordinary task."""
+    """The options of a sleeping thread, in nanoseconds.
+
+    `stop_above` 0: never stop early; `fifo` 0: an ordinary task.
+    """
 
     period: int
     duration: int
@@ -31,7 +34,7 @@ class SleepRequest:
 
 @dataclass(frozen=True, slots=True, order=True)
 class WakeUp:
-    """One wake-up: how late the thread ran (ns), when that was (ticks of clock.now()), and its index from 0."""
+    """One wake-up: its lateness in ns, its time in ticks of clock.now(), and its index from 0."""
 
     latency: int
     ticks: int
@@ -40,8 +43,10 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True)
 class Slept:
-    """The result of one thread. `bins`: number of wake-ups by bin index, in bins of BIN_NS; `beyond`: wake-ups later
-    than the last bin.
+    """The result of one thread.
+
+    `bins`: the number of wake-ups by bin index, in bins of BIN_NS; `beyond`: the number of wake-ups later than the last
+    bin.
     """
 
     cpu: int
@@ -62,10 +67,10 @@ class Slept:
 
 
 class Sleeper:
-    """A sleeping process, forked. In order: `placed`, `go`, `result`."""
+    """A sleeping process. Call in this order: `placed`, `go`, `result`."""
 
     def __init__(self, cpu: int, request: SleepRequest) -> None:
-        """Raises DetectorError if memory is insufficient."""
+        """Fork the process. Raises DetectorError if memory is insufficient."""
         self.cpu, self.asked = cpu, request
         made = ffi.new("qn_wake **")
         if error := lib.qn_wake_create(made):
@@ -88,7 +93,7 @@ class Sleeper:
 
     def _child(self, parent: int, channel: Connection) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, signal.SIG_IGN)  # the parent decides, by the stop flag
+            signal.signal(number, signal.SIG_IGN)  # the parent decides, through the stop flag
         lib.qn_die_with_parent(parent)
         try:
             affinity.place(self.cpu)
@@ -104,7 +109,7 @@ class Sleeper:
         return 1 if lib.qn_wake_run(self.wake) else 0
 
     def placed(self) -> None:
-        """Wait until the process is ready and waits for go(). Raises DetectorError."""
+        """Wait until the process is waiting for go(). Raises DetectorError."""
         try:
             answer = self._channel.recv()
         except (EOFError, OSError):
@@ -119,7 +124,7 @@ class Sleeper:
             time.sleep(0.002)
 
     def go(self) -> None:
-        """Start sleeping and waking."""
+        """Start the cycle of sleeping and waking."""
         self.wake.go = 1
 
     def stop(self) -> None:
@@ -134,7 +139,7 @@ class Sleeper:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def worst(self) -> tuple[WakeUp, ...]:
-        """The latest wake-ups so far, the latest first; also while it runs."""
+        """The worst wake-ups so far, latest first; may be called while the thread runs."""
         seen = (WakeUp(each.latency, each.ticks, each.number) for each in self.wake.worst)
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
@@ -177,7 +182,7 @@ class Sleeper:
 
 @contextlib.contextmanager
 def sleepers(cpus: Sequence[int], request: SleepRequest) -> Iterator[list[Sleeper]]:
-    """Sleeping threads on their CPUs; they are always ended afterwards. Raises DetectorError."""
+    """Yield sleeping threads that run on their CPUs; end them afterwards in any case. Raises DetectorError."""
     started: list[Sleeper] = []
     try:
         started.extend(Sleeper(cpu, request) for cpu in cpus)

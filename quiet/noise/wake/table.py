@@ -9,7 +9,7 @@ from quiet.noise.table import histogram
 from quiet.noise.wake.events_around import TimelineEvent
 from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpReport
 
-FEW = 5  # number of parts of a wake-up, and of causes, shown; --json has all
+FEW = 5  # maximum number of parts of a wake-up, and of causes; --json has all
 _WORDS = {
     "timer": "timer interrupt {} late",
     "wake": "{} from there until the wake-up",
@@ -19,7 +19,7 @@ _WORDS = {
 
 
 def lines(report: WakeReport) -> Iterator[str]:
-    """The whole report."""
+    """Yield the lines of the whole report."""
     how = f"SCHED_FIFO {report.fifo}" if report.fifo else "an ordinary task"
     yield f"slept for {report.duration_s:.4g} s, a wake-up every {show(report.period_ns)}, as {how}"
     if report.virtual:
@@ -97,6 +97,6 @@ def _stopped(at: StoppedAt) -> Iterator[str]:
 
 
 def timeline(events: Sequence[TimelineEvent]) -> Iterator[str]:
-    """A line for each event, in microseconds."""
+    """Yield a line for each event, with its time in microseconds."""
     for each in events:
         yield f"  {each.ns / 1e3:>+12.1f} us  {each.event}"

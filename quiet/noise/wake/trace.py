@@ -18,7 +18,7 @@ from quiet.noise.wake.sleeper import WakeUp
 
 BUFFER_KB, SHARED_KB, LEAST_KB = 4_096, 8_192, 256
 DRAIN_S = 0.5
-RECENT_NS = 2_000_000_000  # keep younger pages: they may contain a wake-up that will be among the worst
+RECENT_NS = 2_000_000_000  # keep pages that are younger: they may contain one of the worst wake-ups to come
 AFTER_NS = 100_000
 _EXIT = 0xFFFFFFFF  # PWR_EVENT_EXIT, include/trace/events/power.h
 
@@ -44,13 +44,15 @@ TRACED = (
 
 
 def waking_of(pids: Sequence[int]) -> EventType:
-    """The event of these threads' wake-ups, for every CPU: a timer may expire on another one."""
+    """The event type for wake-ups of these threads by any CPU, because a thread's timer may expire on another CPU."""
     return EventType("sched", "sched_waking", ("pid",), _waking, " || ".join(f"pid == {pid}" for pid in pids))
 
 
 @dataclass(frozen=True, slots=True)
 class WakeTrace:
-    """The trace around the worst wake-ups: events by CPU in order, all wakings, and names of shares and tasks."""
+    """The trace around the worst wake-ups: events by CPU, in order; all wakings; functions that name
+    causes and tasks.
+    """
 
     events: Mapping[int, list[TraceEvent]]
     wakings: list[Waking]
@@ -60,7 +62,10 @@ class WakeTrace:
 
 
 class WakeTracer:
-    """`with WakeTracer(...) as trace: trace.on(); trace.drain(worst), periodically; trace.finish(worst)`."""
+    """Traces wake-ups.
+
+    `with WakeTracer(...) as trace: trace.on(); trace.drain(worst), periodically; trace.finish(worst)`.
+    """
 
     def __init__(self, host: Host, pids: Mapping[int, int], online: CpuSet, period_ns: int) -> None:
         """`pids`: the thread of each CPU."""
@@ -69,7 +74,7 @@ class WakeTracer:
         self._first = clock.moment()
 
     def __enter__(self) -> WakeTracer:
-        """Raises NoTraceError."""
+        """Create the trace instances. Raises NoTraceError."""
         try:
             self._open()
         except BaseException:
@@ -101,7 +106,7 @@ class WakeTracer:
             each.on()
 
     def drain(self, worst: Sequence[WakeUp]) -> None:
-        """Drain the kernel's buffers, and keep events around these wake-ups and recent ones."""
+        """Empty the kernel's buffers, and keep the events around these wake-ups and recent events."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=True)
@@ -125,7 +130,7 @@ class WakeTracer:
             each.off()
 
     def finish(self, worst: Sequence[WakeUp]) -> WakeTrace:
-        """The trace around these wake-ups."""
+        """Stop tracing and return the trace around these wake-ups."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=False)
@@ -134,7 +139,7 @@ class WakeTracer:
         comm = decode.comms(self._host, self._mine.mount)
         traced = {cpu: decode.events(self._mine, cpu, self._symbol, convert, rate.ticks) for cpu in sorted(cpus)}
         for pid in {event.pid for each in traced.values() for event in each}:
-            comm(pid)  # look it up now: the task may have ended by the time of the report
+            comm(pid)  # look up the name now: the task may have ended by the time of the report
         wakings = [
             Waking(convert(stamp), cpu, _number(values[0]))
             for cpu in sorted(self._online)
@@ -154,7 +159,6 @@ class WakeTracer:
 
 
 def window(each: WakeUp, rate: Clock, period_ns: int) -> tuple[int, int]:
-    """The part of the trace that is kept around a wake-up, as its two ends in ticks: from before the CPU went idle
-    ahead of it."""
+    """The beginning and end, in ticks, of the trace to keep around a wake-up; it begins before the CPU went idle."""
     before = max(1.25 * BEFORE_NS, 1.5 * period_ns)
     return each.ticks - rate.ticks(each.latency + before), each.ticks + rate.ticks(AFTER_NS)
