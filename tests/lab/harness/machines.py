@@ -81,7 +81,10 @@ HOSTS = (
 # Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
 GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # Debian 12 and 13, to install packages on.
-CLEAN = (Machine("debian-12", "6.1", clean="bookworm"), Machine("debian-13", "6.12", clean="trixie"))
+CLEAN = (
+    Machine("debian-12", "6.1", append=FAST, clean="bookworm"),
+    Machine("debian-13", "6.12", append=FAST, clean="trixie"),
+)
 # The lab's own kernel, with the tracers that Debian's leave out. It exists only after `make kernel`:
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
