@@ -14,7 +14,10 @@ from tests.lab.harness.debian import PackageError
 from tests.lab.harness.machines import MACHINES
 
 # `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
-OTHER_KERNELS = ("isolated-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "own", "host-6.1", "host-own", "exact-6.12")
+OTHER_KERNELS = (
+    *("isolated-6.1", "plain-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1"),
+    *("own", "host-6.1", "host-own", "exact-6.12"),
+)
 LONG_CASES = frozenset(
     (
         "test_services",

@@ -19,8 +19,7 @@ from tests.lab.guest.why import CPU
 from tests.lab.harness.boot import Machine, boot
 from tests.lab.harness.once import once
 
-MACHINES = [pytest.param("plain-6.1", marks=pytest.mark.long), "plain-6.12"]
-pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", MACHINES, indirect=True)]
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.1", "plain-6.12"], indirect=True)]
 Report = dict[str, Any]
 # what is planted -> (its cause, the least and the most that it may be counted as; a name is a number from the guest)
 PLANTED: dict[str, tuple[str, str | int, str | int | None]] = {
