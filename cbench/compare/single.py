@@ -1,4 +1,6 @@
-"""Compare one test on both sides: select the trials that count, the number of each process, and the verdict."""
+"""Compare one test on both sides: select the trials that count, compute one number per process, and give the
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from quiet import UsageError
 
 AUTO = "auto"
 STEADIER = 10
-"""Floors are recommended if the processes' medians differ at least this many times more than their floors."""
+"""Floors are recommended if the medians of processes differ at least this many times as much as their floors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
-    """Two sides with the trials that count, and their uncorrected comparison."""
+    """Both sides, reduced to the trials that count, and their uncorrected comparison."""
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
@@ -115,7 +117,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
         by_itself = compare_samples(a.processes, b.processes, headline, options.alpha, options.threshold, quantum)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    if not comparable:  # without claims, it does not weaken the correction of others
+    if not comparable:  # a test without claims does not weaken the correction of the others
         nothing = replace(by_itself.test, p=1.0)
         same = None if options.threshold is None else 1.0
         by_itself = replace(by_itself, interval=None, test=nothing, p_same=same, difference=None, detectable=None)
@@ -125,7 +127,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
 def compared_test(
     a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
 ) -> ComparedTest:
-    """The answer to a decided comparison, as numbers and text. `new`: the file of B."""
+    """A decided comparison as numbers and text. `new`: the file of B."""
     first = one_after_the_other(a.begun, b.begun)
     remarks = notes(a, b, comparison, first)
     if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
@@ -161,7 +163,7 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """A hint if the processes' floors agree so much better than their medians that they would reveal smaller
+    """A hint to compare floors, if floors of processes agree so much better than medians that they would reveal smaller
     differences.
     """
     if comparison.difference is not None:

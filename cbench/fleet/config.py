@@ -52,7 +52,7 @@ class FleetConfig:
 
 
 def load(path: Path) -> FleetConfig:
-    """Read the configuration. Raises UsageError with the file's name, the line and the key."""
+    """Read the configuration of a fleet. Raises UsageError, with file, line and key, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
     whole = study_config.whole_of(text, str(path))
     content = tomllib.loads(text)

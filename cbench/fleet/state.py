@@ -48,7 +48,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """`id`: names the folders on the nodes; `allocation`: "", asked, allocated or released."""
+    """`id`: the name of the folder on each node; `allocation`: "", asked, allocated or released."""
 
     id: str
     study: str
@@ -63,7 +63,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """Read the record; None if no fleet exists. Raises QuietError for a damaged file."""
+    """Read the state of a fleet; None if the folder has none. Raises QuietError if the file is damaged."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -78,7 +78,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Read the record. Raises UsageError if no fleet exists."""
+    """Read the state of an existing fleet. Raises UsageError if the folder has none."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")
@@ -91,9 +91,9 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Become the only controller of this folder. Yields a descriptor for Ansible to inherit, because Ansible may
-    outlive this process. Raises Refused while another controller works; waits for processes that a killed controller
-    left running.
+    """A context in which this process is the only controller of the folder. Yields the lock's file descriptor for
+    Ansible to inherit, because Ansible may outlive this process. Raises Refused while another controller works; waits
+    for processes that a killed controller left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:
