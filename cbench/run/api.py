@@ -1,4 +1,4 @@
-"""The functions of the public API; `import cbench` offers them."""
+"""Define the functions of the public API, which `import cbench` makes available."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def measure(
     """Measure workloads as `cbench run` does; the options are those of the command.
 
     `workload`: a name from list_workloads(), FILE.c:FUNCTION or LIB.so:FUNCTION, or several of these. Options that are
-    None use the command's default. `output`: a file that stores every trial when it is measured. Raises QuietError with
-    a one-line message.
+    None use the command's default. `output`: a file that stores every trial when it is measured. Raises QuietError,
+    with a one-line message, if a workload cannot be measured.
     """
     from cbench.run import run
 
