@@ -1,4 +1,4 @@
-"""The options of `cbench screen analyze` and `report`, checked once."""
+"""Define and check the options of `cbench screen analyze` and `cbench screen report`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ScreenOptions:
     values from 1 on are percentages. `abridgment`: the name of a filter; `only` and `minus`: filters given on the
     command line; `exclude`: omit questionable treatments. `subsamples`: subsamples of each size in the study of
     intervals, 0 for no study. `factors`, `values`, `hard`, `block`, `batch`: column names in a table; `by_order`: the
-    n-th rows of all treatments form iteration n. Raises UsageError, which names the option.
+    n-th rows of all treatments form iteration n. Raises UsageError, with the name of the option, for invalid values.
     """
 
     alpha: float | None = None
