@@ -19,7 +19,7 @@ from typing import Any
 
 from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, ChainTimes, Trial, TrialCause
 
-APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
+APPLICATION_ID = 0x63626E63  # "cbnc": identifies the file as a store, also for file(1)
 
 STEPS = (
     """
@@ -91,7 +91,7 @@ _BITS = 2**63
 
 
 def number(value: int) -> int | str:
-    """The number as it is stored."""
+    """The stored form of a number: an integer if it fits into 64 bits, otherwise text."""
     return value if -_BITS <= value < _BITS else str(value)
 
 
@@ -110,9 +110,11 @@ def _plain(thing: object) -> object:
 
 
 def pack(trial: Trial) -> tuple[object, ...]:
-    """A trial in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in `more`."""
+    """A trial as a row in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in
+    `more`.
+    """
     numbers = (trial.value, trial.output, trial.begin, trial.end)
-    traced = None  # None differs from "nothing was traced"
+    traced = None  # None means that there was no trace, () that nothing was traced
     if trial.traced is not None:
         traced = compact([{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced])
     return (
@@ -128,7 +130,7 @@ def pack(trial: Trial) -> tuple[object, ...]:
 
 
 def _more(trial: Trial) -> str | None:
-    """The fields that have no column, as JSON."""
+    """The fields of a trial that have no column, as JSON; None if all of them are empty."""
     more: dict[str, object] = {}
     if trial.kernel is not None:
         more["kernel"] = trial.kernel
@@ -138,7 +140,7 @@ def _more(trial: Trial) -> str | None:
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
-    """Build a cause from its description, which the file contains."""
+    """The cause that a stored description stands for."""
     for part in traced:
         if part.name == text:
             return part
@@ -154,7 +156,7 @@ def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]
 
 
 def unpack(row: tuple[Any, ...]) -> Trial:
-    """The trial of a row of such columns."""
+    """The trial that a row contains; the inverse of pack()."""
     value, output, begin, end, valid, migrated, switches, faults, *texts = row
     causes, interrupts, counts, traced, more = (None if text is None else json.loads(text) for text in texts)
     parts = None

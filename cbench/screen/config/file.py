@@ -199,7 +199,7 @@ def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abr
 
 
 def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFactor]) -> Where:
-    """A filter from its text. Raises UsageError for an unknown factor or level."""
+    """The filter that a text such as "fp=0 prf=1|2" describes. Raises UsageError for an unknown factor or level."""
     known = {factor.name: factor for factor in factors}
     where: dict[str, tuple[str, ...]] = {}
     for part in text.split():

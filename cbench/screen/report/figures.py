@@ -55,7 +55,7 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
-    """A figure like that of svg.drawn(), with bitmaps at print resolution."""
+    """The same context as svg.drawn(), with bitmaps at print resolution."""
     with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
         yield svg, axes

@@ -50,8 +50,8 @@ class BootCheck:
 def boot_check(samples: Mapping[str, Mapping[str, Values]], alpha: float = 0.05) -> tuple[BootCheck, ...]:
     """Test the boots of each level. `samples`: the values of each boot (NaN omitted), by hard level and batch.
 
-    Returns one result per level that has at least two boots with values and more values than boots; other levels are
-    omitted.
+    Returns one result for each level that has at least two boots with values, and more values than boots; other levels
+    are omitted.
     """
     checks = []
     for level, boots in samples.items():
