@@ -1,10 +1,11 @@
 """Select the trials that count as clean.
 
-CAUSES no known interruption, according to a counter of cycles and the kernel's own counts. FLOOR the value itself: at
-most two of the counter's steps above the floor, or above a value one step below it. For virtual machines, in which no
-counter of the guest detects interruptions by the host: there, a trial without a known cause is often not clean, and a
-trial with an interrupt outside the timed region often is. CHAINS the chains of additions around the trial, for cycles
-by calibration. They do not detect an interrupt within the trial, which the robust center tolerates.
+CAUSES   No known interruption, according to a counter of cycles and the kernel's own counts.
+FLOOR    The value is at most two of the counter's steps above the floor, or above a value one step below it. For
+         virtual machines, in which no counter of the guest detects interruptions by the host: there, a trial without a
+         known cause is often not clean, and a trial with an interrupt outside the timed region often is.
+CHAINS   The chains of additions around the trial agree, for cycles by calibration. They do not detect an interrupt
+         within the trial, which the robust center tolerates.
 """
 
 from __future__ import annotations

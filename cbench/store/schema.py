@@ -1,12 +1,18 @@
-"""Define the schema of a store, an SQLite file, and the migrations between schema versions. run: one command on one
-host. series: one workload with one set of parameters in one process on one CPU; `facts` contains the data known before
-its trials, `ended` the data known after them. trial: one execution, one number. chunk: trials that were stored
-together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and nanoseconds since
-1970. `process` numbers a workload's processes from 0; `position` counts from 0 within the parent row. study: the
-content of a study's file and the measured host, at most one per store. study_run: every run of the study, planned in
-full before the first begins, with its order as test numbers. study_trial: a trial that has ended, failed or not, with
-its output. study_value: the numbers read from a trial, and their text. A number is an integer if it fits into SQLite's
-signed 64 bits, otherwise its decimal digits as text, so it is always exact.
+"""Define the schema of a store, which is an SQLite file, and the migrations between schema versions.
+
+run          One command on one host.
+series       One workload with one set of parameters in one process on one CPU. `facts`: the data known before its
+             trials; `ended`: the data known after them. `process` numbers a workload's processes from 0.
+trial        One execution, one number. `position` counts from 0 within the parent row.
+chunk        Trials that were stored together, and the time on two clocks: ticks of quiet.noise.clock, as in trial.begin
+             and trial.end, and ns since 1970.
+study        The content of a study's file and the measured host, at most one per store.
+study_run    Every run of the study, planned in full before the first one begins, with its order as test numbers.
+study_trial  A trial that has ended, failed or not, with its output.
+study_value  The numbers read from a trial, and their text.
+
+A number is an integer if it fits into SQLite's signed 64 bits, otherwise its decimal digits as text, so it is always
+exact.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def _supervise(store: Path) -> int:
     _write(store, job)
     code = child.wait()
     code = 128 - code if code < 0 else code
-    with suppress(QuietError):  # a full disk: the store itself records the progress
+    with suppress(QuietError):  # on a full disk: the store itself records the progress
         _write(store, replace(job, code=code))
     return code
 
