@@ -129,7 +129,9 @@ class TrialCause:
 
     @property
     def text(self) -> str:
-        """As text: "interrupt LOC (Local timer interrupts)" or "context switch (1 voluntary, 0 involuntary)"."""
+        """The cause as text, such as "interrupt LOC (Local timer interrupts)" or "context switch (1 voluntary, 0
+        involuntary)".
+        """
         if self.ns is not None:
             return self.name
         if self.kind == INTERRUPT:

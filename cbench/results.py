@@ -96,7 +96,7 @@ def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
 
 
 def json_object(value: object) -> dict[str, JsonValue]:
-    """to_json() of a dataclass or a mapping."""
+    """The JSON object of a dataclass or a mapping, by to_json()."""
     content = to_json(value)
     if not isinstance(content, dict):
         raise TypeError(f"{type(value).__name__} is not an object in JSON")

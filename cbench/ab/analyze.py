@@ -32,7 +32,9 @@ from cbench.stats.distributions import chi2_sf, student_p
 ALPHA = 0.05
 """The combined error rate of all comparisons with A."""
 FLOOR_ALPHA = 0.1
-"""The error rate of the two-sided interval of A' against A; half of it is the probability that the floor is too low."""
+"""The error rate of the two-sided interval of A' against A; half of this is the probability that the floor is too
+low.
+"""
 ORDER_ALPHA = 0.05
 """The combined error rate of the tests of positions and predecessors."""
 POWER = 0.8
@@ -76,7 +78,9 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that this number of `units` (blocks or layouts) detects with a given probability."""
+    """The smallest detectable effect. `effect`: the log ratio that this number of `units` (blocks or layouts) detects
+    with a given probability.
+    """
 
     effect: float
     units: int
@@ -91,7 +95,7 @@ class BlockAnalysis:
     """The result of analyze().
 
     `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
-    arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
+    arm, 1 if builds do not vary. `position` and `predecessor`: None if there are too few blocks.
     """
 
     blocks: int
@@ -149,8 +153,8 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = PO
 def detectable(
     times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
 ) -> SmallestEffect | None:
-    """The smallest detectable effect, from the widths of the intervals alone; None with too few blocks or layouts for
-    intervals.
+    """The smallest detectable effect, from the widths of the intervals alone; None if there are too few blocks or
+    layouts for intervals.
     """
     level, _ = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
@@ -269,7 +273,8 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Test if the runs right after some arm deviate from the other runs of their block; None as for position_effect().
+    """Test whether the runs right after some arm deviate from the other runs of their block; None as for
+    position_effect().
 
     `logs`: logarithms of times, without the effect of positions. In each block, the random order draws an arm's
     successor from all other arms, so the sum of the successors' ranks has the mean and the variance of such draws. p is

@@ -38,9 +38,9 @@ def whole_squares(blocks: int, arms: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """`blocks`: None continues until the effect (a log ratio) is detectable. `budget_s`: time limit for measuring in
-    seconds; `strict`: enforce the limit even if fewer than FEWEST blocks fit. `layouts`: the number of builds that the
-    blocks use in turn.
+    """The rule that ends a measurement. `blocks`: None continues until the effect (a log ratio) is detectable.
+    `budget_s`: time limit for measuring in seconds; `strict`: enforce the limit even if fewer than FEWEST blocks fit.
+    `layouts`: the number of builds that the blocks use in turn.
     """
 
     arms: int

@@ -22,7 +22,9 @@ COPY = "(copy)"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """`name`: the arm's name; `text`: its command; `revision`: the commit from which the arm is built, "" for none."""
+    """One program to compare. `name`: the arm's name; `text`: its command; `revision`: the commit from which the arm is
+    built, "" for none.
+    """
 
     name: str
     text: str

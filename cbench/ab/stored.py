@@ -43,7 +43,9 @@ class ArmFacts(CommandFacts):
 
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
-    """`why`: the reason why no more blocks are measured; `seconds`: the duration of all blocks."""
+    """The end of a measurement. `why`: the reason why no more blocks are measured; `seconds`: the duration of all
+    blocks.
+    """
 
     why: str
     seconds: float

@@ -22,8 +22,8 @@ STEADIER = 10
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """`alpha`: 1 minus the interval's level; `threshold`: a share, None without a threshold. `force`: compare numbers
-    of different units too.
+    """The options of a comparison. `alpha`: 1 minus the interval's level; `threshold`: a share, None if there is no
+    threshold. `force`: compare numbers of different units too.
     """
 
     headline: str = AUTO
@@ -36,7 +36,7 @@ class CompareOptions:
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
     """One side of a test. `headline`: the headline over all processes; `between_processes`: highest minus lowest
-    headline of the processes, None with one process; `interruptions`: see TestSample.
+    headline of the processes, None if there is only one; `interruptions`: see TestSample.
     """
 
     processes: int

@@ -65,11 +65,11 @@ class Comparison:
     """The comparison of the second set with the first.
 
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
-    headline of the processes, None with one process. `difference`: b - a if both are constant and there are enough
+    headline of the processes, None if there is only one. `difference`: b - a if both are constant and there are enough
     processes to rule out chance; None otherwise. `interval`: None if there is no valid interval. `detectable`: the
     smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
-    `p_same`: the result of equivalence(), None without a threshold. `p_holm`, `p_same_holm`: both p-values corrected
-    for all comparisons of the family; these decide.
+    `p_same`: the result of equivalence(), None if there is no threshold. `p_holm`, `p_same_holm`: both p-values
+    corrected for all comparisons of the family; these decide.
     """
 
     headline: str

@@ -28,8 +28,8 @@ class SuiteTest:
 
     `delta_pct`: how much higher NEW's headline is, in %; `interval_pct`: this test's uncorrected interval, None if the
     samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p` corrected for all tests.
-    `p_same_adjusted`: corrected p for a difference beyond the threshold, None without a threshold. `n`: processes in
-    OLD and in NEW.
+    `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no threshold. `n`: processes
+    in OLD and in NEW.
     """
 
     outcome: str

@@ -121,7 +121,7 @@ def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
 
 
 def more_processes(a: TestSample, b: TestSample, comparison: Comparison, alpha: float) -> str:
-    """How to get enough processes of the side that has fewer."""
+    """Advice on how to get enough processes for the side that has fewer."""
     fewer = min(a, b, key=lambda side: len(side.processes))
     return fewer.more_processes.replace("{n}", str(needed(alpha, comparison.family)))
 

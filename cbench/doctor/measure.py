@@ -67,7 +67,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All processes, in order. `siblings`: the other threads of the core."""
+    """The measurements of all processes, in the order in which they ran. `siblings`: the other threads of the core."""
 
     cpu: int
     isolated: frozenset[int]
@@ -150,7 +150,9 @@ def cpu_times(text: str) -> dict[int, tuple[int, int]]:
 
 
 def busy(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]], cpus: Collection[int]) -> float | None:
-    """The share of these CPUs' time in which they were not idle; None without such CPUs or ticks."""
+    """The share of these CPUs' time in which they were not idle; None if there are no such CPUs, or if no tick has
+    passed.
+    """
     both = [(before[cpu], after[cpu]) for cpu in cpus if cpu in before and cpu in after]
     total = sum(end[1] - start[1] for start, end in both)
     return 1 - sum(end[0] - start[0] for start, end in both) / total if total > 0 else None

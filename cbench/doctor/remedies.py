@@ -23,8 +23,8 @@ MORE = 4
 
 @dataclass(frozen=True, slots=True)
 class RemedyGain:
-    """`gain`: the factor by which the smallest detectable difference shrinks; `difference`: the new smallest
-    difference, as a share.
+    """A remedy and its measured gain. `gain`: the factor by which the smallest detectable difference shrinks;
+    `difference`: the new smallest difference, as a share.
     """
 
     remedy: str
@@ -93,7 +93,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
 
 
 def shared_trials(one: Examined) -> float | None:
-    """The share of a process's trials during which another thread ran on its core; None without chains."""
+    """The share of a process's trials during which another thread ran on its core; None if trials have no chains."""
     trials = one.result.trials
     if not one.result.session.counter.calibration:
         return None

@@ -39,9 +39,10 @@ class SpreadFigures:
 
 @dataclass(frozen=True, slots=True)
 class CoreFacts:
-    """`others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and this core's threads, were busy.
+    """Facts about the measured core. `others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and
+    this core's threads, were busy.
 
-    `shared_trials`: the share of trials during which another thread ran on the core; None without chains.
+    `shared_trials`: the share of trials during which another thread ran on the core; None if trials have no chains.
     """
 
     cpu: int

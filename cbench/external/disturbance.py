@@ -23,7 +23,7 @@ KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
 """Matches the text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16
 DEAR_S = 0.005
-"""If reading /proc/interrupts takes longer than this, it is not read for each trial."""
+"""If reading /proc/interrupts takes longer than this, interrupts are not counted per trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after t
 
 @dataclass(slots=True)
 class CommandSeries:
-    """One command's trials so far, and the trials that are not stored yet. `cycles_missing`: the reason why cycles are
+    """The trials of one command so far, and those that are not stored yet. `cycles_missing`: the reason why cycles are
     missing.
     """
 
@@ -71,8 +71,8 @@ class CommandSession:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All commands, measured on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: the reason why
-    interrupt counts are missing.
+    """The measurements of all commands on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: the
+    reason why interrupt counts are missing.
     """
 
     series: tuple[CommandSeries, ...]
@@ -304,7 +304,9 @@ class CommandKeeper:
 
 @contextmanager
 def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], None]) -> Iterator[CommandKeeper]:
-    """A keeper that stores the trials in the requested file."""
+    """A context with a keeper that stores trials in the requested file; without such a file, the keeper does
+    nothing.
+    """
     if options.output is None:
         yield CommandKeeper(None)
         return

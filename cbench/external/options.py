@@ -23,9 +23,9 @@ COUNTERS = (AUTO, "wall", "cycles", "cycles:u")
 
 @dataclass(frozen=True, slots=True)
 class ExternalCommand:
-    """`text`: the command as the user wrote it, with a number if it is given more than once; `path`: the executable;
-    `prepare`: a shell command to run before each trial, "" for none; `folder`: the working directory, "" for the
-    current one; `environment`: additional variables for this command.
+    """A command to measure. `text`: the command as the user wrote it, with a number if it is given more than once;
+    `path`: the executable; `prepare`: a shell command to run before each trial, "" for none; `folder`: the working
+    directory, "" for the current one; `environment`: additional variables for this command.
     """
 
     text: str

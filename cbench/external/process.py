@@ -57,7 +57,9 @@ class Launcher:
     def __init__(
         self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
     ) -> None:
-        """`cpus`: None for the CPUs of this process. `on_timeout`: advice in the message about a late program."""
+        """Prepare the environment. `cpus`: the CPUs of the programs, None for those of this process. `on_timeout`:
+        advice in the message about a late program.
+        """
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
         self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""

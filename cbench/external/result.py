@@ -55,7 +55,7 @@ class CommandRatio:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One command; times in ns.
+    """The result of one command, with times in ns.
 
     Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: a summary of each count over all
     trials. `interrupts`: the total interrupts of the command's CPUs over all trials.

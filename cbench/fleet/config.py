@@ -18,7 +18,8 @@ KINDS = ("ab", "run")
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`begin`: the cbench arguments that start the study, in its folder on a node; `files`: additional files to push.
+    """The table `[fleet]` of a study's file. `begin`: the cbench arguments that start the study, in its folder on a
+    node; `files`: additional files to push.
 
     `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the folder of already installed programs
     on each node, "" to install them; `allocate`, `release`: shell commands on the controller.

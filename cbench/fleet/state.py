@@ -24,7 +24,8 @@ LOCKS = ("lock", "ansible.lock")
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
+    """The progress of one node. `state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in
+    the controller's copy.
 
     `complete`: everything is fetched; `finished`: the study was finished; `attempts`: consecutive starts that failed or
     yielded no further trial; `fetches_failed`: consecutive failed fetches. `seen_ns`: time of the node's last answer;
@@ -48,7 +49,9 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """`id`: the name of the folder on each node; `allocation`: "", asked, allocated or released."""
+    """The controller's record of a fleet. `id`: the name of the folder on each node; `allocation`: "", asked, allocated
+    or released.
+    """
 
     id: str
     study: str

@@ -29,10 +29,10 @@ NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor 
 class JudgedTest:
     """The judgment of one test, new against old, by the last session that measured it.
 
-    `delta_pct`: how much worse new is, in % (rates are inverted first); `interval_pct`: its interval, None with too few
-    blocks for the level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest
-    regression that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of
-    measured builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, "" if it can.
+    `delta_pct`: how much worse new is, in % (rates are inverted first); `interval_pct`: its interval, None if there are
+    too few blocks for the level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the
+    smallest regression that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the
+    number of measured builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, "" if it can.
     """
 
     name: str

@@ -9,8 +9,8 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown to detect, as a share; `confirm`: whether a regression must be confirmed by a second
-    session.
+    """The rule for regressions. `threshold`: the slowdown to detect, as a share; `confirm`: whether a regression must
+    be confirmed by a second session.
 
     `better`: "higher" or "lower" for all values that are not times; None decides by the unit.
     """

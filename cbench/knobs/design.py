@@ -51,8 +51,9 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: deviations up to this share of the full profile's level count as no difference; `adds`: whether causes
-    add up in the response, as for lost time, or only the largest one counts, as for the longest gap.
+    """The options of a search. `within`: deviations up to this share of the full profile's level count as no
+    difference; `adds`: whether causes add up in the response, as for lost time, or only the largest one counts, as for
+    the longest gap.
     """
 
     within: float = 0.05
@@ -139,8 +140,8 @@ def share_that_matters(matter: int, decided: int) -> float:
 
 
 def group_of(pool: Sequence[str], unlikely: Collection[str], share: float, needs: Needs) -> list[str]:
-    """The next knobs to leave out together, in the pool's order: so many that the group matters with probability of
-    about 1/2.
+    """The next knobs to leave out together, in the pool's order. Their number is such that the group matters with a
+    probability of about 1/2.
     """
     first = [name for name in pool if name not in unlikely] or list(pool)
     most = max(1, round(log(0.5) / log(1 - min(share * (1 if first[0] not in unlikely else UNLIKELY), 0.5))))

@@ -122,7 +122,7 @@ class Search:
 
     @property
     def every(self) -> LeftOut:
-        """All knobs."""
+        """The key of the application without any knob."""
         return frozenset(knob.name for knob in self.knobs)
 
     @property

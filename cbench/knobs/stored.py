@@ -45,7 +45,7 @@ class MeasuredApplication:
 
 @dataclass(frozen=True, slots=True)
 class StoredScreening:
-    """A screening so far. `identity`: constant across resumes."""
+    """A stored screening with its applications so far. `identity`: constant across resumes."""
 
     identity: str
     options: KnobOptions

@@ -18,7 +18,7 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class BuildTime:
-    """One build: its layout, the digest of its program, its median time in ns, and how far that time is above the
+    """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over the
     fastest.
 
     Time and distance exclude the host's drift, because they are medians of differences from the other builds of the

@@ -94,7 +94,7 @@ def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
 
 
 def own_pmu(cpu: int, host: Reader | None = None) -> int:
-    """The number of the CPU's own PMU on hybrid x86 CPUs, else 0."""
+    """The number of the CPU's own PMU on hybrid x86 CPUs, otherwise 0."""
     return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 

@@ -20,8 +20,8 @@ NO_PROFILE = "no profile is applied, so `quiet verify` has nothing to verify"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """`quiet`: whether settings and noise match the profile; None if unknown, with the reason in `why`. `details`: gaps
-    and drift, in the form that a study stores with each run.
+    """The verdict of `quiet verify`. `quiet`: whether settings and noise match the profile; None if unknown, with the
+    reason in `why`. `details`: gaps and drift, in the form that a study stores with each run.
     """
 
     quiet: bool | None

@@ -40,8 +40,8 @@ class Causes:
     """
 
     def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
-        """`follower`: None if the trace was not requested. `task`: the id of the measuring process. `own_faults`:
-        whether page faults are part of the workload's own work.
+        """Prepare to name causes. `follower`: reads the kernel's trace, None if the trace was not requested. `task`:
+        the id of the measuring process. `own_faults`: whether page faults are part of the workload's own work.
         """
         self._follower, self._cpu, self._task = follower, cpu, task
         self._own_faults = own_faults

@@ -24,7 +24,8 @@ ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:
-    """`vary`: the factors that are drawn for each process, from `seed`; the others stay at their levels in `base`.
+    """The plan of the processes' layouts. `vary`: the factors that are drawn for each process, from `seed`; the others
+    stay at their levels in `base`.
 
     `every`: whether all factors were requested, so that a factor that a workload lacks is not an error.
     """

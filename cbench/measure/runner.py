@@ -75,8 +75,8 @@ class Worker:
     def receive(self, timeout: float, name: str) -> Any:
         """The child's next message, None if the child has ended.
 
-        Raises TimeoutError after `timeout` seconds; the error that ended the child, prefixed with `name`; and
-        QuietError for data that is not a message.
+        Raises TimeoutError after `timeout` seconds, QuietError for data that is not a message, and, prefixed with
+        `name`, the error that ended the child.
         """
         until = time.monotonic() + timeout
 

@@ -132,7 +132,7 @@ def hosts(result: OrderResult) -> str:
 
 
 def with_hosts(result: OrderResult) -> list[str]:
-    """The tests with known hosts, by ascending p-value."""
+    """The tests that have results by host, in order of increasing p-value."""
     return [name for name, test in result.by_p() if test.hosts is not None]
 
 

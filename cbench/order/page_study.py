@@ -28,7 +28,9 @@ OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`name`: the study's name; `rows`: the facts in its store, as pairs of a name and a text."""
+    """The facts about a study for its report. `name`: the study's name; `rows`: the facts in its store, as pairs of a
+    name and a text.
+    """
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""Derive a trial's cycles from the chains of additions around it, and decide if the chains can measure the trial.
+"""Derive a trial's cycles from the chains of additions around it, and decide whether the chains can measure the trial.
 
 A narrow chain takes one core cycle per addition, so at that moment, ticks / cycles = (chain's ticks) / length. A trial
 is kept if its two narrow chains agree: neither was interrupted, and the frequency did not change between them. A wide

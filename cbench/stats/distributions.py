@@ -10,8 +10,8 @@ beta         A. R. DiDonato, A. H. Morris, "Significant digit computation of the
              Stirling's series (6.1.41) stands for gamma functions of large numbers, which would cancel.
 Student      The same handbook, 26.5.2 and 26.7.1 (by the incomplete beta function). Quantiles: 26.7.5, the expansion
              for many degrees of freedom; below, Newton's method on the tail, kept between two bounds.
-F            The same handbook, 26.6.2. The beta function's argument and what is left of 1 are both worked out from F,
-             so that small tails keep their digits.
+F            The same handbook, 26.6.2. The argument of the beta function and its complement to 1 are both computed from
+             F, so that small tails keep their digits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare the hosts of one study: test if an effect differs between hosts, and which host differs from the others.
+"""Compare the hosts of one study: test whether an effect differs between hosts, and which host differs from the others.
 
 The test for differences of an effect is that of B. L. Welch, "On the comparison of several mean values: an alternative
 approach", Biometrika 38 (1951) 330-336, which allows unequal variances. One host is compared with the others by Welch's

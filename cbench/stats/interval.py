@@ -31,10 +31,10 @@ METHODS = (T, BCA)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with the reason in
-    `why`. `method`: "BCa (mid)", "BCa (strict)" or "t". `replicates`: the number of replicates used, 0 if none are
-    needed. `why` may also contain a caveat about an existing interval (all values equal, not stable with this many
-    replicates).
+    """An interval from `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with
+    the reason in `why`. `method`: "BCa (mid)", "BCa (strict)" or "t". `replicates`: the number of replicates used, 0 if
+    none are needed. `why` may also contain a caveat about an existing interval (all values equal, not stable with this
+    many replicates).
     """
 
     low: float | None

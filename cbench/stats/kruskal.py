@@ -48,8 +48,8 @@ class Kruskal:
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty samples are omitted. None if fewer than two remain, or if a value is not a
-    number.
+    """The Kruskal-Wallis test of several samples; empty samples are omitted. None if fewer than two remain, or if a
+    value is not a number.
     """
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
@@ -58,7 +58,9 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
 
 
 def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
-    """The test over two or more sorted, nonempty samples. `placed`: placements() of two samples, if known."""
+    """The Kruskal-Wallis test of two or more sorted, nonempty samples. `placed`: placements() of two samples, if
+    known.
+    """
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)

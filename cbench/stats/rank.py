@@ -29,8 +29,8 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class RankSum:
-    """`u`: the number of pairs in which the second sample's value is larger, with ties counting one half; `p`:
-    two-sided.
+    """The result of a rank-sum test. `u`: the number of pairs in which the second sample's value is larger, with ties
+    counting one half; `p`: the two-sided p-value.
     """
 
     u: float

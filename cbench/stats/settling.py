@@ -1,4 +1,4 @@
-"""Decide when to stop discarding the first trials, and determine if a series stays in one state.
+"""Decide when to stop discarding the first trials, and determine whether a series stays in one state.
 
 Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
 (Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).
@@ -70,8 +70,8 @@ def states(values: Sequence[int], quantum: int = 1) -> States | None:
     """The two states of a series, None if it stays in one.
 
     The trials are split at the widest gap between neighboring values that leaves STATE_SHARE of them on each side; the
-    two sides are states if the distance of their medians is at least APART times the wider side's interquartile range,
-    and more than two steps of the counter.
+    two sides are states whether the distance of their medians is at least APART times the wider side's interquartile
+    range, and more than two steps of the counter.
     """
     ordered = sorted(values)
     least = max(int(len(ordered) * STATE_SHARE), 2)

@@ -28,8 +28,8 @@ WORK = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class StratifiedTest:
-    """`z`: the weighted sum divided by its standard deviation; `p`: two-sided; `strata`: the number of strata that
-    contribute.
+    """The result of a test within strata. `z`: the weighted sum divided by its standard deviation; `p`: the two-sided
+    p-value; `strata`: the number of strata that contribute.
     """
 
     z: float
@@ -39,9 +39,9 @@ class StratifiedTest:
 
 @dataclass(frozen=True, slots=True)
 class _Stratum:
-    """`doubled`: twice the difference of the stratum's sum from the expected sum. `scores`, `size`: the distribution is
-    that of the sums of the scores over all subsets of this size or, if `size` is None, with all signs; `weight`: the
-    reciprocal of the stratum's weight.
+    """The contribution of one stratum. `doubled`: twice the difference of the stratum's sum from the expected sum.
+    `scores`, `size`: the distribution is that of the sums of the scores over all subsets of this size or, if `size` is
+    None, with all signs; `weight`: the reciprocal of the stratum's weight.
     """
 
     doubled: int
@@ -51,7 +51,7 @@ class _Stratum:
 
 
 def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest | None:
-    """Test if the values flagged `second` are larger or smaller than the others of their stratum.
+    """Test whether the values flagged `second` are larger or smaller than the others of their stratum.
 
     The three arrays have the same length. A stratum in which one side has no values does not contribute; None if no
     stratum contributes.
@@ -69,7 +69,7 @@ def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest 
 
 
 def signed_ranks(away: Values, stratum: Codes) -> StratifiedTest | None:
-    """Test if the differences of pairs within strata lie to one side of 0; None if there is no pair."""
+    """Test whether the differences of pairs within strata lie to one side of 0; None if there is no pair."""
     parts = []
     for number in np.unique(stratum).tolist():
         inside = away[stratum == number]
@@ -114,7 +114,7 @@ def _cumulants(scores: tuple[int, ...], size: int | None) -> tuple[float, float]
     square, fourth = float((a**2).sum()), float((a**4).sum())
     variance = size * (n - size) / (n * (n - 1)) * square
     share = [1.0]
-    for at in range(4):  # P(so many given values are in the subset)
+    for at in range(4):  # the probability that this many given values are in the subset
         share.append(share[-1] * (size - at) / (n - at) if n > at else 0.0)
     pairs = square * square - fourth
     moment = share[1] * fourth + share[2] * (3 * pairs - 4 * fourth) + share[3] * 6 * (2 * fourth - square * square)

@@ -17,7 +17,7 @@ MOST_NAMES = 8
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """The verdict on trials, in two lines. The values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
 
-    The first line states if values repeat, and to how many units; the second, which trials differ, and why.
+    The first line states whether values repeat, and to how many units; the second, which trials differ, and why.
     """
     floor = summary.floor
     if len(trials) == 1:
@@ -42,7 +42,9 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
-    """Whether a value is on the floor within the counter's steps; exactly if it counts single units."""
+    """Whether a value is on the floor within the counter's steps; if the counter counts single units, the values must
+    be equal.
+    """
     return value == floor if quantum == 1 else abs(value - floor) <= quantum
 
 

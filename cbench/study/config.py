@@ -101,7 +101,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """The design of the study; for a suite, it must be one that the harness can run within one process. Raises
+    """The design of the study; for a suite, the harness must be able to run this design within one process. Raises
     UsageError if not.
     """
     if suite is None:
@@ -160,7 +160,7 @@ def _depth(content: Any) -> int:
 
 
 def profile_of(study: TomlTable, check: bool) -> str:
-    """The profile that a table names, "" for none; `check`: require that it exists."""
+    """The profile that a table names, "" for none. `check`: require that the profile exists."""
     name = study.text("profile", "")
     if name and check:
         from quiet import load_profile
@@ -180,7 +180,7 @@ def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
 
 
 def counter_of(study: TomlTable, check: bool) -> str:
-    """The counter for workloads; `check`: require that this host has it."""
+    """The counter for workloads. `check`: require that this host has the counter."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
         from cbench.machine import counters, events

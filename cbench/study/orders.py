@@ -29,8 +29,8 @@ ISOLATED = "isolated"
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """`kind`: "fixed", "random", "williams", or "isolated" for a separate process per test, as a baseline for runs in
-    one process. `order`: the numbers of the tests.
+    """The order of one run. `kind`: "fixed", "random", "williams", or "isolated" for a separate process per test, as a
+    baseline for runs in one process. `order`: the numbers of the tests.
     """
 
     kind: str

@@ -1,7 +1,8 @@
 """Group trials that do not fit in memory by series, in a memory-mapped temporary file.
 
 The Parquet files are scanned twice: the first scan counts the rows of each series and numbers the runs, the second one
-writes each row to its place. All later steps use one series at a time, so only a part of the file has to be in memory.
+writes each row to its place. All later steps use one series at a time, so only a part of the temporary file has to be
+in memory.
 """
 
 from __future__ import annotations

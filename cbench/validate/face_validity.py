@@ -88,7 +88,7 @@ def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
 
 def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resolution: float = 0.0) -> Finding:
     """The rule that CPU time is at most the elapsed time of the same trial plus `resolution`, in the same unit; for
-    parallel work, that CPU time is above it.
+    parallel work, the rule is that CPU time exceeds elapsed time.
     """
     used, took = _alike(cpu, elapsed)
     rule = "CPU time is not above elapsed time"

@@ -67,7 +67,9 @@ def beside_load(socket: str, times: int, start: int) -> Made:
 
 
 def perfect(processes: int, exponent: int) -> Made:
-    """Check that all divisors of the number, divided among processes, add up to it."""
+    """Check that a number is perfect: `processes` processes search for its divisors, which must add up to the number
+    itself.
+    """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
 

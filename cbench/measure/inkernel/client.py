@@ -121,8 +121,8 @@ def measure(
 
     `params`: parameters in the workload's order. `rewarm`: the `n` of an untimed call before each trial, also with
     interrupts off; 0 for no such call. `counter`: one of COUNTERS. `stop_machine`: whether to stop every other CPU
-    during a trial. Raises UsageError for requests that no module supports; Refused if the module is not loaded, access
-    is denied, or this host does not support the request.
+    during a trial. Raises UsageError for a request that no module supports. Raises Refused if the module is not loaded,
+    access is denied, or this host does not support the request.
     """
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))

@@ -379,7 +379,7 @@ def _kinds(trials: Trials) -> Flags | None:
 
 
 def sequence(random: Flags) -> Sequence:
-    """The Sequence of chronological runs. `random`: whether the order of each run is random."""
+    """The sequence of a study's runs. `random`: for each run in chronological order, whether its order is random."""
     ones = int(random.sum())
     count = stretches(random.tolist())
     return Sequence(random.size - ones, ones, count, few(random.size - ones, ones, count))

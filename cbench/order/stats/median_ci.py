@@ -1,4 +1,5 @@
-"""Compute confidence intervals of medians by ranks, and classify those of two orders by OrderSage's three cases.
+"""Compute confidence intervals of medians by ranks, and classify the intervals of two orders by OrderSage's three
+cases.
 
 The ranks come from stats/median_ranks.py. OrderSage's tool uses Le Boudec's normal approximation, with both ranks one
 higher and clamped to the sample.

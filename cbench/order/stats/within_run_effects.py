@@ -1,6 +1,6 @@
 """Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
-The test of fixed against random order detects if the fixed order is special. The tests here find the reason, and
+The test of fixed against random order detects whether the fixed order is special. The tests here find the reason, and
 effects within the random runs. All use ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
 drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, or all
 permutations if there are few values: three rising values have p 1/3, but 0 by Student's t.
@@ -23,8 +23,8 @@ from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
 WORTH = 0.05
-"""If p by chi-squared is larger than this, it is not recomputed by permutation, because no correction for many tests
-makes it significant.
+"""A p-value by chi-squared above this is not recomputed by permutation, because it cannot become significant after a
+correction for many tests.
 """
 COUNTED = 8
 SMALL = 5
@@ -127,7 +127,7 @@ def narrow(labels: Codes | None) -> NDArray[Any] | None:
 
 
 def grouped(values: Ordered, labels: Codes) -> Grouped | None:
-    """Test if values depend on their labels; None if there are fewer than two labels."""
+    """Test whether values depend on their labels; None if there are fewer than two labels."""
     split = _split(values, labels)
     return None if split is None else Grouped(_test(split), split.labels, split.sizes, _medians(split))
 

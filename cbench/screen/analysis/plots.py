@@ -1,4 +1,4 @@
-"""Analyze the batches of one response: test effects against whole plots, and test if values depend on the boot."""
+"""Analyze the batches of one response: test effects against whole plots, and test whether values depend on the boot."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plot_tests(
     part: ResponseSlice,
 ) -> dict[Effect, EffectTest]:
     """The tests of effects against the batches: of hard factors, which iterations cannot test, and of all others,
-    because only batches show if an effect varies from batch to batch. `ranks`: tests within iterations.
+    because only batches show whether an effect varies from batch to batch. `ranks`: tests within iterations.
     """
     tests = {}
     for effect, row in rows.items():
@@ -64,7 +64,9 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 
 
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
-    """Test if values, minus their treatment's mean, depend on the batch, within each combination of hard levels."""
+    """Test whether values, minus their treatment's mean, depend on the batch, within each combination of hard
+    levels.
+    """
     series, data = part.series, part.data
     if len(data.batches) < 2 or data.plot_blocks:  # by design, blocks of whole plots differ
         return ()

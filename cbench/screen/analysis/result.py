@@ -34,7 +34,7 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentResult:
-    """`questionable`: the reason why the treatment is questionable, None if it is not."""
+    """A treatment and its levels. `questionable`: the reason why the treatment is questionable, None if it is not."""
 
     number: int
     name: str
@@ -134,8 +134,8 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """`difference`: the mean of this level minus the mean of the first level, with its `interval`; only with more than
-    two levels.
+    """The mean at one level of a factor. `difference`: the mean of this level minus the mean of the first level, with
+    its `interval`; only with more than two levels.
     """
 
     level: str
@@ -147,7 +147,7 @@ class LevelMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
-    """`effect`: the plain effect, not adjusted for a lack of balance; None if unknown."""
+    """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown."""
 
     effect: float | None
     signed: bool
@@ -211,7 +211,9 @@ class ContrastResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class LenthContrast:
-    """`p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of the design."""
+    """One contrast in Lenth's test. `p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of
+    the design.
+    """
 
     name: str
     estimate: float
@@ -240,8 +242,8 @@ class MainEffectResult(EffectResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResult(EffectResult):
-    """`cells`, `residuals`: one value per combination of both factors' levels; None for combinations without
-    treatments.
+    """The interaction of two factors. `cells`, `residuals`: one value per combination of both factors' levels; None for
+    combinations without treatments.
     """
 
     name: str

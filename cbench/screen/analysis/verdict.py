@@ -158,7 +158,7 @@ def _why_nothing(result: ScreenResult) -> str:
 
 
 def _practice(result: ScreenResult) -> list[str]:
-    """Sentences that state if samples of the usual size would show the effects."""
+    """Sentences that state whether samples of the usual size would show the effects."""
     lines = []
     for name, row in result.responses.items():
         material = row.material

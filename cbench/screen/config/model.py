@@ -44,7 +44,8 @@ def matches(where: Where, levels: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level and how it is set: not at all (`found`), or by one or several of the other fields, in this order.
+    """One level of a factor, and how it is set: not at all (`found`), or by one or several of the other fields, in this
+    order.
 
     Per process: `environment`, `cpus` (in the kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command,
     done once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied

@@ -337,7 +337,7 @@ def _first(plan: ScreenPlan) -> str:
 
 
 def _sentences(judged: Assessment) -> list[str]:
-    """The sentences of an assessment, after those of aliased main effects that no other sentence names."""
+    """The sentences of an assessment, preceded by sentences on aliased main effects that no other sentence names."""
     aliased = [
         names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
     ]

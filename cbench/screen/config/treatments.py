@@ -105,7 +105,7 @@ def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -
 
 
 def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, ...]:
-    """Each treatment with each workload, treatment by treatment."""
+    """The tests, which are all combinations of treatments and workloads, in the order of the treatments."""
     several = len(screen.workloads) > 1
     pairs = [(treatment, workload.name) for treatment in planned for workload in screen.workloads]
     return tuple(
@@ -138,7 +138,7 @@ def study_tests(
 
 
 def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
-    """How `perf record` samples a treatment's command; None if it does not.
+    """The sampling of a treatment's command by `perf record`; None if the command is not sampled.
 
     The factor's level decides whether to sample and with which call graph. Event and rate come from the level if it
     names either of them, otherwise from the response that counts the samples. Raises UsageError if responses contradict

@@ -23,8 +23,8 @@ from cbench.stats.random_draws import Stream
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`levels`: one level per hard factor, in the order of these factors; `treatments`: the numbers of all treatments
-    with these levels, ascending.
+    """The treatments that run between two resets. `levels`: one level per hard factor, in the order of these factors;
+    `treatments`: the numbers of all treatments with these levels, ascending.
     """
 
     number: int
@@ -90,7 +90,7 @@ def transitions(sequence: Sequence[int]) -> int:
 def bounds(sequence: Sequence[int]) -> tuple[int, int]:
     """The minimum and maximum number of level changes in an acceptable sequence of boots with these levels.
 
-    The bounds are at most half-way from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
+    The bounds are at most halfway from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
     sequence and to that of a sequence whose level changes with every boot.
     """
     sizes = Counter(sequence).values()

@@ -23,9 +23,9 @@ MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
-    """`sd`: the main effect that is detected with probability `power`, in standard deviations of one treatment's
-    values; `effect`: the same in the response's unit, if an earlier run measured the standard deviation; `iterations`:
-    the iterations required for each effect size in SIZES.
+    """The effect that an experiment can detect. `sd`: the main effect that is detected with probability `power`, in
+    standard deviations of one treatment's values; `effect`: the same in the response's unit, if an earlier run measured
+    the standard deviation; `iterations`: the iterations required for each effect size in SIZES.
     """
 
     power: float

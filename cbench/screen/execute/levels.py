@@ -34,7 +34,7 @@ class Levels(TrialHooks):
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
-        """`runs`: the runs in the store when this process begins."""
+        """Prepare the hooks. `runs`: the runs in the store when this process begins."""
         self._screen, self._host, self._builds = screen, host, builds
         self._treatments, self._tests, self._batches = plan
         self._environment, self._tell = environment, tell

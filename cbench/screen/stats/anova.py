@@ -41,8 +41,8 @@ with more values have enough iterations for signed ranks.
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """`rows`: blocks, effects, higher orders, error, total; `error`: the sources of the error term, "" if there is
-    none. `untested`: the untested effects, with reasons.
+    """The result of anova(). `rows`: blocks, effects, higher orders, error, total; `error`: the sources of the error
+    term, "" if there is none. `untested`: the untested effects, with reasons.
     """
 
     rows: tuple[AnovaRow, ...]

@@ -68,10 +68,10 @@ class EffectTest:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """`blocks`: the number of blocks used; `partial`: how many of these lack a value (their other differences count);
-    `dropped`: blocks without any value, or with treatments of several batches. `untested`: effects that cannot be
-    tested within blocks, with the reason as text; effects of hard factors are always among these, because hard factors
-    do not vary within blocks.
+    """The result of blocked(). `blocks`: the number of blocks used; `partial`: how many of these lack a value (their
+    other differences count); `dropped`: blocks without any value, or with treatments of several batches. `untested`:
+    effects that cannot be tested within blocks, with the reason as text; effects of hard factors are always among
+    these, because hard factors do not vary within blocks.
     """
 
     blocks: int

@@ -1,4 +1,5 @@
-"""Compute block plots, which show if the order of a factor's levels is the same for all levels of the other factors.
+"""Compute block plots, which show whether the order of a factor's levels is the same for all levels of the other
+factors.
 
 Sources: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.3.3 and 5.5.9.5; D. Flater, NIST Technical Note 1855
 (2014), section 4.6.3. If there is no effect, each of the L! orders is equally likely in each box, so all N boxes agree
@@ -37,15 +38,16 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlot:
-    """`boxes`: all boxes. `n`: the number of boxes that count, because no level is missing; `left_out`: the number of
-    others; `tied`: the number of counted boxes with equal means. `together`: other factors that change only with the
-    primary factor (fully aliased), so that no box can hold them fixed. `consistent`: whether all `n` boxes have the
-    same order, without ties; `chance`: the probability of this if no factor has an effect; `agreeing`: the number of
-    boxes with the most frequent `order`. With two levels, `p_one` and `p_two` are the p-values of the sign test of
-    `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts one independent outcome per combination of
-    the other hard factors, however many boxes share its batches, and there is no sign test. `p`: `chance` if
-    consistent; otherwise `p_two`, or None with more than two levels (no test). `needed`: the number of boxes required
-    for a chance of at most alpha; `able`: whether there are as many, so that the plot can be significant.
+    """The block plot of one factor. `boxes`: all boxes. `n`: the number of boxes that count, because no level is
+    missing; `left_out`: the number of others; `tied`: the number of counted boxes with equal means. `together`: other
+    factors that change only with the primary factor (fully aliased), so that no box can hold them fixed. `consistent`:
+    whether all `n` boxes have the same order, without ties; `chance`: the probability of this if no factor has an
+    effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels, `p_one` and `p_two` are the
+    p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts one independent
+    outcome per combination of the other hard factors, however many boxes share its batches, and there is no sign test.
+    `p`: `chance` if consistent; otherwise `p_two`, or None for more than two levels, which have no test. `needed`: the
+    number of boxes required for a chance of at most alpha; `able`: whether there are as many, so that the plot can be
+    significant.
     """
 
     levels: tuple[str, ...]

@@ -18,8 +18,8 @@ Levels = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class MainEffect:
-    """`levels`: the levels that occur, ascending; `means` and `counts`: the mean and the number of treatments per
-    level.
+    """The main effect of a factor. `levels`: the levels that occur, ascending; `means` and `counts`: the mean and the
+    number of treatments per level.
 
     `effect`: with two levels, the second level's mean minus the first's; with more, the range of the means (see
     `signed`). `adjusted`: the effect estimated by least squares in the model of all main effects, which an unbalanced
@@ -36,11 +36,11 @@ class MainEffect:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """`cells`: means per combination of levels, shape (levels of the first factor, levels of the second), NaN for cells
-    without treatments; `residuals`: m_ij minus both main effects, which are estimated from the means of the other
-    cells; also NaN for such cells. `effect`: with two levels each, half the difference of the two differences;
-    otherwise the largest magnitude of a residual (see `signed`). `effect` is None if a cell is missing, because the
-    residuals then contain main effects.
+    """The interaction of two factors. `cells`: means per combination of levels, shape (levels of the first factor,
+    levels of the second), NaN for cells without treatments; `residuals`: m_ij minus both main effects, which are
+    estimated from the means of the other cells; also NaN for such cells. `effect`: with two levels each, half the
+    difference of the two differences; otherwise the largest magnitude of a residual (see `signed`). `effect` is None if
+    a cell is missing, because the residuals then contain main effects.
     """
 
     first_levels: tuple[int, ...]

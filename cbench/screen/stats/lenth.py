@@ -43,9 +43,9 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class LenthTest:
-    """`pse`: pseudo standard error in the values' unit; `margin`: margin of error of one contrast at the requested
-    level. Per contrast: `estimate`; `p`, its individual p-value; and `p_family`, the step-down p-value of a contrast
-    this large anywhere in the design.
+    """The result of lenth(). `pse`: pseudo standard error in the values' unit; `margin`: margin of error of one
+    contrast at the requested level. Per contrast: `estimate`; `p`, its individual p-value; and `p_family`, the
+    step-down p-value of a contrast this large anywhere in the design.
     """
 
     pse: float

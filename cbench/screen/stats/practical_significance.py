@@ -1,10 +1,10 @@
-"""Determine if effects are material, which means that samples of the usual size would show them.
+"""Determine whether effects are material, which means that samples of the usual size would show them.
 
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be smaller
 than the interval of a sample of 40; the Note recommends the smallest n whose median interval is narrower than the
 median effect. A long series is the population; samples of each size are drawn from it, and their intervals are
-examined. The Note does not specify if samples are drawn with replacement; here, they are drawn without, as in a shorter
-series.
+examined. The Note does not specify whether samples are drawn with replacement; here, they are drawn without, as in a
+shorter series.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ ENOUGH = 3
 
 @dataclass(frozen=True, slots=True)
 class CoarseClock:
-    """`step`: step of the clock in the values' unit; `range`: range of one treatment's values in steps, the median over
-    treatments.
+    """The coarse steps of a response. `step`: the step of the clock in the values' unit; `range`: the range of a
+    treatment's values in steps, as the median over treatments.
     """
 
     step: float
@@ -28,7 +28,7 @@ class CoarseClock:
 
 
 def coarse(samples: Sequence[Values]) -> CoarseClock | None:
-    """The coarse steps of a response. `samples`: the values by treatment. None if steps are fine relative to the
+    """Detect coarse steps in a response. `samples`: the values by treatment. None if steps are fine relative to the
     spread, or if there are too few values.
     """
     samples = [each for each in samples if each.size >= ENOUGH]

@@ -34,9 +34,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Flipped:
-    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to the number of blocks; `df`:
-    the dimension of the space that the scores span; `p`: the probability of a statistic at least this large, never
-    below 2^(1 - n) for n blocks with scores that are not all 0.
+    """The result of flip_test(). `statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to
+    the number of blocks; `df`: the dimension of the space that the scores span; `p`: the probability of a statistic at
+    least this large, never below 2^(1 - n) for n blocks with scores that are not all 0.
     """
 
     statistic: float
@@ -57,9 +57,9 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 
 def flip_test(scores: Values) -> Flipped | None:
-    """Test if the scores are centered at 0, by flipping the blocks' signs. `scores`: shape (blocks, df). Returns None
-    if there are fewer than two blocks or, with more than COUNTED blocks, fewer than df + 2. A block whose scores are
-    all 0 carries no information: its sign changes no sum.
+    """Test whether the scores are centered at 0, by flipping the blocks' signs. `scores`: shape (blocks, df). Returns
+    None if there are fewer than two blocks or, with more than COUNTED blocks, fewer than df + 2. A block whose scores
+    are all 0 carries no information: its sign changes no sum.
     """
     if scores.shape[0] < 2:
         return None
@@ -92,7 +92,7 @@ def flip_test(scores: Values) -> Flipped | None:
 
 @lru_cache(maxsize=COUNTED)
 def _all_signs(n: int) -> Values:
-    """All combinations of signs of n blocks; the first block's sign is always plus."""
+    """All combinations of signs of n blocks, in which the first block's sign is always plus. Shape (2^(n - 1), n)."""
     return np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
 
 

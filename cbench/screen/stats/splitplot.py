@@ -36,9 +36,10 @@ from cbench.stats.interval import exponent
 
 @dataclass(frozen=True, slots=True)
 class SplitPlot:
-    """`rows`: hard effects, whole-plot error, easy effects and their interactions with hard ones, within-plot error,
-    total. `refused`: untestable effects with the reason, as text; `batches`: the number of batches used; `dropped`:
-    labels of batches that lack a treatment which another batch with the same hard levels has.
+    """The table of a split-plot analysis. `rows`: hard effects, whole-plot error, easy effects and their interactions
+    with hard ones, within-plot error, total. `refused`: untestable effects with the reason, as text; `batches`: the
+    number of batches used; `dropped`: labels of batches that lack a treatment which another batch with the same hard
+    levels has.
     """
 
     rows: tuple[AnovaRow, ...]

@@ -15,7 +15,9 @@ LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
 HEADER = 104
 """The size of the header in bytes; in a file that perf has written to a pipe, it is 16."""
 ATTRIBUTES = 24
-"""The offset in the header of the place and size of the events' attributes, followed by those of the records."""
+"""The offset in the header of the place and size of the events' attributes, followed by the place and size of the
+records.
+"""
 EXCLUDE_KERNEL = 1 << 5
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)
 """The kinds of records. An AUX_DATA record states a number of bytes, which follow and are not records."""
@@ -27,9 +29,10 @@ class NoSamples(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """`samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`: records that the kernel reports as
-    lost. `throttled`: the number of times the kernel paused sampling because it took too much time. `event`: type and
-    config of the first event, as in perf_event_open(2). `user_only`: whether only user mode was sampled.
+    """The counts in a file of `perf record`. `samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`:
+    records that the kernel reports as lost. `throttled`: the number of times the kernel paused sampling because it took
+    too much time. `event`: type and config of the first event, as in perf_event_open(2). `user_only`: whether only user
+    mode was sampled.
     """
 
     samples: int
