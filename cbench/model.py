@@ -214,7 +214,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The memory layout of a measuring process: it may change a program's speed without being part of the program.
+    """The memory layout of a measuring process, which may change a program's speed without being part of the program.
 
     `environment`: bytes added to the environment; `stack`: bytes by which the stack is shifted. `aslr`: whether
     addresses are randomized.

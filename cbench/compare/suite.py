@@ -15,7 +15,7 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""Units in which a smaller value is faster; values in other units are only larger or smaller."""
+"""The units in which a smaller value is faster. In all other units, a value is only larger or smaller."""
 HIGHER, LOWER = "higher", "lower"
 """The better direction of a metric."""
 

@@ -84,7 +84,7 @@ def external_options(
     environment: Mapping[str, str],
 ) -> ExternalOptions:
     """Validated options from the command line. `words`: the command after `--`, () for none; `texts`: the values of
-    --command. Raises UsageError.
+    --command. Raises UsageError for invalid options.
     """
     if trials is not None and not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")

@@ -32,7 +32,7 @@ def results(report: CommandsResult) -> None:
 
 
 def command_lines(result: CommandResult) -> list[str]:
-    """The name, then the measurements and their disturbances."""
+    """The lines for one command: its name, then the measurements and their disturbances."""
     count = len(result.trials)
     where = f"CPU{'s' if '-' in result.cpus or ',' in result.cpus else ''} {result.cpus}"
     placed = f"on {where}" if result.pinned else f"on any of {where}"

@@ -82,7 +82,7 @@ class Fleet:
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
         """Start the remaining nodes, wait, fetch, restore, and release. `poll_s`: seconds between checks; `patience_s`:
-        seconds to wait for nodes that do not answer. Raises QuietError.
+        seconds to wait for nodes that do not answer. Raises QuietError if Ansible or the allocation fails.
         """
         try:
             self._prepare()

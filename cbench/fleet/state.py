@@ -27,9 +27,10 @@ class NodeState:
     """The progress of one node. `state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in
     the controller's copy.
 
-    `complete`: everything is fetched; `finished`: the study was finished; `attempts`: consecutive starts that failed or
-    yielded no further trial; `fetches_failed`: consecutive failed fetches. `seen_ns`: time of the node's last answer;
-    `left_s`: remaining time in seconds; `noise`: as in `cbench status`.
+    `complete`: whether everything is fetched; `finished`: whether the study was finished; `attempts`: the number of
+    consecutive starts that failed or yielded no further trial; `fetches_failed`: the number of consecutive failed
+    fetches. `seen_ns`: the time of the node's last answer in ns since 1970; `left_s`: remaining time in seconds;
+    `noise`: as in `cbench status`.
     """
 
     state: str = NEW

@@ -25,7 +25,9 @@ from quiet import QuietError, Reader, Refused, UsageError, parse_cpus, save
 Show = Callable[[str, int, int], None]
 Tell = Callable[[str], None]
 Measure = Callable[[Application], tuple[float, Sequence[str]]]
-"""Measures the response under the current application. Returns it with the knobs that `quiet noise` suspects."""
+"""Measures the response under the current application. Returns the response and the knobs that `quiet noise`
+suspects.
+"""
 Apply = Callable[[LeftOut], AbstractContextManager[None]]
 
 RESERVE = 2 * PAIRS

@@ -21,8 +21,8 @@ class BuildTime:
     """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over the
     fastest.
 
-    Time and distance exclude the host's drift, because they are medians of differences from the other builds of the
-    same block.
+    Both times exclude the host's drift, because they are medians of differences from the other builds of the same
+    block.
     """
 
     layout: str

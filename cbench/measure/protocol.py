@@ -65,9 +65,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The message after the last trial. `stolen_ms`: the time that the hypervisor took from the CPU, None if unknown.
+    """The message after the last trial. `stolen_ms`: the time in ms that the hypervisor took from the CPU, None if
+    unknown.
 
-    `ticks_per_second`: the rate of the clock.
+    `ticks_per_second`: the rate of the clock, None if unknown.
     """
 
     stolen_ms: int | None

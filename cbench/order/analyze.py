@@ -54,7 +54,9 @@ def analyzed(options: OrderOptions) -> OrderResult:
 
 
 def reported(options: OrderOptions, output: str) -> OrderResult:
-    """Analyze a file and write its report page. Raises UsageError before anything is computed."""
+    """Analyze a file and write its report page. Raises UsageError, before anything is computed, if the page cannot be
+    written or the options are invalid.
+    """
     for each in (options.data, *options.more):
         check_page(each, output)
     figures.pyplot(NEEDED_BY_PAGES)
@@ -148,7 +150,7 @@ def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple
 
 
 def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
-    """Read several files, which must be stores of one study."""
+    """Read several stores. Raises UsageError unless all are stores of one study."""
     from cbench.order import read_study
 
     for path in paths:

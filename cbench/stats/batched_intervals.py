@@ -91,7 +91,7 @@ def _batch(samples: Values, level: float, ties: str, drawn: Values, rng: np.rand
 
 
 def counts(n: int, rows: int, rng: np.random.Generator) -> Values:
-    """The counts of n values in each of several bootstrap samples, a row each."""
+    """The counts of n values in bootstrap samples, a row for each sample. Shape (rows, n)."""
     places: NDArray[np.intp] = rng.integers(0, n, size=(rows, n), dtype=np.uint32).astype(np.intp)
     places += n * np.arange(rows)[:, None]
     return np.bincount(places.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -150,8 +150,8 @@ class Drawer:
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 
     def poisson_sums(self, rng: np.random.Generator) -> Values:
-        """Draw the next sets of counts; returns the sums of the values and of the counts, which overwrite the previous
-        ones.
+        """Draw the next sets of counts. Returns the sum of the values and the sum of the counts of each set, in an
+        array that the next call overwrites.
         """
         random = np.asarray(rng.bit_generator.random_raw(-(-self.packed.size // FOUR)))
         codes = random.view(np.uint16)[: self.packed.size]

@@ -96,7 +96,7 @@ def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concate
 
 
 class Database:
-    """An open store; a context manager."""
+    """An open store, as a context manager."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
         self.path = path

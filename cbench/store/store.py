@@ -39,7 +39,7 @@ GIVEN = ("workload", "params", "cpu", "process")
 
 
 class Store(Database):
-    """An open store; a context manager. create() adds a run to the store, open() only reads."""
+    """An open store, as a context manager. create() adds a run to the store, open() only reads."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
         super().__init__(path, connection, writing)
@@ -102,7 +102,7 @@ class Store(Database):
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
-        """Store chunks of several series: all of them or nothing. Raises QuietError as add() does."""
+        """Store chunks of several series in one transaction. Raises QuietError as add() does."""
         filled = [(series, trials) for series, trials in chunks if trials]
         if not filled:
             return

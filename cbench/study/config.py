@@ -253,8 +253,8 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
-    """The command and the workload of a table, one of which is "". `what`: the error message if both or neither are
-    given. Raises UsageError.
+    """The command and the workload of a table; one of the two is "". Raises UsageError, with the message `what`, if
+    both or neither are given.
     """
     given = [key for key in ("command", "workload") if table.has(key)]
     texts = {key: table.text(key, "") for key in ("command", "workload")}

@@ -38,8 +38,8 @@ class PlannedRun:
 
 
 def seed_on(host: str, seed: int) -> int:
-    """The seed of a study's orders on one of several hosts, each of which draws its own orders; the seed itself if
-    `host` is "".
+    """The seed of a study's orders on one host, so that every host draws its own orders; the seed itself if `host` is
+    "".
     """
     return Stream(seed, f"host {host}").below(2**62) if host else seed
 

@@ -302,7 +302,7 @@ def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def first_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """The first row with each of `count` codes, all of which must occur."""
+    """The first row with each of `count` codes; every code must occur."""
     found = np.empty(count, dtype=np.intp)
     found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # in reverse, so that the first row is written last
     return found

@@ -105,7 +105,7 @@ def perfect_number(exponent: int) -> int:
 
 
 def perfect_expected(params: Params) -> int:
-    """The expected sum of the tested divisors and their counterparts, all of which are 2^i or 2^i (2^p - 1)."""
+    """The expected sum of the tested divisors and their counterparts, which all have the form 2^i or 2^i (2^p - 1)."""
     p, first, step = params["exponent"], params["first"], params["step"]
     number = perfect_number(p)
     divisors = [2**i * factor for i in range(p) for factor in (1, 2**p - 1)]

@@ -27,8 +27,8 @@ def case(fixed: MedianInterval, random: MedianInterval, published: bool = False)
     """The case: 1, 2 or 3. For case 2, the paper's Algorithm 2 requires each median to be strictly inside the other
     interval.
 
-    `published`: use the rule of OrderSage's tool, for which one of the medians is enough, and a median on an end also
-    counts if the random interval ends higher.
+    `published`: use the rule of OrderSage's tool, by which a single median inside is enough, and a median on an end
+    also counts if the random interval ends higher.
     """
     if fixed.high < random.low or random.high < fixed.low:
         return 1

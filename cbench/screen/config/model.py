@@ -175,7 +175,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenTest:
-    """A treatment with one of the workloads, which one trial runs. Tests are numbered like those of a study."""
+    """The combination of a treatment and a workload that a trial runs. Tests are numbered like those of a study."""
 
     number: int
     treatment: int

@@ -194,7 +194,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """For each factor with a generator, the base factors of which it is the product."""
+    """For each factor with a generator, the base factors whose product defines it."""
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None

@@ -46,7 +46,9 @@ class Levels(TrialHooks):
         self._confirmed = Confirmed({})
 
     def start(self) -> None:
-        """Restore the levels left set by a killed process of this experiment. Raises Incomplete."""
+        """Restore the levels left set by a killed process of this experiment. Raises Incomplete if one cannot be
+        restored.
+        """
         if left := self._host.left_behind():
             self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
