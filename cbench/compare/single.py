@@ -163,8 +163,8 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """A hint to compare floors, if floors of processes agree so much better than medians that they would reveal smaller
-    differences.
+    """A hint to compare floors, if the floors of processes agree much better than their medians, so that comparing
+    floors would reveal smaller differences.
     """
     if comparison.difference is not None:
         return []

@@ -55,8 +55,8 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
 _DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
 """The errors raised when SQLite, JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
-"""Further errors that code can raise when it reads a damaged store with a missing row or a wrong type, but also because
-of its own defects.
+"""Further errors that code can raise, either because a damaged store has a missing row or a wrong type, or because of
+defects in the code itself.
 """
 
 
