@@ -134,9 +134,7 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """The mean at one level of a factor. `difference`: the mean of this level minus the mean of the first level, with
-    its `interval`; only with more than two levels.
-    """
+    """The mean at a level. `difference`: from the first level, with its `interval`; only with more than two levels."""
 
     level: str
     mean: float | None
@@ -202,8 +200,7 @@ class EffectResult(EffectSize):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastResult(EffectResult):
     """A sum of effects that cannot be separated (aliased interactions), or an effect of three or more factors in a
-    design without replicates. `effects`: the names of the summed effects.
-    """
+    design without replicates. `effects`: the names of the summed effects."""
 
     name: str
     effects: tuple[str, ...]
@@ -211,9 +208,7 @@ class ContrastResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class LenthContrast:
-    """One contrast in Lenth's test. `p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of
-    the design.
-    """
+    """One contrast. `p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of the design."""
 
     name: str
     estimate: float
@@ -279,8 +274,7 @@ class NoMateriality:
 class HostEffect:
     """An effect on one host. `n`: the number of iterations, or of batches for a hard factor; `percent`: in % of the
     mean of all treatments; `interval`: from this host alone; `p_effect`: for a difference from the mean of the other
-    hosts' effects, not corrected.
-    """
+    hosts' effects, not corrected."""
 
     host: str
     n: int
@@ -347,9 +341,7 @@ class ScreenHosts:
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult:
-    """The results of one response. `why`: the reason for missing effects. `sets`: main effects by choice of treatments
-    and factor.
-    """
+    """One response. `why`: the reason for missing effects. `sets`: main effects by choice of treatments and factor."""
 
     workload: str
     response: str
@@ -388,9 +380,7 @@ class ResponseResult:
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """The whole analysis. `tests`: the number of tested effects over all responses; `verdict`: lines of text, the most
-    important first.
-    """
+    """The whole analysis. `tests`: the number of tested effects; `verdict`: lines, the most important first."""
 
     factors_matter: bool
     alpha: float
