@@ -1,12 +1,12 @@
 """cbench: measure C code with cycle accuracy, with the provenance of every trial.
 
-These names are the public API (docs/api.md). Each is imported when it is first used: `import cbench` loads nothing.
-`cbench.measure` and `cbench.compare` are packages that can be called.
+These names are the public API (docs/api.md). Each is imported on first use, so `import cbench` itself loads nothing.
+`cbench.measure` and `cbench.compare` are both packages and functions.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # same name as in typing, which takes longer to load than this whole module
+TYPE_CHECKING = False  # the name from typing, which takes longer to load than this whole module
 if TYPE_CHECKING:
     from cbench.compare.result import compare as compare
     from cbench.formats.reader import TestSample as TestSample

@@ -1,4 +1,4 @@
-"""Start `cbench` or `python -m cbench`. Ctrl-C during imports ends the process by the signal, as in other programs."""
+"""Start `cbench` or `python -m cbench`. Ctrl-C during imports ends the process with exit code 130, as in shells."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 
 
 def main() -> None:
-    """The entry point."""
-    gc.disable()  # startup creates no garbage, and collecting takes a tenth of the time
+    """Import and run the command line."""
+    gc.disable()  # startup creates no garbage, and collection would take a tenth of the startup time
     try:
         from cbench.cli import main as command
     except KeyboardInterrupt:

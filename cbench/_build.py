@@ -71,7 +71,9 @@ SOURCES = sorted(
     for pattern in ("cbench/c/*.c", "cbench/c/workloads/*.c", "quiet/noise/c/chain.c")
     for source in CHECKOUT.glob(pattern)
 )
-"""All of the C: a new workload's file is built without being listed. The timed loop has quiet's chains compiled in."""
+"""All C files, so that the file of a new workload needs no entry here. quiet's chains are compiled into the timed
+loop.
+"""
 
 # Every build with one compiler must yield the same machine code: no link-time optimization across the call, no
 # vectorizing, functions on cache-line borders. Results must be identical too: no fused multiply-add, which gcc would

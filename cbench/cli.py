@@ -70,14 +70,16 @@ def _options(
 
 
 def _first_steps(*_arguments: object, **_options: object) -> int:
-    """`cbench` without arguments: a missing command is wrong usage."""
+    """Handle `cbench` without arguments: a missing command is wrong usage."""
     emit(FIRST_STEPS)
     return 2
 
 
 def _command(*arguments: object, **options: object) -> object:
-    """Run the command line. Reject digits of other scripts, which int() and float() would accept."""
-    own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # the rest is another program's
+    """Run the command line. Reject non-ASCII digits, which int() and float() would accept."""
+    own = (
+        sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+    )  # the rest belongs to another program
     for word in own:
         if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):
             raise UsageError(f"{word}: write numbers with the digits 0 to 9")
@@ -85,7 +87,9 @@ def _command(*arguments: object, **options: object) -> object:
 
 
 def _trim(words: Collection[str]) -> None:
-    """Keep only the name and the help of commands that are not in `words`: Typer inspects every option it is given."""
+    """Reduce each command that is not in `words` to its name and help, because Typer inspects every option of every
+    command.
+    """
     for command in app.registered_commands:
         function = command.callback
         if function is None or (command.name or function.__name__) in words:
@@ -107,7 +111,7 @@ def _terminated(number: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """The entry point."""
+    """Install the signal handlers and run the command line."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup, for example
             signal.signal(number, _terminated)

@@ -20,14 +20,14 @@ T = TypeVar("T")
 
 
 class StoppedError(QuietError):
-    """The command was stopped by Ctrl-C; the exit code is that of shells."""
+    """The command was stopped by Ctrl-C; the exit code is 130, as in shells."""
 
     exit_code = 128 + signal.SIGINT
 
 
 @contextlib.contextmanager
 def interruptible(kept: bool = False) -> Iterator[None]:
-    """Ctrl-C inside ends the command with one line; `kept`: the trials so far are in a file."""
+    """A context in which Ctrl-C ends the command with a one-line message; `kept`: the trials so far are in a file."""
     try:
         yield
     except KeyboardInterrupt:
@@ -40,7 +40,9 @@ def tell(line: str) -> None:
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
-    """Print one JSON object on stdout, or the table. If the reader closes the output, the command ends silently."""
+    """Print the result on stdout as one JSON object or as a table. If the reader closes stdout, the command ends
+    silently.
+    """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         if as_json:
@@ -54,7 +56,7 @@ def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
 
 
 def tell_or_json(result: object, as_json: bool, line: str) -> None:
-    """Print one JSON object on stdout, or a message."""
+    """Print the result as one JSON object on stdout, or the line as a message."""
     if as_json:
         write_json(result)
     else:
@@ -93,7 +95,7 @@ def table_console(width: int = 0) -> Console:
 
 
 class TrialBar:
-    """A progress bar, only on a terminal. It is drawn on request, so no thread disturbs the trials."""
+    """A progress bar, shown only on a terminal. It is drawn on request, so no thread disturbs the trials."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None

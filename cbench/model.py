@@ -22,21 +22,21 @@ class Parameter:
     minimum: int = 1
     maximum: int = 2**40
     multiple: int = 1
-    """Only multiples of this number are accepted."""
+    """The value must be a multiple of this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The work between two counter reads.
 
-    `function` is the name in the C registry, or of the C function in the user's `library`; `expected` computes its
-    return value independently in Python, None if that would take too long; `check_limit`: the largest `n` for which it
-    is cheap. User code has no `expected`. Before each trial the function is called once more, untimed, with n //
-    `rewarm_share`. `cost`: the expected cost of a trial. `check` returns the error in a combination of parameters that
-    are each within bounds, "" if there is none. `own_faults`: the number of page faults per trial that are the
-    workload's own work and do not count as interruptions. `buffers`: the number of buffers of the parameter `size`.
-    `enters_kernel`: whether the function itself calls the kernel; None if unknown. `trials`: the default number of
-    trials, without warm-up, for workloads that take seconds.
+    `function` is the name in the C registry, or of the C function in the user's `library`; `expected`: a Python
+    function that independently computes the return value, None for user code or if that would take too long;
+    `check_limit`: the largest `n` for which `expected` is cheap. Before each trial the function is called once more,
+    untimed, with n // `rewarm_share`. `cost`: the expected cost of a trial. `check` returns the error in a combination
+    of parameters that are individually within bounds, "" if there is none. `own_faults`: the number of page faults per
+    trial that are the workload's own work and do not count as interruptions. `buffers`: the number of buffers of the
+    parameter `size`. `enters_kernel`: whether the function itself calls the kernel; None if unknown. `trials`: the
+    default number of trials, without warm-up, for workloads that take seconds.
     """
 
     name: str
@@ -64,11 +64,11 @@ CALIBRATED_UNIT = "cycles (calibrated)"
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How ticks of the clock, which moves in steps of `step` ticks, convert to cycles.
+    """The conversion of clock ticks to cycles. The clock moves in steps of `step` ticks.
 
-    `edge`: overhead of a chain's time beyond its additions, in ticks. `length`: additions, and so cycles, of each chain
-    around a trial. `machine`: the architecture. `ticks_per_cycle`: the fastest value, measured before the first trial.
-    `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
+    `edge`: the part of a chain's time that is not additions, in ticks. `length`: the number of additions, and so of
+    cycles, of each chain around a trial. `machine`: the architecture. `ticks_per_cycle`: the fastest value, measured
+    before the first trial. `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
     """
 
     step: int
@@ -83,10 +83,10 @@ class Calibration:
 class Counter:
     """The source of a trial's number; an unavailable counter has the reason in `why` and no numbers.
 
-    `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed region,
-    `overhead_median` its median, all in `unit`; they are None until measured. `others`: additionally counted events;
-    `baseline`: the count of each in an empty region; `left_out`: unavailable counts, with the reason. `calibration`:
-    set if the values are cycles by calibration.
+    `quantum`: the step in which the counter moves; `overhead`, `overhead_median`: the lowest value and the median of an
+    empty timed region. These are in `unit`, and None until measured. `others`: additionally counted events; `baseline`:
+    the count of each in an empty region; `left_out`: unavailable counts, with the reason. `calibration`: set if the
+    values are cycles by calibration.
     """
 
     name: str
@@ -116,10 +116,10 @@ SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class TrialCause:
-    """A known interruption of a trial: one of the kinds above, its name, and how often it occurred.
+    """A known interruption of a trial: its kind, its name, and the number of times it occurred.
 
-    `ns`: its net time if the kernel's trace contains it, which then also provides the name; None if only counters
-    detected it.
+    `ns`: the interruption's net time in ns, None if only counters detected it. If the kernel's trace contains the
+    interruption, the trace provides both time and name.
     """
 
     kind: str
@@ -129,7 +129,9 @@ class TrialCause:
 
     @property
     def text(self) -> str:
-        """As text: "interrupt LOC (Local timer interrupts)" or "context switch (1 voluntary, 0 involuntary)"."""
+        """The cause as text, such as "interrupt LOC (Local timer interrupts)" or "context switch (1 voluntary, 0
+        involuntary)".
+        """
         if self.ns is not None:
             return self.name
         if self.kind == INTERRUPT:
@@ -170,7 +172,7 @@ class ChainTimes:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution, one number, and its known interruptions.
+    """One execution of the work: one number, and the known interruptions.
 
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced`: None if the causes come from
     the counters alone. `counts`: events counted in addition to the value. `kernel`: number of instructions that the
@@ -202,7 +204,7 @@ class Trial:
 class Settling:
     """The trials that were discarded first: their values, and their mispredicted branches if these were counted.
 
-    `settled`: whether the rule of stats/settling.py held at their end.
+    `settled`: whether the rule of stats/settling.py held at the end of these trials.
     """
 
     values: tuple[int, ...] = ()
@@ -212,9 +214,10 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The memory layout of a measuring process: it may change a program's speed without being a part of it.
+    """The memory layout of a measuring process, which may change a program's speed without being part of the program.
 
-    `environment` and `stack` in bytes. `aslr`: whether addresses are randomized.
+    `environment`: bytes added to the environment; `stack`: bytes by which the stack is shifted. `aslr`: whether
+    addresses are randomized.
     """
 
     aslr: bool = False
@@ -227,7 +230,7 @@ PLAIN = Layout()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One measuring process's report about itself, and all of its trials.
+    """The facts about one measuring process, as it reports them, and all of its trials.
 
     `ticks_per_second`: the rate of the clock, None if unknown.
     """
@@ -248,7 +251,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A measuring process's report about itself before its first trial."""
+    """The facts that a measuring process reports before its first trial."""
 
     counter: Counter
     locked: str = ""
@@ -261,23 +264,24 @@ class Keeper(Protocol):
     """Stores a process's trials while it is still measuring."""
 
     def begin(self, ready: Ready, settling: Settling) -> None:
-        """Called before the first trial that counts."""
+        """Store the facts about the process, before the first trial that counts."""
 
     def add(self, trials: Sequence[Trial]) -> None:
         """Add a chunk of trials, with their causes."""
 
     def finish(self, session: Session) -> None:
-        """Called after the last trial."""
+        """Store the facts that are known only after the last trial."""
 
 
 Enough = Callable[[Sequence[Trial], Counter], bool]
-"""Whether the trials so far suffice."""
+"""A function that returns whether the trials so far suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload on one CPU, in one process or in several. `wanted_clean`: trials without a known interruption
-    that were requested, None if only a number of trials was requested."""
+    """The measurement of one workload on one CPU, in one or several processes. `wanted_clean`: the requested number of
+    clean trials, None if only a number of trials was requested.
+    """
 
     workload: Workload
     params: Params

@@ -1,7 +1,7 @@
 """Convert results to JSON, and to tables in a notebook.
 
-A result is a frozen dataclass whose fields are named as its JSON keys. It becomes dictionaries here and nowhere else,
-for `--json`, for exports and for the store.
+A result is a frozen dataclass whose fields are named as its JSON keys. Only this module converts results to
+dictionaries, for `--json`, for exports and for the store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ MANY_ENTRIES = 1000
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
-"""Metadata of a field: its key where this cannot be a Python name ("class"), and when it is left out.
+"""Metadata keys of a field: the JSON key if it cannot be a Python name ("class"), and the value with which the field is
+left out.
 
 `field(metadata={KEY: "class"})`; `field(metadata={LEFT_OUT: None})` leaves the key out when the value is None.
 """
@@ -44,7 +45,7 @@ def to_json(value: object) -> JsonValue:
 
     numpy scalars become Python numbers. Raises TypeError for a value without a JSON form.
     """
-    if value is None or isinstance(value, (bool, int, float, str)):  # faster than a union
+    if value is None or isinstance(value, (bool, int, float, str)):  # faster than a union type
         return value
     if is_dataclass(value) and not isinstance(value, type):
         content: dict[str, JsonValue] = {}
@@ -64,7 +65,7 @@ def to_json(value: object) -> JsonValue:
 
 
 def json_text(value: object) -> str:
-    """to_json() as text. All CPUs write the entries of a dataclass's large mappings."""
+    """The JSON text of to_json(). The entries of a dataclass's large mappings are converted on all CPUs."""
     import json
 
     if not is_dataclass(value) or isinstance(value, type):
@@ -88,12 +89,14 @@ def json_text(value: object) -> str:
 
 
 def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
-    """A `kind` with `others` and with the values of another dataclass; it must have all fields of that dataclass."""
+    """A `kind` with `others` and with the values of another dataclass; `kind` must have all fields of that
+    dataclass.
+    """
     return kind(**{each.name: getattr(value, each.name) for each in fields(value)} | others)
 
 
 def json_object(value: object) -> dict[str, JsonValue]:
-    """to_json() of a dataclass or a mapping."""
+    """The JSON object of a dataclass or a mapping, by to_json()."""
     content = to_json(value)
     if not isinstance(content, dict):
         raise TypeError(f"{type(value).__name__} is not an object in JSON")

@@ -1,7 +1,7 @@
 """Apply one function to many numbers, with one process per CPU.
 
-Processes are forked, so that they share the arrays that the function uses; their results are pickled into memory. If a
-process fails, this process repeats its part, and so raises the same error.
+Processes are forked, so that they share the arrays that the function uses; their results are pickled into shared
+memory. If a process fails, this process repeats its part, and so raises the same error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MOST = 8
 
 
 def every(function: Callable[[int], T], count: int) -> list[T]:
-    """function(0), function(1) and so on."""
+    """The results function(0), function(1), ..., function(count - 1)."""
     parts = min(len(os.sched_getaffinity(0)), MOST, count)
     bounds = [count * number // max(parts, 1) for number in range(parts + 1)]
     children: dict[int, tuple[int, int]] = {}  # part -> (process, memory of its results)
     try:
         for part in range(1, parts):
-            with suppress(OSError):  # no processes or memory left: this process does the part
+            with suppress(OSError):  # no processes or memory left: this process computes the part itself
                 children[part] = _begin(function, range(bounds[part], bounds[part + 1]))
         results: list[T] = []
         for part in range(parts):
@@ -46,10 +46,12 @@ def every(function: Callable[[int], T], count: int) -> list[T]:
 
 
 def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
-    """A process for these numbers. Raises OSError."""
+    """Start a process for these numbers; returns its id and the memory for its results. Raises OSError if that
+    fails.
+    """
     memory = os.memfd_create("results")
     try:
-        with warnings.catch_warnings():  # pyarrow's threads have nothing to do in the new process
+        with warnings.catch_warnings():  # pyarrow's threads are not needed in the new process
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
     except OSError:
@@ -61,7 +63,7 @@ def _begin(function: Callable[[int], T], numbers: range) -> tuple[int, int]:
     try:
         import pickle
 
-        gc.disable()  # collecting would copy the shared data
+        gc.disable()  # a collection would copy the shared data
         with open(memory, "wb") as file:
             pickle.dump([function(number) for number in numbers], file, pickle.HIGHEST_PROTOCOL)
         status = 0

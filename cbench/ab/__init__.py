@@ -1,1 +1,3 @@
-"""`cbench ab`, which compares two or more arms in randomized blocks, with a copy of the first as the noise floor."""
+"""`cbench ab`, which compares two or more arms in randomized blocks, with a copy of the first arm for the noise
+floor.
+"""

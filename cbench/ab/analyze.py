@@ -1,20 +1,21 @@
 """Analyze blocks of arms, from numbers to frozen results. Arm 0 is A, arm 1 is A', a copy of the same program.
 
-Each comparison is of logarithms within blocks, so a slowdown of a whole block cancels. If two arms are the same
-program, the random order within each block makes a difference and its opposite equally likely, for any drift of the
-host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The Design of
-Experiments, 1935, section 21).
+Arms are compared by the logarithms of their times within blocks, so a slowdown of a whole block cancels. If two arms
+are the same program, the random order within each block makes a difference and its opposite equally likely, for any
+drift of the host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The
+Design of Experiments, 1935, section 21).
 
-An arm differs from A if its interval is entirely outside the floor: the largest difference that A' may have from A, by
-the interval of these two. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If
-positions matter, their median effects are subtracted before arms are compared: the squares give each arm every position
-equally often, so this removes noise without shifting estimates. An arm that affects its successor never runs after
-itself in a block, so a significant effect of this kind may look like a difference between arms: the floor is raised to
-it.
+An arm differs from A if its interval is entirely outside the floor, which is the largest difference in the interval of
+A' against A. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If positions matter,
+their median effects are subtracted before arms are compared: the squares give each arm every position equally often, so
+this removes noise without shifting estimates. An arm that affects its successor never runs after itself in a block, so
+a significant effect of this kind may look like a difference between arms: the floor is then raised to the size of this
+effect.
 
 If each block measures one of several builds of every arm, blocks of one build share its layout, so their differences
-are not independent. The unit is then the layout: the Hodges-Lehmann center of its blocks' differences. In two layouts
-drawn from the same distribution, the same program is as likely to be faster as slower, so the level holds over layouts.
+are not independent. The unit is then the layout, represented by the Hodges-Lehmann center of its blocks' differences.
+In two layouts drawn from the same distribution, the same program is as likely to be faster as slower, so the level
+holds over layouts.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from cbench.ab.stats import Shift, center, fewest, ranked, shift
 from cbench.stats.distributions import chi2_sf, student_p
 
 ALPHA = 0.05
-"""The error rate of all comparisons with A together."""
+"""The combined error rate of all comparisons with A."""
 FLOOR_ALPHA = 0.1
-"""The level of the two-sided interval of A' against A; one side, that the floor is too low, has half of it."""
+"""The error rate of the two-sided interval of A' against A; half of this is the probability that the floor is too
+low.
+"""
 ORDER_ALPHA = 0.05
-"""The error rate of position and predecessor together."""
+"""The combined error rate of the tests of positions and predecessors."""
 POWER = 0.8
 POLISHED = 5
 """Rounds after which the effects of predecessors have converged."""
@@ -41,14 +44,14 @@ FASTER, SLOWER = "faster", "slower"
 WITHIN_FLOOR, NOTHING, TOO_FEW = "within the floor", "no difference shown", "too few blocks"
 
 Rows = Sequence[Sequence[float]]
-"""A row for each block: a number for each arm."""
+"""Times or their logarithms: a row for each block, a number for each arm."""
 Orders = Sequence[Sequence[int]]
 """A row for each block: the arms in the order in which they ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmShift:
-    """One arm against A, as the logarithm of the ratio of their times."""
+    """The shift of one arm against A, as the logarithm of the ratio of their times."""
 
     arm: int
     shift: Shift
@@ -69,13 +72,15 @@ class OrderShift:
 
     @property
     def named(self) -> bool:
-        """Whether an effect is claimed."""
+        """Whether the p-value is low enough to claim an effect."""
         return self.p <= self.alpha
 
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that this number of `units` (blocks or layouts) detects with a given probability."""
+    """The smallest detectable effect. `effect`: the log ratio that this number of `units` (blocks or layouts) detects
+    with a given probability.
+    """
 
     effect: float
     units: int
@@ -87,10 +92,10 @@ class SmallestEffect:
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
-    """All results of the analysis.
+    """The result of analyze().
 
     `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
-    arm, 1 if builds do not vary. `position` and `predecessor`: None with too few blocks.
+    arm, 1 if builds do not vary. `position` and `predecessor`: None if there are too few blocks.
     """
 
     blocks: int
@@ -109,7 +114,9 @@ class BlockAnalysis:
 
     @property
     def unlike_itself(self) -> float:
-        """The least difference between A' and A, as a log ratio: more blocks do not lower the floor below it."""
+        """The smallest difference in the interval of A' against A, as a log ratio; more blocks do not lower the floor
+        below it.
+        """
         return max(0.0, self.copy.low, -self.copy.high)
 
     @property
@@ -119,7 +126,8 @@ class BlockAnalysis:
 
 
 def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
-    """Analyze positive times of at least one block of three or more arms; raises ValueError for others.
+    """Analyze the times of at least one block of three or more arms. Raises ValueError for fewer, and unless all times
+    are positive.
 
     `alpha`: the error rate of all comparisons together. `power`: the probability of showing the detectable effect;
     `layouts`: the number of builds that the blocks use in turn.
@@ -145,8 +153,8 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = PO
 def detectable(
     times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
 ) -> SmallestEffect | None:
-    """The smallest detectable effect, from the widths of the intervals alone; None with too few blocks or layouts for
-    intervals.
+    """The smallest detectable effect, from the widths of the intervals alone; None if there are too few blocks or
+    layouts for intervals.
     """
     level, _ = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA, layouts)
@@ -159,7 +167,9 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """Logarithms, minus the median effect of each position if positions matter; and the test of positions."""
+    """The logarithms, minus the median effect of each position if positions matter; and the result of the test of
+    positions.
+    """
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
     position = position_effect(residuals, orders)
@@ -173,12 +183,14 @@ def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], O
 
 
 def _too_few(rows: Rows) -> bool:
-    """Whether tests of the order have no power and no known distribution yet."""
+    """Whether there are too few blocks to test order effects: such tests would have no power and no known
+    distribution.
+    """
     return len(rows) < 2 * len(rows[0])
 
 
 def against(logs: Rows, arm: int, alpha: float, layouts: int = 1) -> Shift:
-    """An arm against A within blocks, or within layouts if there are several."""
+    """The shift of an arm against A within blocks, or within layouts if there are several."""
     differences = [row[arm] - row[0] for row in logs]
     if layouts > 1:
         differences = [center(differences[number::layouts]) for number in range(_units(logs, layouts))]
@@ -191,13 +203,13 @@ def _units(logs: Rows, layouts: int) -> int:
 
 
 def _shifts(logs: Rows, alpha: float, layouts: int) -> list[Shift]:
-    """The shift of every other arm; their levels are such that all of them hold at 1 - `alpha` together."""
+    """The shift of every other arm against A; all of their intervals hold together at the level 1 - `alpha`."""
     arms = len(logs[0])
     return [against(logs, arm, _each(alpha, arms), layouts) for arm in range(2, arms)]
 
 
 def _each(alpha: float, arms: int) -> float:
-    """The level of each comparison with A (Bonferroni)."""
+    """The error rate of each comparison with A (Bonferroni)."""
     return alpha / (arms - 2)
 
 
@@ -233,8 +245,9 @@ def _residuals(logs: Rows) -> list[list[float]]:
 
 
 def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
-    """Friedman's test over the positions of a block (M. Friedman, J. Amer. Statist. Assoc. 32 (1937) 675-701); None of
-    fewer than two blocks for each arm, for which its distribution is not yet chi-squared."""
+    """Friedman's test over the positions of a block (M. Friedman, J. Amer. Statist. Assoc. 32 (1937) 675-701); None if
+    there are fewer than two blocks for each arm, because the statistic is then not yet distributed as chi-squared.
+    """
     if _too_few(residuals):
         return None
     size = len(residuals[0])
@@ -253,18 +266,19 @@ def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
 
 
 def _away(placed: Rows, at: int) -> float:
-    """The median of one position minus that of all others."""
+    """The median of the values at one position minus the median of the values at all other positions."""
     return median(row[at] for row in placed) - median(
         value for row in placed for place, value in enumerate(row) if place != at
     )
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Whether runs right after some arm, in the same block, deviate from the block's other runs; None as above.
+    """Test whether the runs right after some arm deviate from the other runs of their block; None as for
+    position_effect().
 
-    `logs`: logarithms of times, without the effect of positions. In each block the arm that follows is drawn by the
-    order from all others, so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all
-    arms, Bonferroni's.
+    `logs`: logarithms of times, without the effect of positions. In each block, the random order draws an arm's
+    successor from all other arms, so the sum of the successors' ranks has the mean and the variance of such draws. p is
+    from Student's t distribution, with Bonferroni's correction for all arms.
     """
     if _too_few(logs):
         return None
@@ -285,8 +299,10 @@ def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
 
 
 def carried_over(logs: Rows, orders: Orders) -> list[float]:
-    """The amount by which each arm changes the run after it: effects of arm, position and predecessor, each in turn as
-    medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
+    """The amount by which each arm changes the run after it. The effects of arm, position and predecessor are estimated
+    in turn, each as medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11:
+    median polish).
+    """
     size = len(logs[0])
     left = [[row[arm] - fmean(row) for arm in order] for row, order in zip(logs, orders, strict=True)]
     carried = [0.0] * size

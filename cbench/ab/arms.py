@@ -1,9 +1,9 @@
 """Turn arms into executable programs: find or build them, and copy A.
 
 A' is a copy of A's executable: another inode, so that its pages lie elsewhere in the page cache, under a path of the
-same length. A hard link would share the pages. T. Mytkowicz et al., "Producing wrong data without doing anything
-obviously wrong!", ASPLOS 2009: the place of a program in memory alone changes its speed, even through the length of its
-name.
+same length. A hard link would share the pages. The place of a program in memory, which depends even on the length of
+its name, changes its speed (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS
+2009).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quiet import UsageError
 class StagedArms:
     """A, A' and the other arms in one layout, with the SHA-256 of their executables.
 
-    `not_copied`: the reason why A' is A itself, "" if it is a copy.
+    `not_copied`: the reason why A' is A itself, "" if A' is a copy.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -43,7 +43,9 @@ class StagedArms:
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """The arms in each layout. Raises UsageError as stage() does, and for an arm that no layout changes."""
+    """Stage the arms in each layout. Raises UsageError as stage() does, and if all layouts of an arm are the same
+    program.
+    """
     layouts = []
     for number in range(options.layouts):
         if options.layouts > 1:
@@ -67,11 +69,13 @@ def digests_of(layouts: Sequence[StagedArms]) -> tuple[tuple[str, ...], ...]:
 
 
 def _silent(_line: str) -> None:
-    """Discard messages, because only the first layout is announced."""
+    """Discard a message: only the first layout reports its steps."""
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
-    """Build one layout, from 0, and copy into this folder. Raises UsageError if an arm has no program."""
+    """Build layout `number` (from 0) of all arms and copy A into this folder. Raises UsageError if an arm has no
+    program.
+    """
     layout = draw(options.preset, options.seed, number)
     every, written = list[ExternalCommand](), list[str]()
     announced = set[Path]()
@@ -120,7 +124,7 @@ def _command(arm: Arm, options: AbOptions, folder: str) -> ExternalCommand:
 
 
 def _copied(source: Path, target: Path) -> str:
-    """Copy an executable. Returns the reason if that fails, "" on success."""
+    """Copy an executable. Returns "" on success, otherwise the reason for the failure."""
     try:
         mode = source.stat().st_mode
         if mode & (stat.S_ISUID | stat.S_ISGID) or "security.capability" in os.listxattr(source):
@@ -135,7 +139,7 @@ def _copied(source: Path, target: Path) -> str:
 
 
 def _digest(path: str) -> str:
-    """The SHA-256 of the content; "" if it cannot be read."""
+    """The SHA-256 of a file's content; "" if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -144,6 +148,6 @@ def _digest(path: str) -> str:
 
 
 def _of_length(path: str, length: int) -> str:
-    """An equivalent path, padded to this many bytes with repeated slashes, which count as one."""
+    """An equivalent path, padded to `length` bytes with repeated slashes, which the kernel treats as one."""
     head, _, name = path.rpartition("/")
     return f"{head}/{'/' * (length - len(os.fsencode(path)))}{name}"

@@ -1,10 +1,10 @@
 """Determine the order of arms in each block, and the number of blocks.
 
-A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that over
-each square every arm is equally often at each position and after each other arm; names and rows of each square are
-drawn from the seed (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
+A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that within
+each square every arm occurs equally often at each position and after each other arm. The seed determines the assignment
+of arms and the order of rows in each square (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
 
-The stopping rule depends on the widths of the intervals, never on their positions (Y. S. Chow, H. Robbins, "On the
+The stopping rule depends on the widths of the intervals, never on their location (Y. S. Chow, H. Robbins, "On the
 asymptotic theory of fixed-width sequential confidence intervals for the mean", Ann. Math. Statist. 36 (1965) 457-462).
 A test that is repeated until it rejects has no error rate; a width says nothing about which arm is faster.
 """
@@ -21,11 +21,11 @@ FEWEST = 10
 GROWTH = 1.25
 """The factor between the numbers of blocks at successive checks."""
 BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
-"""The reason for the end of a measurement: the requested blocks are done, the effect can be found, or time is up."""
+"""The reason why a measurement ended: the requested blocks are done, the effect is detectable, or time is up."""
 
 
 def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
-    """The arms of this block, from 0, in the order in which they run."""
+    """The numbers (from 0) of the arms of this block, in the order in which they run."""
     rows = len(square(arms))
     return drawn_square(arms, block // rows, seed)[block % rows]
 
@@ -38,9 +38,9 @@ def whole_squares(blocks: int, arms: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """`blocks`: None continues until the effect (a log ratio) is detectable. `budget_s`: time limit for measuring in
-    seconds; `strict`: keep the limit even if fewer than FEWEST blocks fit. `layouts`: the number of builds that the
-    blocks use in turn.
+    """The rule that ends a measurement. `blocks`: None continues until the effect (a log ratio) is detectable.
+    `budget_s`: time limit for measuring in seconds; `strict`: enforce the limit even if fewer than FEWEST blocks fit.
+    `layouts`: the number of builds that the blocks use in turn.
     """
 
     arms: int
@@ -52,15 +52,17 @@ class StoppingRule:
 
     @property
     def first_look(self) -> int:
-        """The number of blocks at the first check, enough for each layout."""
+        """The number of blocks at the first check; enough for each layout."""
         return whole_squares(max(FEWEST, self.layouts), self.arms)
 
     def next_look(self, blocks: int) -> int:
-        """The number of blocks at the next check after this many."""
+        """The number of blocks at the next check after `blocks` blocks."""
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
-        """The reason why no further block may begin, "" if one may. `spent_s`: the time of these blocks."""
+        """The reason why no further block may begin, "" if another one may. `spent_s`: the duration of the blocks so
+        far in seconds.
+        """
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS
         fewest = 1 if self.strict else self.first_look

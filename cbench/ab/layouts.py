@@ -1,4 +1,4 @@
-"""Draw the values of each build's layout from a seed, and pass them to the build command.
+"""Draw the random values of each build's layout from a seed, and pass these values to the build command.
 
 `cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` use them as blocks.
 """
@@ -18,7 +18,7 @@ from quiet import UsageError
 PROGRAM, SEED, LAYOUT, OBJECTS, ARM = "{program}", "{seed}", "{layout}", "{objects}", "{arm}"
 MOST_LAYOUTS = 200
 LONGEST_PADDING = 4096
-"""Bytes of environment: one page, because the stack's place within a page then repeats."""
+"""The most bytes added to the environment: one page, because the stack's place within a page repeats after that."""
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 FREE, ENVIRONMENT, LINK_ORDER = "free", "environment", "link-order"
 PRESETS = {
@@ -30,7 +30,7 @@ PRESETS = {
     ENVIRONMENT: "the size of the environment, which moves the stack; nothing is built",
     FREE: "whatever the build command does with {seed}",
 }
-"""The randomized values, by preset."""
+"""A description of the randomized property, by preset."""
 FOR_ARMS = tuple(preset for preset in PRESETS if preset not in (LINK_ORDER, ENVIRONMENT))
 """The presets that need only a build command."""
 BUILD_S = 24 * 3600.0
@@ -62,7 +62,7 @@ class DrawnLayout:
 
 
 def draw(preset: str, seed: int, number: int, objects: Sequence[str] = ()) -> DrawnLayout:
-    """The layout of one build, from 0; the same for all that are built with this seed."""
+    """The layout of build `number` (from 0), which depends only on the preset, the seed, the number and the objects."""
     stream = Stream(seed, f"layout {number}")
     own = stream.below(2**31 - 1) + 1
     if preset == ENVIRONMENT:
@@ -79,7 +79,9 @@ def placeholder(preset: str) -> str:
 
 
 def build_program(command: str, text: str, folder: str, target: Path) -> None:
-    """Run a build that must write this executable. Raises UsageError, in which `text` names the build."""
+    """Run a build that must write this executable. Raises UsageError if it fails; `text` names the build in the
+    message.
+    """
     try:
         run_checked(command, folder, os.environ, BUILD_S, bound=True)
     except CommandError as error:

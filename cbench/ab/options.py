@@ -22,7 +22,9 @@ COPY = "(copy)"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """`name`: the arm's name; `text`: its command; `revision`: the commit that it is built from, "" for none."""
+    """One program to compare. `name`: the arm's name; `text`: its command; `revision`: the commit from which the arm is
+    built, "" for none.
+    """
 
     name: str
     text: str
@@ -31,18 +33,18 @@ class Arm:
 
     @property
     def is_program(self) -> bool:
-        """Whether the build command writes its executable to a path of ours."""
+        """Whether the build command writes the arm's executable to a path that cbench chooses."""
         return PROGRAM in self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
-    """The programs to compare, and the measuring time. The other arms are compared with the first one.
+    """The programs to compare, and the measuring time. All other arms are compared with the first one.
 
     `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the folder within
-    it. `effect`: a share. `budget`: seconds, None for the time that hyperfine takes. `blocks`: None continues until the
-    effect is detectable. `layouts`: number of builds per arm, which the blocks use in turn; `preset`: the properties
-    that vary between builds.
+    it. `effect`: a share. `budget`: measuring time in seconds, None for the time that hyperfine takes. `blocks`: None
+    continues until the effect is detectable. `layouts`: number of builds per arm, which the blocks use in turn;
+    `preset`: the properties that vary between builds.
     """
 
     arms: tuple[Arm, ...]
@@ -64,13 +66,13 @@ class AbOptions:
     preset: str = FREE
 
     def commands(self) -> list[tuple[str, list[str]]]:
-        """Names and argument vectors of A, A' and the other arms."""
+        """The name and the argument vector of A, A' and each other arm."""
         first, *others = ((arm.name, split_command(arm.text, self.shell, arm.name)) for arm in self.arms)
         return [first, (f"{first[0]} {COPY}", first[1]), *others]
 
     @property
     def rule(self) -> StoppingRule:
-        """The stopping rule."""
+        """The stopping rule that these options describe."""
         budget = SECONDS * len(self.arms) if self.budget is None else self.budget
         return StoppingRule(
             arms=len(self.arms) + 1,
@@ -92,10 +94,11 @@ def ab_options(
     effect: str,
     base: AbOptions,
 ) -> AbOptions:
-    """`words`: one arm per word; `arms`: NAME=CMD; `revisions`: NAME=REV or REV; `environments`: NAME=FILE.
+    """Validated options from the command line.
 
-    `run`: the command of revisions and of environments; `base`: the other options, still without arms. Raises
-    UsageError.
+    `words`: one arm per word; `arms`: NAME=CMD; `revisions`: NAME=REV or REV; `environments`: NAME=FILE; `run`: the
+    command of revisions and of environments; `base`: the other options, still without arms. Raises UsageError for
+    invalid input.
     """
     found = [Arm(name, text) for name, text in zip(_numbered(words), words, strict=True)]
     found += [Arm(*_named(text, "--arm", "CMD")) for text in arms]
@@ -118,7 +121,7 @@ def ab_options(
 
 
 def check(options: AbOptions) -> None:
-    """Raises UsageError for input that cannot be measured."""
+    """Raises UsageError if arms with these options cannot be measured."""
     names = [arm.name for arm in options.arms]
     if len(names) < 2:
         raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")
@@ -178,10 +181,10 @@ def _named(text: str, option: str, what: str) -> tuple[str, str]:
 
 
 def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> list[Arm]:
-    """Arms with their variables; a new name becomes an arm that executes `run`."""
+    """The arms with the variables from their NAME=FILE; a NAME without an arm becomes a new arm that executes `run`."""
     found = {arm.name: arm for arm in arms}
     if len(found) != len(arms):
-        return list(arms)  # the check of names reports the error
+        return list(arms)  # check() reports the invalid names
     for text in texts:
         name, file = _named(text, "--env-file", "FILE")
         if name not in found and not run:
@@ -196,9 +199,10 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
 
 
 def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
-    """The variables of a file of lines NAME=VALUE, taken literally; empty lines and lines with # first are skipped.
+    """The variables in a file of NAME=VALUE lines; values are literal, empty lines and lines that begin with # are
+    skipped.
 
-    Raises UsageError, which names the line.
+    Raises UsageError with the line number for any other line.
     """
     try:
         lines = path.read_text().splitlines() if path.is_file() else None

@@ -18,9 +18,10 @@ from cbench.results import LEFT_OUT
 
 @dataclass(frozen=True, slots=True)
 class ArmComparison:
-    """An arm's time over the baseline's, with an interval; all intervals hold at 95 % together.
+    """The ratio of an arm's time to the baseline's, with an interval; all intervals hold together at 95 %.
 
-    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks. `interval` None: too few.
+    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks; `interval` is None for the
+    last.
     """
 
     arm: str
@@ -33,10 +34,11 @@ class ArmComparison:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """The baseline's copy over the baseline.
+    """The ratio of the time of the baseline's copy to the baseline's time.
 
     `bound`: the share by which the same program may differ from itself here. `raised_by_predecessor`: the bound is the
-    effect of the predecessor, which is larger. `why`: the reason why the baseline itself serves as its copy.
+    effect of the predecessor, because it exceeds the difference of the copy. `why`: the reason why the baseline itself
+    serves as its copy.
     """
 
     bound: float
@@ -66,12 +68,12 @@ class OrderEffect:
 class AbResult:
     """The whole result of `cbench ab`.
 
-    Arms: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds per
-    arm; `distinct_builds`: number of builds with different bytes, of the arm with the fewest. `ended`: blocks, effect
-    or budget. `detectable`: the share by which an arm would have to differ to be detected with probability 0.8.
-    `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`: the requirements for detecting
-    `effect`; None if it is already detectable, or if more would not help. Times are in ns unless the name gives another
-    unit.
+    `arms`: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds
+    per arm; `distinct_builds`: the number of different builds, byte for byte, of the arm with the fewest. `ended`:
+    blocks, effect or budget. `detectable`: the share by which an arm would have to differ to be detected with
+    probability 0.8. `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`: the
+    requirements for detecting `effect`; None if it is already detectable, or if more would not help. Times are in ns
+    unless the name gives another unit.
     """
 
     counter: Counter
@@ -99,7 +101,7 @@ class AbResult:
 
     @property
     def varied(self) -> bool:
-        """Whether differences are over layouts."""
+        """Whether layouts vary, so that differences are computed over layouts."""
         return self.layouts > 1
 
     @property
@@ -109,7 +111,7 @@ class AbResult:
 
     @property
     def differs(self) -> bool:
-        """Whether any arm is shown faster or slower."""
+        """Whether any arm is shown to be faster or slower."""
         return any(each.outcome in (FASTER, SLOWER) for each in self.comparisons)
 
 
@@ -123,7 +125,9 @@ def ab_result(
     ended: str,
     seconds: float,
 ) -> AbResult:
-    """All figures of a comparison; `seconds`: the duration of its blocks. `distinct`: builds of each arm."""
+    """The result with all figures. `distinct`: the number of different builds of each arm; `seconds`: the duration of
+    all blocks.
+    """
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]
     needed = _needed(analysis, log1p(options.effect))
@@ -172,8 +176,8 @@ def _order(effect: OrderShift, at: int | str) -> OrderEffect:
 
 
 def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
-    """The number of blocks, or of layouts, that would detect the effect; None if the present ones do, or if A differs
-    from itself by more.
+    """The number of blocks, or of layouts, that would detect the effect; None if the present ones already do, or if A
+    differs from its copy by more than the effect.
     """
     found = analysis.detectable
     if found is None or found.effect <= effect or analysis.unlike_itself >= effect or analysis.raised:
@@ -182,12 +186,12 @@ def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
 
 
 def _round_up(seconds: float) -> int:
-    """Rounded up to whole seconds, with a tenth to spare."""
+    """This duration plus a tenth, rounded up to whole seconds."""
     return int(1.1 * seconds) + 1
 
 
 def _causes(arms: Sequence[CommandResult]) -> tuple[CauseCount, ...]:
-    """The causes over all arms, the most frequent first."""
+    """The causes of disturbances over all arms, the most frequent first."""
     counts: dict[str, int] = {}
     for each in arms:
         for row in each.causes:

@@ -1,7 +1,7 @@
 """Build arms from git revisions: each revision is checked out into a separate clone and built there once.
 
-The clone borrows the objects of the repository (git-clone(1), --shared) and registers nothing in it, as a worktree
-would: a killed measurement leaves only a folder in the cache, and the user's repository is unchanged.
+The clone borrows the repository's objects (git-clone(1), --shared). Unlike a worktree, it registers nothing in the
+repository: a killed measurement leaves only a folder in the cache, and the user's repository is unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ BUILT = "built"
 
 
 def repository_of(folder: str) -> tuple[str, str]:
-    """The top of the working tree that this folder is in, and the folder in it. Raises UsageError."""
+    """The top of the working tree that contains this folder, and the folder's path in the tree. Raises UsageError
+    outside a tree.
+    """
     return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
 
 
 def commit_of(repository: str, revision: str) -> str:
-    """The commit that a revision names. Raises UsageError."""
+    """The commit that a revision names. Raises UsageError if there is none."""
     try:
         return _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except UsageError:
@@ -35,7 +37,9 @@ def commit_of(repository: str, revision: str) -> str:
 def checked_out(
     repository: str, commit: str, build: str, prefix: str, folder: Path, environment: Mapping[str, str]
 ) -> Path:
-    """The folder of a built revision; reused if the build exists. Raises UsageError."""
+    """The folder of a built revision; an existing build is reused. Raises UsageError if the checkout or the build
+    fails.
+    """
     tree, mark = folder / "tree", folder / BUILT
     where = tree / prefix
     if mark.exists():
@@ -56,7 +60,7 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError with its last line."""
+    """Run git and return its output. Raises UsageError with the last line of its output if it fails."""
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
     }

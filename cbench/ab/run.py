@@ -1,4 +1,6 @@
-"""Measure arms in blocks until the stopping rule ends it; store each block, and resume at the next one."""
+"""Measure arms in blocks until the stopping rule applies. Each block is stored, and a resumed comparison continues with
+the next one.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ Tell = Callable[[str], None]
 
 
 def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> AbResult:
-    """Run a new comparison. Raises QuietError. With `output`, complete blocks are kept in this file even if the
-    comparison fails.
+    """Run a new comparison. With `output`, complete blocks are kept in this file even if the comparison fails. Raises
+    QuietError if an arm cannot be measured.
     """
     inside_profile(options.profile, "", sys.argv[1:])
     comparison = f"{time.time_ns():x}-{os.getpid():x}"
@@ -44,7 +46,9 @@ def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> Ab
 
 
 def resume(path: Path, show: Show, tell: Tell) -> AbResult:
-    """Resume the last comparison in a file; a finished one is shown again. Raises QuietError."""
+    """Resume the last comparison in a file, or return the result of a finished one. Raises QuietError if the file is
+    unusable or an arm has changed.
+    """
     before = stored.read(path)
     if before.end:
         with reading(path):
@@ -78,7 +82,7 @@ def _blocks_of(
     keeper: BlockKeeper,
     show: Show,
 ) -> AbResult:
-    """Warm up, and measure the remaining blocks."""
+    """Warm up, measure the remaining blocks, and return the result."""
     programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
     every = programs[0]  # holds the trials of all layouts
     begin = time.monotonic()
@@ -128,7 +132,7 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
 def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
     """A context that stores blocks in the requested file; on any exit, the complete blocks so far are stored.
 
-    A comparison that fails before its first block leaves no file.
+    A new comparison that fails before its first block leaves no file.
     """
     if path is None:
         yield BlockKeeper(None, before)
@@ -196,7 +200,9 @@ def _blocks(
     keeper: BlockKeeper,
     show: Show,
 ) -> BlocksEnd:
-    """Measure blocks, each in the next layout, until there are enough."""
+    """Measure blocks, each in the next layout, until the rule ends the measurement; returns the reason and the
+    duration.
+    """
     every = programs[0]
     done = len(every[0].trials)
     spent = sum(trial.value for series in every for trial in series.trials) / 1e9
@@ -222,7 +228,7 @@ def _blocks(
 
 
 def _rows(every: Sequence[CommandSeries]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Times and orders, a row for each block."""
+    """The times in ns and the orders, a row for each block."""
     blocks = list(zip(*(series.trials for series in every), strict=True))
     times = [tuple(trial.value for trial in block) for block in blocks]
     places = [[trial.counts[POSITION] for trial in block] for block in blocks]

@@ -1,4 +1,4 @@
-"""Estimate the shift of paired differences with the interval of the signed-rank test, and rank within blocks.
+"""Estimate the shift of paired differences, with the interval of the signed-rank test; and rank values.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611: the
 estimate is the median of the Walsh averages (d_i + d_j)/2, i <= j. The interval holds the shifts that Wilcoxon's
@@ -15,11 +15,11 @@ from math import sqrt
 from statistics import NormalDist
 
 EXACT_UP_TO = 60
-"""Up to this many differences the exact distribution is used, above it a normal approximation."""
+"""The largest number of differences for which the exact distribution is used instead of a normal approximation."""
 MANY = 600
-"""A larger number of differences is represented by this many quantiles."""
+"""If there are more differences than this, they are represented by this many quantiles."""
 STEP = 1e-12
-"""The precision of Walsh averages: a ratio's 12th digit."""
+"""The precision of Walsh averages: the 12th digit of a ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,9 @@ class Shift:
 
 
 def shift(differences: Sequence[float], alpha: float) -> Shift:
-    """The center of differences that are as likely above it as below, at the level 1 - `alpha`. ValueError for none."""
+    """The center of symmetrically distributed differences, with its interval at the level 1 - `alpha`. Raises
+    ValueError if there are none.
+    """
     if not differences:
         raise ValueError("at least one difference is needed")
     size = len(differences)
@@ -52,12 +54,12 @@ def shift(differences: Sequence[float], alpha: float) -> Shift:
 
 
 def center(differences: Sequence[float]) -> float:
-    """The estimate of shift() alone."""
+    """The estimate of shift() without an interval."""
     return _middle(_thinned(sorted(differences)))
 
 
 def fewest(alpha: float) -> int:
-    """The fewest differences for an interval at the level 1 - `alpha`."""
+    """The fewest differences that allow an interval at the level 1 - `alpha`."""
     size = 1
     while not interval_rank(size, alpha)[0]:
         size += 1
@@ -65,7 +67,9 @@ def fewest(alpha: float) -> int:
 
 
 def interval_rank(size: int, alpha: float) -> tuple[int, float]:
-    """The rank of the Walsh averages that bound the interval, from each end, and its level; 0 if none has 1 - alpha."""
+    """The rank, from each end, of the Walsh averages that bound the interval, and the interval's level; rank 0 if no
+    interval reaches the level 1 - `alpha`.
+    """
     if size <= EXACT_UP_TO:
         cumulated = _tail(size)
         skip = sum(2 * p <= alpha for p in cumulated)
@@ -91,7 +95,7 @@ def walsh(ordered: Sequence[float], k: int) -> float:
 
 
 def ranked(values: Sequence[float]) -> list[float]:
-    """The rank of each value, from 1; equal ones have their mean rank."""
+    """The rank of each value, from 1; equal values share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     start = 0
@@ -135,7 +139,7 @@ def _count(ordered: Sequence[float], limit: float) -> int:
 
 @lru_cache(maxsize=64)
 def _tail(size: int) -> tuple[float, ...]:
-    """P(W <= w) for w = 0, 1, ... of the sum of positive ranks, when each sign is as likely as the other."""
+    """P(W <= w) for w = 0, 1, ..., where W is the sum of the positive ranks and both signs are equally likely."""
     ways = [1] + [0] * _pairs(size)
     for rank in range(1, size + 1):
         for total in range(_pairs(rank), rank - 1, -1):

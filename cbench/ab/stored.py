@@ -1,6 +1,7 @@
-"""Store a comparison: a run of `cbench run` for each start and resume, with a series for each arm.
+"""Store a comparison in the format of `cbench run`: one run for each start and resume, with a series for each arm.
 
-`cbench compare` and `cbench export` read these as they read other commands. A block is stored whole or not at all.
+`cbench compare` and `cbench export` read these runs like those of other commands. A block is stored whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from cbench.store.store import Store
 from quiet import UsageError
 
 BLOCK, POSITION = "block", "position"
-"""The names under which each trial's block and position (from 0) are stored, and LAYOUT where builds vary."""
+"""The names under which each trial's block and position (from 0) are stored; also LAYOUT if builds vary."""
 ENDED = "blocks_end"
-"""The fact of a series after its last trial."""
+"""The name of the fact that a series has after its last trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,9 @@ class ArmFacts(CommandFacts):
 
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
-    """`why`: the reason why the blocks ended; and their duration in seconds."""
+    """The end of a measurement. `why`: the reason why no more blocks are measured; `seconds`: the duration of all
+    blocks.
+    """
 
     why: str
     seconds: float
@@ -60,7 +63,7 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredBlocks:
-    """The blocks so far: the trials of each arm, A and A' first; an arm has no facts before its first run.
+    """The blocks so far, as the trials of each arm, A and A' first. An arm has no facts before its first run.
 
     `digests`: hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
     """
@@ -80,7 +83,7 @@ class StoredBlocks:
 
 
 def read(path: Path) -> StoredBlocks:
-    """The last comparison in this file. Raises UsageError if there is none, QuietError for a damaged file."""
+    """The last comparison in this file. Raises UsageError if there is none, QuietError if the file is damaged."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):
@@ -119,7 +122,7 @@ def read(path: Path) -> StoredBlocks:
 
 
 def _options(facts: Mapping[str, Any]) -> AbOptions:
-    """Raises ValueError, TypeError or LookupError for damaged data."""
+    """The options that were stored with a run. Raises ValueError, TypeError or LookupError for damaged data."""
     arms = tuple(
         Arm(each["name"], each["text"], each["revision"], tuple((name, value) for name, value in each["environment"]))
         for each in facts["arms"]
@@ -130,7 +133,7 @@ def _options(facts: Mapping[str, Any]) -> AbOptions:
 
 
 def place(block: int, position: int, layouts: int) -> dict[str, int]:
-    """The place of a trial in the design, as it is stored."""
+    """The stored form of a trial's place in the design."""
     return {BLOCK: block, POSITION: position, **({LAYOUT: block % layouts} if layouts > 1 else {})}
 
 
@@ -145,7 +148,7 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 
 
 class BlockKeeper:
-    """Writes new blocks to the requested file; None: does not store.
+    """Writes new blocks to the requested file; if there is none, does nothing.
 
     The options are stored before anything is built or measured: a kill at any moment leaves a store that can be
     resumed.
@@ -224,7 +227,7 @@ class BlockKeeper:
 def unchanged(
     before: StoredBlocks, commands: Sequence[ExternalCommand], digests: Sequence[tuple[str, ...]], path: Path
 ) -> None:
-    """Raises UsageError if an arm is another program than before, in any layout."""
+    """Raises UsageError if an arm's program has changed in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was and was != now:  # the run may have been killed before anything was built
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

@@ -13,11 +13,11 @@ from cbench.external.table import disturbed_line, duration
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
-"""If this many times the blocks are needed, a quieter host is the better advice."""
+"""If more than this many times the measured blocks are needed, the advice is a quieter host instead of more blocks."""
 
 
 def result(report: AbResult) -> None:
-    """Print a comparison: two lines for each arm and at most six more."""
+    """Print a comparison: two lines for each arm, and at most six others."""
     console = table_console(120)
     for at, line in enumerate(lines(report)):
         style = "bold" if at < len(report.comparisons) else ""
@@ -92,7 +92,7 @@ def _effect(effect: OrderEffect) -> str:
 
 
 def _next(report: AbResult) -> list[str]:
-    """Advice for a difference that cannot be found."""
+    """Advice on how to detect the requested effect if the blocks did not suffice."""
     if report.differs:
         return []
     if report.floor.interval is None or report.detectable is None:

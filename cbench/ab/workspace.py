@@ -1,7 +1,8 @@
 """Manage the folder for copies and builds of one measurement, in the user's cache.
 
-The folder of a stored measurement is kept until it has ended, so that it resumes with the same files; others, and those
-whose store is removed, are removed at the end, and leftovers of a kill by the next measurement.
+The folder of a stored measurement is kept until the measurement has ended, so that it resumes with the same files. The
+folder of any other measurement is removed at its end. The next measurement removes folders left by a kill, and folders
+whose store no longer exists.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def root() -> Path:
 
 @contextmanager
 def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
-    """An empty folder; if the measurement in `store` is resumed, the existing one. Raises QuietError."""
+    """A context with an empty folder or, if the measurement in `store` is resumed, its existing folder. Raises
+    QuietError if another process uses the folder.
+    """
     base = root()
     owner = str(store.absolute()) if store else ""
     name = hashlib.sha256(os.fsencode(owner)).hexdigest()[:12] if store else f"{os.getpid()}-{time.time_ns():x}"
@@ -90,7 +93,7 @@ def _remove_stale(base: Path, mine: Path) -> None:
             continue
         try:
             held = _hold(folder)
-        except FileNotFoundError:  # its measurement has just ended and removed it
+        except FileNotFoundError:  # the folder's own measurement has just ended and removed it
             continue
         if held is None:
             continue

@@ -124,7 +124,7 @@ static int event_open(uint32_t type, uint64_t config, uint64_t config1, int how,
 	attr.type = type;
 	attr.config = config;
 	attr.config1 = config1;
-	attr.pinned = group < 0; /* the whole group then: never rotated, and an error when it cannot count */
+	attr.pinned = group < 0; /* pins the whole group: it is never rotated, and in error if it cannot count */
 	attr.exclude_kernel = !!(how & CB_EXCLUDE_KERNEL);
 	attr.exclude_user = !!(how & CB_EXCLUDE_USER);
 	attr.exclude_hv = 1;
@@ -184,20 +184,20 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 	err = event_open(type, config, config1, how, first, event);
 	if (err) {
 		event_close(event);
-		return err == -EINVAL && first >= 0 ? -EBUSY : err; /* the kernel's word for "no room in the group" */
+		return err == -EINVAL && first >= 0 ? -EBUSY : err; /* the kernel's error for a full group */
 	}
 	counter->others++;
 	err = cb_group_read(counter, &group);
 	if (err) {
 		counter->others--;
 		event_close(event);
-		if (first >= 0) { /* the group is in error now; this takes it out */
+		if (first >= 0) { /* clears the group's error state */
 			ioctl(first, PERF_EVENT_IOC_DISABLE, 0);
 			ioctl(first, PERF_EVENT_IOC_ENABLE, 0);
 		}
 		return err;
 	}
-	if (counter->mode != CB_READ_TICKS) /* besides a clock, all of them are read at once */
+	if (counter->mode != CB_READ_TICKS) /* with a clock, read() reads all events at once */
 		map_page(event);
 	counter->called += !event->user;
 	return 0;

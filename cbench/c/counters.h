@@ -38,8 +38,8 @@ typedef struct cb_event {
 typedef struct cb_counter {
 	int mode;
 	uint64_t chain; /* length of the chains around each trial, 0: none */
-	unsigned int others; /* how many events are in use from events[1] on */
-	unsigned int called; /* how many of these only read() can read */
+	unsigned int others; /* the number of events in use, from events[1] on */
+	unsigned int called; /* the number of these that only read() can read */
 	cb_event events[CB_MAX_EVENTS];
 } cb_counter;
 

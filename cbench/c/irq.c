@@ -1,4 +1,4 @@
-/* Reads and parses /proc/interrupts into memory that was set aside before the first trial. */
+/* Reads and parses /proc/interrupts into memory that is allocated before the first trial. */
 #define _GNU_SOURCE
 #include "irq.h"
 
@@ -34,7 +34,7 @@ static const char *number(const char *at, const char *end, uint64_t *ret)
 	return at;
 }
 
-/* Column of "CPUn" in the header, and how many columns there are. */
+/* The column of "CPUn" in the header, and the number of columns. */
 static int find_column(const char *at, const char *end, int cpu, size_t *column, size_t *columns)
 {
 	int found = 0;
@@ -120,7 +120,7 @@ static int size_for(cb_irq_source *source)
 		if (!source->text)
 			return -ENOMEM;
 		err = slurp(source->fd, source->text, source->room, &len);
-		/* Room for the counts to grow wider and for some more lines. */
+		/* Room for wider counts and for some additional lines. */
 		if (err != -ENOSPC && len < source->room / 2)
 			break;
 		free(source->text);

@@ -1,8 +1,8 @@
 /*
- * How often each interrupt line has fired on one CPU, from /proc/interrupts.
+ * The count of each interrupt line on one CPU, from /proc/interrupts.
  *
- * The header names the online CPUs only, so a column is found by its name and
- * never by its place (Documentation/filesystems/proc.rst).
+ * The header names the online CPUs only, so a column is identified by its name,
+ * not by its place (Documentation/filesystems/proc.rst).
  */
 #ifndef CB_IRQ_H
 #define CB_IRQ_H
@@ -12,7 +12,7 @@
 
 typedef struct cb_irq_table {
 	size_t lines;
-	uint64_t labels; /* a hash over the line labels: another value means other lines */
+	uint64_t labels; /* a hash of all line labels, which changes if lines are added or removed */
 } cb_irq_table;
 
 /*
@@ -25,7 +25,7 @@ int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t
 typedef struct cb_irq_source {
 	int fd;
 	int cpu;
-	char *text; /* of the last read, for naming the lines */
+	char *text; /* the text of the last read, for the names of the lines */
 	size_t room;
 	size_t max_lines;
 	uint64_t *before;

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* As quiet/noise/c/detector.c reads it. Not fenced, for the counter reads beside it are. */
+/* Read as in quiet/noise/c/detector.c. Unfenced, because the adjacent counter reads are fenced. */
 static inline uint64_t clock_now(void)
 {
 #if defined(__x86_64__)
@@ -120,6 +120,6 @@ int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run,
 	if (stack_offset > 65536)
 		return -EINVAL;
 	below = alloca(stack_offset + 1);
-	below[0] = 0; /* in use, so it stays */
+	below[0] = 0; /* use the memory, so that the compiler keeps it */
 	return run_trials(counter, irqs, run, state, n, rewarm, budget_ns, max, trials, ret);
 }

@@ -31,7 +31,7 @@ typedef struct cb_trial {
 	int32_t cpu_after;
 	uint64_t begin; /* just before the first counter read and just after the second one, or around the chains, */
 	uint64_t end;   /* by the clock of quiet's detector; trace times convert to it */
-	int64_t nvcsw; /* the next four: by how much getrusage(RUSAGE_THREAD) rose */
+	int64_t nvcsw; /* this and the next three: increases of getrusage(RUSAGE_THREAD) */
 	int64_t nivcsw;
 	int64_t minflt;
 	int64_t majflt;

@@ -11,7 +11,7 @@ typedef struct cb_process {
 	int32_t status;     /* of wait4(2), after cb_process_reap() */
 	uint64_t begin_ns;  /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
-	int64_t user_us;    /* the next are of wait4(2): of the program, and of its children that it has waited for */
+	int64_t user_us;    /* from here on from wait4(2): for the program and the children that it has waited for */
 	int64_t system_us;
 	int64_t voluntary;  /* context switches */
 	int64_t involuntary;

@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 class _ComparePackage(type(sys)):  # type: ignore[misc]
-    """A package that is also a function of the public API."""
+    """A callable package: cbench.compare() is also a function of the public API."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
         made: object = import_module("cbench.compare.result").compare(*arguments, **options)

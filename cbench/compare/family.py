@@ -1,10 +1,10 @@
 """Correct many comparisons to one error rate: determine the claims that remain when all are considered together.
 
-Of 30 benchmarks that do not differ, each at 95 % by itself, at least one differs in four of five comparisons. S. Holm,
-"A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: for any number of
+If 30 benchmarks do not differ and each is tested at 95 %, at least one seems to differ in four of five comparisons. S.
+Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: for any number of
 comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified sequentially rejective multiple
-test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: a test has two hypotheses here, that nothing differs and
-that it differs by more than the threshold; at most one of them is true, so each test counts once.
+test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: here, each test has two hypotheses: no difference, and a
+difference beyond the threshold. At most one of the two is true, so each test counts once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNDECIDED = (NOTHING, BELOW)
 
 @dataclass(frozen=True, slots=True)
 class ComparedFamily:
-    """The number of comparisons by outcome; a claim has p up to `alpha` after `correction`."""
+    """The number of comparisons by outcome. A claim requires a p-value of at most `alpha` after `correction`."""
 
     comparisons: int
     outcomes: dict[str, int]
@@ -30,7 +30,9 @@ class ComparedFamily:
 
 
 def holm(tests: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Adjusted p-values, to compare with alpha itself; at most one of a test's hypotheses is true."""
+    """The adjusted p-values, for comparison with alpha. `tests`: the p-values of each test's hypotheses, at most one of
+    them true.
+    """
     adjusted = [[1.0] * len(values) for values in tests]
     left, most = {at: len(values) for at, values in enumerate(tests) if values}, 0.0
     for p, test, which in sorted((p, at, which) for at, values in enumerate(tests) for which, p in enumerate(values)):
@@ -43,7 +45,9 @@ def holm(tests: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | None = None) -> list[Comparison]:
-    """Each comparison with its p-values adjusted for all of them, which decide on claims."""
+    """The comparisons with p-values adjusted for the whole family, and with the outcomes that these p-values
+    support.
+    """
     size = len(comparisons)
     each_p = [[one.test.p] if one.p_same is None else [one.test.p, one.p_same] for one in comparisons]
     made = []
@@ -62,5 +66,5 @@ def needed(alpha: float, comparisons: int) -> int:
 
 
 def summary(comparisons: Sequence[Comparison], alpha: float) -> ComparedFamily:
-    """The outcomes, counted."""
+    """The number of comparisons by outcome."""
     return ComparedFamily(len(comparisons), dict(Counter(each.outcome for each in comparisons)), alpha)

@@ -45,7 +45,7 @@ def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
 
 
 def _left_out(result: CompareResult) -> list[str]:
-    """A list of the tests that only one file has, or that cannot be compared, and of the notes."""
+    """The lines of a list: tests that only one file has, tests that cannot be compared, and the notes."""
     lines = [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
     lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]
@@ -54,11 +54,13 @@ def _left_out(result: CompareResult) -> list[str]:
 
 
 def code_span(name: str) -> str:
-    """A name that cannot end its cell or its code span, mention a user, or be taken for HTML."""
+    """A name as a code span, escaped so that it cannot end its table cell or its code span, mention a user, or be read
+    as HTML.
+    """
     plain = printable(name).replace("`", "'").replace("|", "\\|")
     return f"`{' '.join(plain.split()) or ' '}`"
 
 
 def plain_text(line: str) -> str:
-    """Text without meaning in Markdown."""
+    """A line of text, escaped so that Markdown shows it literally."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#@~&" else letter for letter in printable(line))

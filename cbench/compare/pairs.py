@@ -14,7 +14,7 @@ from cbench.formats.reader import TestSample
 from quiet import UsageError
 
 CLOSE = 0.8
-"""The similarity (by difflib) above which two names may be one renamed test."""
+"""The similarity (by difflib) above which two names may belong to one renamed test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PossibleRename:
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """OLD and one NEW: the paired and the unpaired samples. `several`: whether there are further NEW."""
+    """The paired and the unpaired samples of OLD and one NEW. `several`: whether there is more than one NEW."""
 
     new: str
     pairs: tuple[tuple[TestSample, TestSample], ...]
@@ -36,7 +36,7 @@ class FilePair:
     several: bool
 
     def named(self, text: str) -> str:
-        """The text, followed by the file if several files make it ambiguous."""
+        """The text, followed by the name of NEW if there are several."""
         return f"{text} ({self.new})" if self.several else text
 
     @property
@@ -48,8 +48,7 @@ class FilePair:
 
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
-    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for a file that cannot be
-    read."""
+    """The tests of FILE or FILE:TEST, and whether TEST was given. Raises UsageError if the file cannot be read."""
     path, selection = file_of(text)
     samples = registry.read(path)
     if selection is None:
@@ -79,7 +78,9 @@ def file_of(text: str) -> tuple[Path, str | None]:
 
 
 def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tuple[TestSample, TestSample]]:
-    """Pair the tests of both sides: on the same CPU if each side has several, otherwise one against each."""
+    """Pair the tests of both sides: by CPU if both sides have several CPUs; otherwise a test on one CPU is paired with
+    that test on each CPU of the other side.
+    """
     pairs = []
     for test in dict.fromkeys(sample.test for sample in first):
         mine = [sample for sample in first if sample.test == test]
@@ -112,15 +113,16 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
 
 
 def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> tuple[PossibleRename, ...]:
-    """Names that differ in case and punctuation, or in a few letters, each similar to one other. Numbers must agree: a
-    test with other parameters is another test."""
+    """Pairs of names that differ only in case, punctuation or a few letters, and that resemble no third name. Numbers
+    must agree, because a test with different parameters is a different test.
+    """
     forward = {old: _like(old, only_in_new) for old in only_in_old}
     backward = {new: _like(new, only_in_old) for new in only_in_new}
     return tuple(PossibleRename(old, new) for old, new in forward.items() if new is not None and backward[new] == old)
 
 
 def _like(name: str, others: Sequence[str]) -> str | None:
-    """The only other similar name."""
+    """The one name in `others` that is similar to `name`; None if there is none or more than one."""
     candidates = [other for other in others if _numbers(other) == _numbers(name)]
     same = [other for other in candidates if _plain(other) == _plain(name)]
     close = same or [other for other in candidates if get_close_matches(_plain(name), [_plain(other)], 1, CLOSE)]

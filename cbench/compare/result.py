@@ -28,12 +28,12 @@ from quiet import UsageError, table_html
 
 @dataclass(frozen=True, slots=True)
 class CompareResult:
-    """All tests of OLD against each NEW.
+    """The comparison of all tests of OLD with each NEW.
 
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
     regressions first; with several NEW, a test's name ends with its file. `hosts_differ`: differences between the hosts
-    that the files report. `a`, `b`, `only_in_a`, `only_in_b`, `margin`: OLD, the first NEW, the tests that occur in
-    only one of them, and the threshold as a share.
+    that the files report. `a`, `b`: OLD and the first NEW; `only_in_a`, `only_in_b`: tests that only one of these two
+    has; `margin`: the threshold as a share.
     """
 
     a: str
@@ -71,8 +71,8 @@ class CompareResult:
 
     @property
     def too_few(self) -> str:
-        """The number of tests with too few processes, the number of processes required, and how to get them; "" if all
-        have enough.
+        """A sentence with the number of tests that have too few processes, the number of processes required, and how to
+        get them; "" if all tests have enough.
         """
         few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
         if not few:
@@ -115,7 +115,7 @@ class CompareResult:
 
 
 def share(text: str, option: str = "--threshold") -> float:
-    """ "1%" or "0.01"; UsageError unless it is a share between 0 and 1."""
+    """The number that a text such as "1%" or "0.01" denotes. Raises UsageError unless it is a share between 0 and 1."""
     try:
         value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
@@ -136,10 +136,10 @@ def compare(
     force: bool = False,
     better: str | None = None,
 ) -> CompareResult:
-    """Whether B, and each of `more`, is faster than A, slower, or the same, as `cbench compare` reports it.
+    """Compare B and each of `more` with A, as `cbench compare` does: each test is faster, slower, or the same.
 
-    `better`: "higher" or "lower" of all values that are not times; None: by the unit. UsageError for data that cannot
-    be read or compared.
+    `better`: "higher" or "lower" for all values that are not times; None decides by the unit. Raises UsageError for
+    data that cannot be read or compared.
     """
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
@@ -192,7 +192,7 @@ def compare(
 
 
 def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:
-    """Regressions first, then improvements, then by outcome; the largest change first."""
+    """The sort key of a test: regressions first, then improvements, then by outcome; the largest change first."""
     first = 0 if worse is True else 1 if worse is False else 2
     return first, suite.ORDER.index(test.outcome), -abs(test.delta_pct)
 
@@ -200,8 +200,8 @@ def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:
 def _compared_all(
     fit: Sequence[tuple[FilePair, TestSample, TestSample]], options: CompareOptions
 ) -> tuple[list[tuple[FilePair, TestSample, TestSample, Comparison]], list[str]]:
-    """The comparisons, decided as one family, and the reasons for impossible ones. Raises UsageError if none is
-    possible.
+    """The comparisons, decided as one family, and a message for each test that cannot be compared. Raises UsageError if
+    no test can.
     """
     done, skipped = [], []
     for file, x, y in fit:

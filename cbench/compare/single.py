@@ -1,4 +1,6 @@
-"""Compare one test on both sides: select the trials that count, the number of each process, and the verdict."""
+"""Compare one test on both sides: select the trials that count, compute one number per process, and give the
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from quiet import UsageError
 
 AUTO = "auto"
 STEADIER = 10
-"""Floors are recommended if the processes' medians differ at least this many times more than their floors."""
+"""Floors are recommended if the medians of processes differ at least this many times as much as their floors."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """`alpha`: 1 minus the interval's level; `threshold`: a share, None without a threshold. `force`: compare numbers
-    of different units too.
+    """The options of a comparison. `alpha`: 1 minus the interval's level; `threshold`: a share, None if there is no
+    threshold. `force`: compare numbers of different units too.
     """
 
     headline: str = AUTO
@@ -34,7 +36,7 @@ class CompareOptions:
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
     """One side of a test. `headline`: the headline over all processes; `between_processes`: highest minus lowest
-    headline of the processes, None with one process; `interruptions`: see TestSample.
+    headline of the processes, None if there is only one; `interruptions`: see TestSample.
     """
 
     processes: int
@@ -92,7 +94,7 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
-    """Two sides with the trials that count, and their uncorrected comparison."""
+    """Both sides, reduced to the trials that count, and their uncorrected comparison."""
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
@@ -115,7 +117,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
         by_itself = compare_samples(a.processes, b.processes, headline, options.alpha, options.threshold, quantum)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    if not comparable:  # without claims, it does not weaken the correction of others
+    if not comparable:  # a test without claims does not weaken the correction of the others
         nothing = replace(by_itself.test, p=1.0)
         same = None if options.threshold is None else 1.0
         by_itself = replace(by_itself, interval=None, test=nothing, p_same=same, difference=None, detectable=None)
@@ -125,7 +127,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
 def compared_test(
     a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
 ) -> ComparedTest:
-    """The answer to a decided comparison, as numbers and text. `new`: the file of B."""
+    """A decided comparison as numbers and text. `new`: the file of B."""
     first = one_after_the_other(a.begun, b.begun)
     remarks = notes(a, b, comparison, first)
     if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
@@ -161,8 +163,8 @@ def compared_test(
 
 
 def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
-    """A hint if the processes' floors agree so much better than their medians that they would reveal smaller
-    differences.
+    """A hint to compare floors, if the floors of processes agree much better than their medians, so that comparing
+    floors would reveal smaller differences.
     """
     if comparison.difference is not None:
         return []

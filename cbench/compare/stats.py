@@ -2,7 +2,8 @@
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
-headline, and with so few processes that no rank-sum test can reach the level nothing can be said about the programs.
+headline. If there are so few processes that no rank-sum test can reach the level, nothing can be said about the
+programs.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from cbench.stats.center import center
 from cbench.stats.rank import Number, RankSum, RatioInterval, rank_sum, ratio_interval
 
 POWER = 0.8
-"""The power for the smallest difference that the data could have shown."""
+"""The power that defines the smallest detectable difference."""
 
 CENTER = "center"
-"""The robust center: where the values lie densest."""
+"""The headline that is the robust center: the point where the values are densest."""
 EQUAL, STEP, SAME = "equal", "equal to one step", "same within the margin"
 LOWER, HIGHER = "lower", "higher"
 BELOW = "a difference below the threshold"
@@ -32,7 +33,7 @@ Processes = Sequence[Sequence[Number]]
 
 
 class NoHeadline(ValueError):
-    """A process has no floor, because none of its values repeats."""
+    """Raised if a process has no floor because none of its values repeats."""
 
 
 def _lowest_repeated(values: Sequence[Number]) -> Number | None:
@@ -64,11 +65,11 @@ class Comparison:
     """The comparison of the second set with the first.
 
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
-    headline of the processes, None with one process. `difference`: b - a if both are constant and there are enough
+    headline of the processes, None if there is only one. `difference`: b - a if both are constant and there are enough
     processes to rule out chance; None otherwise. `interval`: None if there is no valid interval. `detectable`: the
     smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
-    `p_same`: the result of equivalence(), None without a threshold. `p_holm`, `p_same_holm`: both p-values corrected
-    for all comparisons of the family; these decide.
+    `p_same`: the result of equivalence(), None if there is no threshold. `p_holm`, `p_same_holm`: both p-values
+    corrected for all comparisons of the family; these decide.
     """
 
     headline: str
@@ -96,12 +97,12 @@ def fewest(alpha: float) -> int:
 
 
 def least_p(m: int, n: int) -> float:
-    """The smallest possible p of a two-sided rank-sum test of these numbers of values."""
+    """The smallest possible p-value of a two-sided rank-sum test of `m` against `n` values."""
     return min(1.0, 2 / comb(m + n, n))
 
 
 def cycle_exact(clean: Processes, quantum: Number) -> bool:
-    """Whether in each process all undisturbed trials are on its floor, within the counter's resolution."""
+    """Whether all undisturbed trials of each process equal the process's floor, within the counter's resolution."""
     step = quantum if quantum > 1 else 0
     for values in clean:
         lowest = _lowest_repeated(values)
@@ -122,7 +123,7 @@ def compare_samples(
 
     `threshold`: the ratio up to which both count as the same, minus 1.
 
-    Raises NoHeadline if a floor is wanted and a process has none.
+    Raises NoHeadline if floors are requested and a process has none.
     """
     of = partial(_center, quantum=quantum) if headline == CENTER else HEADLINES[headline]
     heads_a, heads_b = [of(values) for values in a], [of(values) for values in b]
@@ -154,10 +155,11 @@ def compare_samples(
 
 
 def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> float:
-    """p of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
+    """The p-value of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
 
     The larger p of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15
-    (1987) 657-680). They are two-sided, so that it is at most alpha where the interval at 1 - alpha lies within.
+    (1987) 657-680). Both tests are two-sided, so that this p is at most alpha if the interval at 1 - alpha lies within
+    the limits.
     """
     upper = rank_sum([value * (1 + threshold) for value in a], b)
     lower = rank_sum([value / (1 + threshold) for value in a], b)
@@ -166,7 +168,7 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 
 
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
-    """The claim at `alpha`, with p-values that may be corrected for other comparisons.
+    """The outcome at `alpha`, by p-values that may be corrected for other comparisons.
 
     A claim also needs its interval to agree. A difference counts only if the estimate is beyond the threshold.
     """
@@ -184,7 +186,7 @@ def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, th
         return NOTHING
     if threshold is not None and 1 / most <= one.ratio <= most:
         return BELOW
-    # a difference may be too small for a ratio in floating point
+    # a difference may be too small to change a floating-point ratio
     return LOWER if (one.ratio < 1 if one.difference is None else one.difference < 0) else HIGHER
 
 
@@ -194,7 +196,7 @@ def _middle(values: Sequence[Number]) -> Number:
 
 
 def _same(a: Sequence[Number], b: Sequence[Number]) -> bool:
-    """Whether each side has only one value."""
+    """Whether the values of each side are all equal."""
     return min(a) == max(a) and min(b) == max(b)
 
 
@@ -203,8 +205,9 @@ def _range(values: Sequence[Number]) -> Number | None:
 
 
 def _detectable(interval: RatioInterval | None, alpha: float) -> float | None:
-    """The detectable effect, from the interval's width (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19
-    (1995) 547-556)."""
+    """The smallest detectable effect, computed from the interval's width (H. S. Bloom, "Minimum detectable effects",
+    Evaluation Review 19 (1995) 547-556).
+    """
     if interval is None or not interval.attained:
         return None
     normal = NormalDist()

@@ -15,7 +15,7 @@ SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
-"""Units in which less is faster; other units only grow or shrink."""
+"""The units in which a smaller value is faster. In all other units, a value is only larger or smaller."""
 HIGHER, LOWER = "higher", "lower"
 """The better direction of a metric."""
 
@@ -26,9 +26,10 @@ NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 class SuiteTest:
     """A test of a suite: NEW against OLD.
 
-    `delta_pct`: how much higher NEW's headline is, in %, with this test's uncorrected interval, None if the samples
-    allow none. `p`: p for no difference; `p_adjusted`: p corrected for all tests. `p_same_adjusted`: corrected p for a
-    difference beyond the threshold, None without a threshold. `n`: processes in OLD and in NEW.
+    `delta_pct`: how much higher NEW's headline is, in %; `interval_pct`: this test's uncorrected interval, None if the
+    samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p` corrected for all tests.
+    `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no threshold. `n`: processes
+    in OLD and in NEW.
     """
 
     outcome: str
@@ -41,12 +42,12 @@ class SuiteTest:
 
     @property
     def claim_p(self) -> float | None:
-        """The adjusted p of the claim; without a claim, that of no difference."""
+        """The adjusted p-value of the claim or, without a claim, of no difference."""
         return self.p_same_adjusted if self.outcome == SAME and self.p_same_adjusted is not None else self.p_adjusted
 
 
 def suite_test(one: Comparison, unit: str, threshold: float | None, known: bool) -> SuiteTest:
-    """The test of a suite. `known`: whether the values allow a comparison at all."""
+    """The suite's entry for a comparison. `known`: whether the values allow a comparison at all."""
     interval = one.interval if one.interval is not None and one.interval.level else None
     exact = None if one.difference is None else (_pct(one.ratio), _pct(one.ratio))
     return SuiteTest(
@@ -73,7 +74,9 @@ def outcome(compared: str, unit: str, threshold: float | None) -> str:
 
 
 def more_is_better(unit: str, better: str | None = None) -> bool:
-    """Whether a larger value is better. `better`: HIGHER or LOWER for all that are not times; None: by the name."""
+    """Whether a larger value is better. `better`: HIGHER or LOWER for all units that are not times; None decides by the
+    unit's name.
+    """
     if unit in FASTER_UNITS:
         return False
     return is_rate(unit) if better is None else better == HIGHER
@@ -82,7 +85,7 @@ def more_is_better(unit: str, better: str | None = None) -> bool:
 def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
     """True for a regression, False for an improvement, None for neither.
 
-    `better`: HIGHER or LOWER for all units that are not times; None: by the unit's name.
+    `better`: HIGHER or LOWER for all units that are not times; None decides by the unit's name.
     """
     if outcome in (SLOWER, FASTER):
         return outcome == SLOWER

@@ -15,7 +15,7 @@ from cbench.console import table_console
 NAME_WIDTH = 12
 """The minimum width of the column of names: on a narrower terminal, lines wrap."""
 WIDEST_NAME = 160
-"""The length of a displayed name without a terminal."""
+"""The maximum length of a displayed name if the output is not a terminal."""
 
 
 def suite(result: CompareResult) -> None:
@@ -69,7 +69,9 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """Print the tests of one file only, those that cannot be compared, and how the hosts differ, after `before`."""
+    """Print `before`, then the tests that only one file has, the tests that cannot be compared, and how the hosts
+    differ.
+    """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),

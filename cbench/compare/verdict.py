@@ -1,4 +1,4 @@
-"""Word the answer of `cbench compare`."""
+"""Format the verdict of `cbench compare` as text."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def percent(ratio: float) -> str:
 
 
 def change(percents: float, interval: tuple[float, float] | None, unit: str = "") -> str:
-    """ "+1.25": a change in percent, with the digits that its interval leaves."""
+    """A change in percent, such as "+1.25", with as many digits as its interval justifies."""
     return f"{_to_width(percents, interval or (percents, percents))}{unit}"
 
 
 def limits(interval: tuple[float, float] | None, unit: str = "") -> str:
-    """ "+0.84 to +1.71", "" if there is no interval."""
+    """The limits of an interval, such as "+0.84 to +1.71"; "" if there is no interval."""
     if interval is None:
         return ""
     low, high = (_to_width(each, interval) for each in interval)
@@ -57,7 +57,7 @@ def amount(value: float, sign: str = "") -> str:
 
 
 def interrupted(counts: Mapping[str, int]) -> str:
-    """The interruptions, the most frequent first; "" without any."""
+    """The interruptions as text, the most frequent first; "" if there are none."""
     found = Counter(counts)
     waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
@@ -73,7 +73,7 @@ def verdict(
     alpha: float,
     first: str | None = None,
 ) -> str:
-    """One line: B against A. `first`: the side that was measured before the other."""
+    """The verdict on B against A, in one line. `first`: the side that was measured before the other."""
     if comparison.outcome == outcomes.TOO_FEW:
         return _too_few(comparison, alpha, more_processes(a, b, comparison, alpha))
     shown = comparison.outcome in (outcomes.LOWER, outcomes.HIGHER)
@@ -104,7 +104,9 @@ def verdict(
 
 
 def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
-    """The observed difference, why it proves nothing about the programs, and the command that could."""
+    """The observed difference, why it proves nothing about the programs, and a command that would collect enough
+    data.
+    """
     wanted = needed(alpha, comparison.family)
     many = " and ".join(counted_processes(number) for number in comparison.processes)
     where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"
@@ -119,13 +121,13 @@ def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
 
 
 def more_processes(a: TestSample, b: TestSample, comparison: Comparison, alpha: float) -> str:
-    """How to get enough processes of the side that has fewer."""
+    """Advice on how to get enough processes for the side that has fewer."""
     fewer = min(a, b, key=lambda side: len(side.processes))
     return fewer.more_processes.replace("{n}", str(needed(alpha, comparison.family)))
 
 
 def counted_processes(number: int) -> str:
-    """ "1 process", "4 processes"."""
+    """The number with its noun: "1 process", "4 processes"."""
     return f"{number:,} process{'' if number == 1 else 'es'}"
 
 
@@ -161,7 +163,7 @@ def _level(level: float) -> str:
 
 
 def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | None = None) -> list[str]:
-    """The notes that a reader needs. `first`: the side that was measured before the other."""
+    """The notes on a comparison. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
         lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B measure different things")

@@ -1,4 +1,4 @@
-"""Measure the same work repeatedly, each time in a new process, until the time is up, and observe the host."""
+"""Measure the same work until the time is up, each time in a new process, and observe the host."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cbench.workloads import registry
 from quiet import Reader, UsageError, isolated_cpus
 
 WORKLOAD, PARAMS = "hash", {"n": 20_000}
-"""One chain of arithmetic that needs no memory: only the machine changes its time."""
+"""A dependent chain of arithmetic without memory accesses, so that its time depends on the machine alone."""
 TRIALS, QUICK_TRIALS = 1000, 200
 SECONDS, QUICK_SECONDS = 60.0, 10.0
 FEWEST, LEAST = 8, 4
-"""The fewest processes, regardless of their duration."""
+"""The fewest processes: FEWEST if they fit into LATEST times the requested duration, but never fewer than LEAST."""
 LATEST = 3
 
 Show = Callable[[str, int, int], None]
@@ -30,7 +30,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """The options for examining this machine. Raises UsageError for impossible ones."""
+    """The options for examining this machine. Raises UsageError for invalid ones."""
 
     cpu: str | None = None
     counter: str = "auto"
@@ -49,11 +49,11 @@ class DoctorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One process.
+    """The measurements of one process.
 
-    `headline`: None if its cycles cannot be determined; `median`: the median of all its trials. `others_busy`: the
-    share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of its core; None if
-    there are none.
+    `headline`: None if the cycles cannot be determined; `median`: the median of all its trials. `others_busy`: the
+    share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured
+    core, None if there are none.
     """
 
     result: Result
@@ -67,7 +67,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All processes, in order. `siblings`: the other threads of the core."""
+    """The measurements of all processes, in the order in which they ran. `siblings`: the other threads of the core."""
 
     cpu: int
     isolated: frozenset[int]
@@ -86,7 +86,7 @@ class Examination:
 
 
 def examine(options: DoctorOptions, show: Show) -> Examination:
-    """Measure until the time is up. Raises QuietError if that is impossible."""
+    """Measure processes until the time is up. Raises QuietError if they cannot be measured."""
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
     siblings = describe.siblings(cpu)
@@ -121,14 +121,18 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
 
 
 def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
-    """Whether to measure another process: while time remains; for the first FEWEST up to LATEST times as long."""
+    """Whether to measure another process: yes while time remains, and for the first FEWEST up to LATEST times as
+    long.
+    """
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
     return elapsed + longest < seconds
 
 
 def headline(result: Result) -> float | None:
-    """The headline of a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
+    """The headline of a process, as in `cbench compare`: its calibrated cycles or, without these, the median of its
+    trials.
+    """
     if result.session.counter.calibration:
         return headline_of([result.trials], [result.trials], result.session.counter).value
     return float(median(trial.value for trial in result.trials))
@@ -146,7 +150,9 @@ def cpu_times(text: str) -> dict[int, tuple[int, int]]:
 
 
 def busy(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]], cpus: Collection[int]) -> float | None:
-    """The share of these CPUs' time in which they were not idle; None without such CPUs or ticks."""
+    """The share of these CPUs' time in which they were not idle; None if there are no such CPUs, or if no tick has
+    passed.
+    """
     both = [(before[cpu], after[cpu]) for cpu in cpus if cpu in before and cpu in after]
     total = sum(end[1] - start[1] for start, end in both)
     return 1 - sum(end[0] - start[0] for start, end in both) / total if total > 0 else None

@@ -1,7 +1,7 @@
 """Find the most effective improvements on this machine, with the difference that each would make detectable.
 
-A gain is never assumed. All processes are compared with those that happened to be free of a disturbance, all trials
-with uninterrupted ones, and the gain of more processes is the square root of their number.
+Gains are measured: all processes are compared with those that happened to be free of a disturbance, and all trials with
+the uninterrupted ones. The gain of more processes is the square root of the factor.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SHOWN = 3
 LEAST_GAIN = 1.1
 LEAST_PROCESSES = 8
 MORE = 4
-"""Half the difference takes this many times the processes."""
+"""Detecting half the difference takes this many times as many processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyGain:
-    """`gain`: the factor by which the smallest detectable difference shrinks; `difference`: the new smallest
-    difference, as a share.
+    """A remedy and its measured gain. `gain`: the factor by which the smallest detectable difference shrinks;
+    `difference`: the new smallest difference, as a share.
     """
 
     remedy: str
@@ -34,7 +34,7 @@ class RemedyGain:
 
 
 def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) -> tuple[RemedyGain, ...]:
-    """The best remedies with a gain of at least LEAST_GAIN; at most SHOWN."""
+    """The remedies with the largest gains: at most SHOWN, each with a gain of at least LEAST_GAIN."""
 
     def visible(headlines: Sequence[float | None]) -> float | None:
         known = [each for each in headlines if each is not None]
@@ -44,7 +44,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
     each = found.processes
     calibrated = (
         found.has_headlines and each[0].result.session.counter.calibration is not None
-    )  # not with calibration, which selects trials itself
+    )  # not for calibrated cycles, because calibration selects trials itself
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)
@@ -93,7 +93,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
 
 
 def shared_trials(one: Examined) -> float | None:
-    """The share of a process's trials during which another thread ran on its core; None without chains."""
+    """The share of a process's trials during which another thread ran on its core; None if trials have no chains."""
     trials = one.result.trials
     if not one.result.session.counter.calibration:
         return None
@@ -106,7 +106,7 @@ def _stolen_share(one: Examined) -> float | None:
 
 
 def _quieter_half(each: Sequence[Examined], of: Callable[[Examined], float | None]) -> list[Examined]:
-    """The processes at or below the median; empty if the value is unknown or the same for all."""
+    """The processes at or below the median; empty if the value of any process is unknown or all values are equal."""
     known = [(value, one) for one in each if (value := of(one)) is not None]
     if len(known) < len(each) or len({value for value, _ in known}) < 2:
         return []

@@ -19,7 +19,7 @@ from cbench.stats.headline import headline as headline_of
 from cbench.stats.headline import resolution_of
 
 FEW = 16
-"""With fewer processes, a rare process that is far off may be missing from the measured ones."""
+"""With fewer processes, the sample may lack a rare outlier."""
 FINE = 0.001
 """The difference for which the number of processes is reported."""
 
@@ -39,9 +39,10 @@ class SpreadFigures:
 
 @dataclass(frozen=True, slots=True)
 class CoreFacts:
-    """`others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and this core's threads, were busy.
+    """Facts about the measured core. `others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and
+    this core's threads, were busy.
 
-    `shared_trials`: the share of trials during which another thread ran on the core; None without chains.
+    `shared_trials`: the share of trials during which another thread ran on the core; None if trials have no chains.
     """
 
     cpu: int
@@ -54,7 +55,7 @@ class CoreFacts:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyRange:
-    """The core's frequency by the calibrations: median, and the range of the trials that are kept."""
+    """The core's frequency according to the calibrations: the median and the range over the kept trials."""
 
     hz: float
     low_hz: float
@@ -71,12 +72,12 @@ class OneAfterTheOther:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult:
-    """`processes_for_0_1_percent`: None if too many are needed.
+    """The answer of `cbench doctor`.
 
-    `states`: "" if the processes do not fall into two groups. `not_told`: the reason for using the medians of all
-    trials, "" if the counter's own numbers are used. `frequency`: None if unknown. `kept_trials`: the share of trials
-    that were not discarded; `disturbed_trials`: the share with a known interruption. `causes`: the number of trials
-    with each cause. `stolen_share`: None if the kernel does not report it.
+    `processes_for_0_1_percent`: None if too many are needed. `states`: "" if the processes do not fall into two groups.
+    `not_told`: the reason for using the medians of all trials, "" if the headlines are used. `frequency`: None if
+    unknown. `kept_trials`: the share of trials that were not discarded; `disturbed_trials`: the share with a known
+    interruption. `causes`: the number of trials with each cause. `stolen_share`: None if the kernel does not report it.
     """
 
     verdict: str
@@ -102,7 +103,9 @@ class DoctorResult:
 
 
 def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult:
-    """The figures, and the answer in one line."""
+    """The result of an examination: its figures, and the answer in one line. `processes`: processes per side of a
+    comparison.
+    """
     each = found.processes
     headlines = tuple(value for one in each if (value := found.headline_of(one)) is not None)
     sessions = [one.result.session for one in each]
@@ -176,7 +179,7 @@ def percent(share: float) -> str:
 
 
 def quartile_range(values: Sequence[float]) -> float:
-    """The distance between the first and the third quartile, by rank."""
+    """The interquartile range of the values; quartiles are selected by rank."""
     ordered = sorted(values)
     return ordered[3 * len(ordered) // 4] - ordered[len(ordered) // 4]
 

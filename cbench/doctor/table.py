@@ -27,7 +27,7 @@ def report(result: DoctorResult) -> None:
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
-    """The facts as pairs of a name and a text."""
+    """The lines of the text, as pairs of a fact's name and its value."""
     counter, width, core = result.counter, result.spread, result.core
     step = ""
     if result.step_share is not None:

@@ -12,13 +12,14 @@ from cbench.formats.units import TIMES, nanoseconds
 
 Metric = dict[str, float]
 NAME, SLUG = 1024, 64
-"""Characters that Bencher allows."""
+"""The maximum length, in characters, of a name and of a slug in Bencher."""
 
 
 class BencherExporter(Exporter):
     """Writes the median of the processes, with the lowest and the highest value.
 
-    Times are the measure `latency`, in ns; operations per second `throughput`; other units are separate measures.
+    Times become the measure `latency` in ns, and operations per second become `throughput`; every other unit is a
+    separate measure.
     """
 
     name = "bencher"

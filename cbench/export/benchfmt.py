@@ -32,7 +32,7 @@ class BenchfmtExporter(Exporter):
 
 
 def _lines(name: str, samples: list[TestSample]) -> list[str]:
-    """All units of a benchmark in one line, if they have equally many values."""
+    """The lines of a benchmark; all of its units share lines if they have equally many values."""
     columns = [_column(each) for each in samples]
     if len({len(column) for column in columns}) > 1:
         return [f"{name} 1 {cell}" for column in columns for cell in column]
@@ -46,7 +46,7 @@ def _column(sample: TestSample) -> list[str]:
 
 
 def benchmark_name(sample: TestSample) -> str:
-    """The test's name as a Go benchmark's: no blanks, and no lowercase letter after "Benchmark"."""
+    """The test's name in the form of a Go benchmark's name: no blanks, and no lowercase letter after "Benchmark"."""
     bare = sample.name.removesuffix(f" {sample.unit}") if sample.unit else sample.name
     name = re.sub(r"\s+", "_", bare.strip())
     if name.startswith(PREFIX):
@@ -60,5 +60,5 @@ def _unit(unit: str) -> str:
 
 
 def _number(value: Number) -> str:
-    """The number with all its digits; no exponent for whole numbers."""
+    """The number with all its digits; whole numbers have no exponent."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

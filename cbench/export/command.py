@@ -12,7 +12,9 @@ from cbench.console import show
 
 
 def _formats() -> str:
-    """The choices of --format. Typer evaluates the annotation for this command only, so others load no exporter."""
+    """The choices of --format. Typer evaluates the annotation for this command only, so other commands load no
+    exporter.
+    """
     from cbench.export.export import EXPORTERS
 
     return "|".join(each.name for each in EXPORTERS)

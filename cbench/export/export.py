@@ -24,7 +24,9 @@ from quiet import UsageError, check_savable, emit, save
 
 
 class CsvExporter(Exporter):
-    """Writes RFC 4180 with line feeds: yes and no as 1 and 0, numbers in full, missing values as empty fields."""
+    """Writes CSV (RFC 4180, but with line feeds): true and false as 1 and 0, numbers in full, missing values as empty
+    fields.
+    """
 
     name = "csv"
     samples = True
@@ -38,7 +40,7 @@ class CsvExporter(Exporter):
 
 
 class ParquetExporter(Exporter):
-    """Writes typed columns with pyarrow, an optional dependency; counters' values are unsigned 64-bit integers."""
+    """Writes typed columns with pyarrow, an optional dependency; counter values are unsigned 64-bit integers."""
 
     name = "parquet"
     binary = True
@@ -80,7 +82,7 @@ NEEDS_SAMPLES = "--format %s holds samples; use markdown, benchfmt, bencher, ota
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The options of `cbench export`, valid on their own. `output`: None for stdout. Raises UsageError."""
+    """The options of `cbench export`. `output`: None for stdout. Raises UsageError for invalid options."""
 
     data: str
     format: str
@@ -101,7 +103,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """A written file. `series`: None unless the data are a file of `cbench run`."""
+    """The facts about a written file. `series`: None unless the data are a file of `cbench run`."""
 
     format: str
     output: str | None
@@ -110,7 +112,9 @@ class ExportResult:
 
 
 def export(options: ExportOptions) -> ExportResult:
-    """Write the file, or stdout without `output`. Raises UsageError if the data cannot be exported."""
+    """Write the exported data to the file, or to stdout without `output`. Raises UsageError if the data cannot be
+    exported.
+    """
     exporter = next(each for each in EXPORTERS if each.name == options.format)
     with reading(options.data):
         source = source_of(options.data, options.clean_only)

@@ -18,7 +18,7 @@ Cell = None | bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A store as rows, which can be read once. `columns`: their types, as pyarrow names them."""
+    """A store as rows, which can be read only once. `columns`: the type of each column, by pyarrow's name."""
 
     columns: dict[str, str]
     rows: Iterable[Sequence[Cell]]
@@ -26,12 +26,12 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """The content of a file.
+    """The content of a file to export.
 
     `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
-    series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of such
-    files. `what`, `extra`: for messages about a store without series: the kind of its content, and the parts of it that
-    a file of series cannot hold.
+    series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of other
+    programs' files. `what`, `extra`: for messages about a store without series: the kind of its content, and the parts
+    that a file of series cannot hold.
     """
 
     path: Path
@@ -43,8 +43,8 @@ class ExportSource:
     samples: tuple[TestSample, ...] | None = None
 
     def tests(self, clean_only: bool) -> tuple[TestSample, ...]:
-        """The tests with their values, a tuple per process. Raises UsageError for a study's store, and if there are no
-        values.
+        """The tests with their values, one tuple per process. Raises UsageError for a study's store, and if there are
+        no values.
         """
         if self.what:
             raise UsageError(
@@ -74,8 +74,8 @@ class Exporter:
     """One format.
 
     To add one, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
-    `binary`: it cannot be written to a terminal and requires --output. `samples`: it stores samples, so files that
-    contain only summaries are rejected.
+    `binary`: the output cannot be written to a terminal, so --output is required. `samples`: the format stores samples,
+    so files that contain only summaries are rejected.
     """
 
     name: str
@@ -83,5 +83,5 @@ class Exporter:
     samples = False
 
     def write(self, source: ExportSource, clean_only: bool) -> str | bytes:
-        """The content of the file. Raises UsageError, also for results that this format cannot hold."""
+        """The content of the exported file. Raises UsageError for results that this format cannot hold."""
         raise NotImplementedError

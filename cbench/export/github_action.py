@@ -14,7 +14,9 @@ SMALLER, BIGGER = "github-action-benchmark", "github-action-benchmark-bigger"
 
 
 class GithubActionExporter(Exporter):
-    """The median of each test's processes. The action supports one direction per file; rates belong to BIGGER."""
+    """Writes the median over each test's processes. The action supports one direction per file; rates belong in a file
+    of customBiggerIsBetter.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -17,7 +17,8 @@ COMMAND = ("command", "mean", "stddev", "median", "user", "system", "min", "max"
 
 
 class HyperfineExporter(Exporter):
-    """Writes a test per command and a process per run, because hyperfine's readers treat each time as independent.
+    """Writes each test as a command and each process as a run, because hyperfine's readers treat each time as
+    independent.
 
     Only commands have `user`, `system` and `exit_codes`; `user` and `system` are means, as in hyperfine.
     """
@@ -58,7 +59,7 @@ def _summary(times: Sequence[float]) -> dict[str, Value]:
 
 
 def _of_commands(group: Group, clean_only: bool) -> dict[str, Value]:
-    """The facts that only commands have; for a build that was run several times, the highest exit code."""
+    """The fields that only commands have. The exit code of a build that ran several times is the highest one."""
     kept = [[each for each in one.trials if not (clean_only and each.polluted)] for one in group.processes]
     trials = [each for one in kept for each in one]
     if not trials or not all(series.each_trial for series in group.series):

@@ -14,8 +14,8 @@ from quiet import UsageError
 class OtavaExporter(Exporter):
     """Writes a column per test and a row per process in chronological order: row n has the n-th process of every test.
 
-    Otava needs a time, and a number in every cell. A series is a folder of files, or a store to which `cbench run` has
-    added.
+    Otava requires a time in each row and a number in each cell. A series is a folder of files, or a store to which
+    `cbench run` has added.
     """
 
     name = "otava"

@@ -1,8 +1,9 @@
-"""Export results as a pyperf file: one benchmark per test, one run per process, warm-ups as such, exact values.
+"""Export results as a pyperf file: one benchmark per test, one run per process, with warm-ups marked and exact values.
 
-pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
-Cycles and ticks are whole numbers. Ticks are converted to seconds only if the counter's facts contain their rate (`hz`,
-and its source `hz_from`); a rate measured in each run would make equal values differ.
+pyperf's units are seconds, bytes and whole numbers
+(https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit). Cycles and ticks are exported as whole numbers.
+Ticks are converted to seconds only if the counter's facts contain their rate (`hz`, and its source `hz_from`); a rate
+measured in each run would make equal values differ.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
 
 
 def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
-    """A test of another program, whose unit is a time, bytes, or one with whole numbers."""
+    """A benchmark with a test of another program. The test's unit must be a time, bytes, or have whole numbers."""
     times = [seconds(sample, of) for of in sample.processes]
     is_time = times[0] is not None
     values = [of or own for of, own in zip(times, sample.processes, strict=True)]
@@ -78,7 +79,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
 
 
 def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
-    """A process as a run of pyperf, None if it has no trials."""
+    """A process as a pyperf run, None if the process has no trials."""
     series = process.series
     values = [each.value for each in process.trials if not (clean_only and each.polluted)]
     warmups = series.warmup if len(series.processes) == 1 else []
@@ -123,12 +124,12 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
 
 
 def _per_second(series: StoredSeries) -> float | None:
-    """The number of units in a second; None unless the unit is a time."""
+    """The number of the series' units per second; None unless the unit is a time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
 
 
 def _named(name: str) -> Metadata:
-    """A name that is not a single line is also stored in full, as JSON."""
+    """The metadata for a test's name; a name that is not a single line is also stored in full, as JSON."""
     return {"name": name} | ({} if _one_line(name) == name else {NAME: json.dumps(name)})
 
 

@@ -19,7 +19,9 @@ from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
 FIXED = "fixed"
-"""The order of `cbench run`: as it was typed, the same in every run (order, run and position as in a study's file)."""
+"""The order of `cbench run`: as typed, the same in every run. The columns order, run and position are those of a
+study's file.
+"""
 TRIALS = {
     "run": WHOLE,
     "series": WHOLE,
@@ -74,7 +76,7 @@ def source_of(data: str, clean_only: bool) -> ExportSource:
 
 
 def _of_samples(path: Path, clean_only: bool) -> ExportSource:
-    """Results of another program: a row per value."""
+    """The results of another program, with a row per value."""
     samples = registry.read(path)
     if clean_only and not any(each.polluted for each in samples):
         raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; omit it")
@@ -105,7 +107,9 @@ def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
 
 
 def _process(series: StoredSeries, stored: Stored, builds: dict[object, int]) -> int:
-    """The number of a trial's process in its series; if builds vary, the number of its build, shared by all series."""
+    """The number of a trial's process in its series; if builds vary, the number of the trial's build, which all series
+    share.
+    """
     built = layout(series, stored)
     if built is not None:
         return builds.setdefault(built, len(builds))
@@ -133,7 +137,9 @@ def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]
 
 
 def _time(ns: int | None) -> str:
-    """A moment in UTC, to the microsecond, because its two clocks are not read closer together."""
+    """A time in UTC, to the microsecond: it is derived from two clocks, which are not read closer together than
+    that.
+    """
     if ns is None:
         return ""
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{ns // 1000 % 10**6:06}Z"
@@ -146,7 +152,7 @@ def _study(path: Path) -> ExportSource:
 
 
 def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
-    """A row for each number of a trial; a failed trial has a row for each metric of its test's other trials."""
+    """A row for each number of a trial; a failed trial has a row for each metric that its test's other trials have."""
     names, kinds = store.header().tests, {run.number: run.kind for run in store.runs()}
     ended, values = store.trials(), dict[tuple[int, int], dict[str, float]]()
     for run, position, metric, value in store.values():
@@ -161,7 +167,9 @@ def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
 
 
 def _screen(path: Path) -> ExportSource:
-    """A row per trial: the levels of its factors, its place, its responses."""
+    """A screening experiment with a row per trial: the factor levels, the trial's place in the design, and its
+    responses.
+    """
     from cbench.screen.data.load_store import trial_rows
 
     columns, responses, rows = trial_rows(path)

@@ -18,17 +18,17 @@ from cbench.model import FAULT, MIGRATION, SWITCH, Trial, TrialCause
 
 STOLEN, WAITED = "stolen by the host", "waited for a CPU"
 WAITED_SHARE = 0.01
-"""A shorter wait than this share of the trial is not a cause: each start waits some microseconds."""
+"""A wait shorter than this share of the trial is not a cause, because each start waits some microseconds."""
 KIND_OF_LINE = re.compile(r"^.*?(?:Edge|Level|edge|level|fasteoi|None)\s+")
-"""The text before the device's name in the line of a numbered interrupt."""
+"""Matches the text before the device's name in the line of a numbered interrupt."""
 MOST_READ = 1 << 16
 DEAR_S = 0.005
-"""If /proc/interrupts takes longer than this to read, it is not read for each trial."""
+"""If reading /proc/interrupts takes longer than this, interrupts are not counted per trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCounts:
-    """/proc/stat and /proc/interrupts at one moment, unparsed: reading them has to be quick, between two trials."""
+    """/proc/stat and /proc/interrupts at one moment, unparsed, because reading between two trials has to be quick."""
 
     stat: bytes
     interrupts: bytes
@@ -50,7 +50,7 @@ class CountReader:
         return KernelCounts(self._stat.read(), b"" if self.why else self._interrupts.read())
 
     def stolen_ms(self, before: KernelCounts, after: KernelCounts) -> int | None:
-        """The increase of steal time; None if the kernel does not report it."""
+        """The increase of steal time in ms; None if the kernel does not report it."""
         ticks = [stolen(counts.stat.decode(), self._cpus) for counts in (before, after)]
         if ticks[0] is None or ticks[1] is None:
             return None
@@ -66,9 +66,7 @@ class CountReader:
 
 
 class OpenFile:
-    """A file of /proc that is kept open, because opening takes as long as reading. Its content is empty if it is
-    missing.
-    """
+    """A file of /proc that is kept open, because opening takes as long as reading. A missing file has empty content."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -120,7 +118,7 @@ def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class StartCounts:
-    """The counts of an undisturbed start: a program that moves to its CPU migrates once."""
+    """The counts of an undisturbed start, for example one migration if the program has to move to its CPU."""
 
     involuntary: int = 0
     migrations: int = 0
@@ -142,7 +140,7 @@ def trial_of(
     counts: Mapping[str, int],
     start: StartCounts,
 ) -> Trial:
-    """The trial with its causes; `counts`: events counted in addition to its time."""
+    """The trial with the causes of its disturbance; `counts`: events counted in addition to time."""
     known = {
         "user_us": ended.user_us,
         "system_us": ended.system_us,

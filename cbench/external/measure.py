@@ -1,4 +1,4 @@
-"""Measure commands: warm each up, then all of them in turn, in a new random order each round."""
+"""Measure commands: warm up each one, then run all of them in rounds, each round in a new random order."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ PAGE = 4096
 PREPARE_S = 24 * 3600.0
 SHOWN_EACH_S = 0.2
 STORED_NS = 200_000_000
-"""Trials are stored together, so that the disk is not written to after each short one."""
+"""Trials are stored in batches of at least this duration, so that short trials do not cause a disk write each."""
 WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after the end", quantum=1)
 
 
 @dataclass(slots=True)
 class CommandSeries:
-    """One command's trials so far, and its unstored trials. `cycles_missing`: the reason why there are no cycles."""
+    """The trials of one command so far, and those that are not stored yet. `cycles_missing`: the reason why cycles are
+    missing.
+    """
 
     command: ExternalCommand
     settling: Settling = field(default_factory=Settling)
@@ -46,13 +48,13 @@ class CommandSeries:
 
     @property
     def pending_ns(self) -> int:
-        """The duration of the trials that are not stored yet."""
+        """The total duration of the trials that are not stored yet."""
         return sum(trial.value for trial in self.trials[self.stored :])
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSession:
-    """The means to measure commands, and the CPUs. `empty`: times of an empty program in ns."""
+    """The runner that measures commands, and the CPUs. `empty`: times of an empty program in ns."""
 
     runner: CommandRunner
     counter: Counter
@@ -69,7 +71,9 @@ class CommandSession:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All commands on the same CPUs. `empty`: ns of an empty program; `interrupts`: the reason if they are missing."""
+    """The measurements of all commands on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: the
+    reason why interrupt counts are missing.
+    """
 
     series: tuple[CommandSeries, ...]
     counter: Counter
@@ -95,7 +99,7 @@ class CommandRunner:
         self._counts.close()
 
     def run(self, series: CommandSeries) -> Trial:
-        """Run one trial, after the command that prepares it."""
+        """Run one trial, after its preparing command. Raises QuietError if either one fails."""
         command = series.command
         if command.folder:
             with chdir(command.folder):
@@ -126,7 +130,9 @@ class CommandRunner:
 
 
 def cycles_event(counter: str) -> str:
-    """The event that counts a command's cycles, "" for none. Raises UsageError if it was requested by name."""
+    """The event that counts a command's cycles, "" for none. Raises UsageError if a counter was requested by name and
+    cannot count a command's cycles.
+    """
     if counter == "wall":
         return ""
     for name in ("cycles", "cycles:u") if counter == "auto" else (counter,):
@@ -152,7 +158,7 @@ def seldom(show: Show) -> Show:
 
 
 def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -> Measured:
-    """Measure all trials. Raises QuietError if that is impossible."""
+    """Measure all trials of all commands. Raises QuietError if a command cannot be measured."""
     show = seldom(show)
     with session(options, tell) as here:
         every = tuple(CommandSeries(command) for command in options.commands)
@@ -167,7 +173,7 @@ def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -
 
 
 def cpus_of(given: Sequence[str]) -> tuple[frozenset[int] | None, frozenset[int], frozenset[int]]:
-    """The CPUs to measure on (None: the kernel decides), their description, and the isolated ones."""
+    """The CPUs to measure on (None: the kernel decides), the CPUs to report, and the isolated CPUs."""
     isolated = isolated_cpus()
     pinned = frozenset(choose_cpus(given, isolated)) if given else None
     return pinned, pinned or frozenset(os.sched_getaffinity(0)), isolated
@@ -175,7 +181,9 @@ def cpus_of(given: Sequence[str]) -> tuple[frozenset[int] | None, frozenset[int]
 
 @contextmanager
 def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[CommandSession]:
-    """Take the turn on the CPUs, run the setup, and measure an empty program. QuietError if that is impossible."""
+    """A context that takes this process's turn on the CPUs, runs the setup, and measures an empty program. Raises
+    QuietError if any of these fails.
+    """
     pinned, cpus, isolated = cpus_of(options.cpus)
     with ExitStack() as stack:
         stack.enter_context(isolated_turn(pinned or frozenset(), options.commands[0].text, tell))
@@ -194,7 +202,9 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
 
 
 def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions, show: Show) -> None:
-    """Discard trials: the requested number, or until settled; at least one, within a share of the time."""
+    """Run trials to be discarded: the requested number, or until times have settled; at least one, and no longer than a
+    share of the time.
+    """
     values: list[int] = []
     most = settling.LIMIT if options.warmup is None else options.warmup
     until = time.monotonic() + WARMUP_SHARE * options.seconds
@@ -207,7 +217,9 @@ def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions,
 
 
 def is_settled(values: Sequence[int]) -> bool:
-    """The rule of stats/settling.py, with the interquartile range of a window instead of the counter's step."""
+    """Whether times have settled, by the rule of stats/settling.py with the interquartile range of a window instead of
+    the counter's step.
+    """
     if len(values) < 2 * settling.WINDOW:
         return False
     size = settling.WINDOW
@@ -223,7 +235,7 @@ def in_turn(
     keeper: CommandKeeper,
     begin: float,
 ) -> None:
-    """Rounds in which each command has one trial, until there are enough; the time counts from `begin`."""
+    """Run rounds with one trial of each command until there are enough trials; the time limit counts from `begin`."""
     order = Stream(options.seed, "order")
     first = time.monotonic()
     done, wanted = 0, options.trials or options.fewest
@@ -233,7 +245,7 @@ def in_turn(
         keeper.add(every, STORED_NS)
         done += 1
         if options.trials is None:
-            # The number of rounds that fit into the time at the pace so far.
+            # The number of rounds that fit into the time limit at the current pace.
             now, until = time.monotonic(), begin + options.seconds * len(every)
             wanted = max(options.fewest, done + int((until - now) * done / (now - first)))
         show(" and ".join(series.command.text for series in every), done, max(wanted, done))
@@ -261,7 +273,7 @@ class CommandFacts:
 
 
 class CommandKeeper:
-    """Writes commands' new trials to the requested file; None: does not store."""
+    """Writes the new trials of commands to the requested file; if there is none, does nothing."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -277,14 +289,14 @@ class CommandKeeper:
                 self._numbers.append(self._store.begin(asdict(facts)))
 
     def add(self, every: Sequence[CommandSeries], least_ns: int = 0) -> None:
-        """Write the new trials of commands with enough unstored ones."""
+        """Write the new trials of every command whose unstored trials last at least `least_ns`."""
         for number, series in zip(self._numbers, every, strict=False):
             if self._store and series.pending_ns >= least_ns:
                 self._store.add(number, series.trials[series.stored :])
                 series.stored = len(series.trials)
 
     def finish(self) -> None:
-        """Finish the file after the last trial."""
+        """Write the remaining trials and finish the file."""
         for number in self._numbers:
             if self._store:
                 self._store.finish(number, {})
@@ -292,7 +304,9 @@ class CommandKeeper:
 
 @contextmanager
 def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], None]) -> Iterator[CommandKeeper]:
-    """A keeper that stores the trials in the requested file."""
+    """A context with a keeper that stores trials in the requested file; without such a file, the keeper does
+    nothing.
+    """
     if options.output is None:
         yield CommandKeeper(None)
         return

@@ -23,9 +23,9 @@ COUNTERS = (AUTO, "wall", "cycles", "cycles:u")
 
 @dataclass(frozen=True, slots=True)
 class ExternalCommand:
-    """`text`: the command as the user wrote it, with a number if it is given more than once; `path`: the executable;
-    `prepare`: a shell command to run before each trial, "" for none; `folder`: the working directory, "" for the
-    current one; `environment`: additional variables for this command.
+    """A command to measure. `text`: the command as the user wrote it, with a number if it is given more than once;
+    `path`: the executable; `prepare`: a shell command to run before each trial, "" for none; `folder`: the working
+    directory, "" for the current one; `environment`: additional variables for this command.
     """
 
     text: str
@@ -40,10 +40,10 @@ class ExternalCommand:
 class ExternalOptions:
     """The options for measuring commands.
 
-    Raises UsageError for impossible options. `trials`: None runs each command for `seconds` and at least `fewest`
-    times. `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use.
-    `timeout`: None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`, `on_timeout`: advice
-    in the message about a failed or late command, "" for none.
+    Raises UsageError for invalid options. `trials`: None runs each command for `seconds` and at least `fewest` times.
+    `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use. `timeout`:
+    None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`, `on_timeout`: advice in the
+    message about a failed or late command, "" for none.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -83,7 +83,9 @@ def external_options(
     command_line: Sequence[str],
     environment: Mapping[str, str],
 ) -> ExternalOptions:
-    """`words`: the command after `--`, () for none; `texts`: the values of --command."""
+    """Validated options from the command line. `words`: the command after `--`, () for none; `texts`: the values of
+    --command. Raises UsageError for invalid options.
+    """
     if trials is not None and not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
     if warmup != AUTO and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
@@ -121,7 +123,9 @@ def external_options(
 
 
 def split_command(text: str, shell: bool, option: str = "--command") -> list[str]:
-    """The argument vector of a command, or of a shell that runs it. Raises UsageError, which names the option."""
+    """The argument vector of a command, or of a shell that runs it. Raises UsageError, with the option's name, for an
+    invalid command.
+    """
     if shell:
         return [SHELL, "-c", text]
     try:
@@ -134,7 +138,7 @@ def split_command(text: str, shell: bool, option: str = "--command") -> list[str
 
 
 def program(name: str, path: str | None) -> str:
-    """The file to execute, searched for in `path`, the value of PATH. Raises UsageError if there is none."""
+    """The path of the file to execute. `path`: the PATH to search. Raises UsageError if there is no such file."""
     found = shutil.which(name, path=path)
     if found is not None:
         return found

@@ -19,7 +19,7 @@ from quiet import QuietError, Refused, UsageError, ticks
 
 PADDING = "CBENCH_PADDING"
 SLICE_MS = 1000
-"""The longest delay (s) of a signal that arrives just before a wait."""
+"""The longest delay, in ms, of a signal that arrives just before a wait."""
 FIRST_OWN = 3
 """The first file descriptor that is not a standard stream."""
 MOST_ERRORS = 4096
@@ -28,11 +28,11 @@ SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """A program that has ended.
+    """The outcome of a program's execution.
 
-    `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: in quiet's ticks. `ran_ns`, `waited_ns`,
-    `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and the number of
-    migrations; None if the kernel does not report them. `errors`: the last part of its stderr output.
+    `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: times in ticks of quiet's clock.
+    `ran_ns`, `waited_ns`, `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and
+    the number of migrations; None if the kernel does not report them. `errors`: the last part of its stderr output.
     """
 
     code: int
@@ -52,12 +52,14 @@ class ProgramEnd:
 
 
 class Launcher:
-    """Executes programs in a constant setting: no input, output discarded, these CPUs, this environment."""
+    """Executes programs under constant conditions: no input, output discarded, the same CPUs and environment."""
 
     def __init__(
         self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
     ) -> None:
-        """`cpus`: None for the CPUs of this process. `on_timeout`: advice in the message about a late program."""
+        """Prepare the environment. `cpus`: the CPUs of the programs, None for those of this process. `on_timeout`:
+        advice in the message about a late program.
+        """
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
         self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""
@@ -147,7 +149,7 @@ class Launcher:
                     raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it{self._advice}")
 
     def _reported(self) -> str:
-        """The last line on stderr; the rest is discarded."""
+        """The last line that the program wrote to stderr; the rest is discarded."""
         size = os.fstat(self._errors).st_size
         if not size:
             return ""
@@ -159,7 +161,7 @@ class Launcher:
 
 
 def _variable(name: str, value: str) -> Any:
-    """A variable of the environment in C."""
+    """An environment variable as a C string."""
     return ffi.new("char[]", os.fsencode(f"{name}={value}"))
 
 

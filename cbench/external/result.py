@@ -27,7 +27,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class MedianEstimate:
-    """A median with its interval at 95 %, None with fewer than 6 values; `how`: the values that it summarizes."""
+    """A median with its 95 % interval, which is None for fewer than 6 values; `how`: the values that it summarizes."""
 
     value: float
     unit: str
@@ -55,10 +55,10 @@ class CommandRatio:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """One command; times in ns.
+    """The result of one command, with times in ns.
 
-    Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: summary over the counts of all
-    trials. `interrupts`: interrupts of the command's CPUs, in all trials together.
+    Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: a summary of each count over all
+    trials. `interrupts`: the total interrupts of the command's CPUs over all trials.
     """
 
     workload: str
@@ -92,8 +92,8 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandsResult:
-    """The whole result of `cbench run -- CMD`. `spawn`: the time of an empty program, part of every time; None:
-    unknown.
+    """The whole result of `cbench run -- CMD`. `spawn`: the time of an empty program in ns, which every time includes;
+    None if unknown.
     """
 
     counter: Counter
@@ -103,7 +103,7 @@ class CommandsResult:
 
 
 def commands_result(measured: Measured) -> CommandsResult:
-    """The figures of all commands."""
+    """The result with the figures of all commands."""
     first = measured.series[0].trials
     return CommandsResult(
         counter=measured.counter,

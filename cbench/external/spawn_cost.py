@@ -14,14 +14,14 @@ CODE = {
     "x86_64": (62, bytes.fromhex("31ff b83c000000 0f05")),  # xor edi, edi; mov eax, 60; syscall
     "aarch64": (183, struct.pack("<3I", 0xD2800000, 0xD2800BA8, 0xD4000001)),  # mov x0, 0; mov x8, 93; svc 0
 }
-"""Each architecture's number in ELF (elf.h), and code for exit(0)."""
+"""The ELF machine number (elf.h) of each architecture, and its machine code for exit(0)."""
 LOADED_AT = 0x400000
 HEADERS = 64 + 56
 STARTS = 30
 
 
 def empty_program(machine: str) -> bytes:
-    """An ELF file of one segment, without an interpreter and without libraries."""
+    """An ELF executable that only exits: one segment, no interpreter, no libraries."""
     number, code = CODE[machine]
     size = HEADERS + len(code)
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
@@ -32,7 +32,9 @@ def empty_program(machine: str) -> bytes:
 
 @contextmanager
 def _executable(content: bytes) -> Iterator[str]:
-    """A path under which the program can be executed; in memory, because /tmp may be mounted noexec."""
+    """A context with a path under which the program can be executed. The file is in memory, because /tmp may be mounted
+    noexec.
+    """
     fd = os.memfd_create("empty")
     try:
         os.write(fd, content)
@@ -42,7 +44,7 @@ def _executable(content: bytes) -> Iterator[str]:
 
 
 def empty_starts(launcher: Launcher, starts: int = STARTS) -> tuple[ProgramEnd, ...]:
-    """Start an empty program this many times; none on architectures without one."""
+    """Start an empty program `starts` times; returns () on architectures for which CODE has no program."""
     if platform.machine() not in CODE:
         return ()
     with _executable(empty_program(platform.machine())) as path:

@@ -32,7 +32,7 @@ def results(report: CommandsResult) -> None:
 
 
 def command_lines(result: CommandResult) -> list[str]:
-    """The name, then the measurements and their disturbances."""
+    """The lines for one command: its name, then the measurements and their disturbances."""
     count = len(result.trials)
     where = f"CPU{'s' if '-' in result.cpus or ',' in result.cpus else ''} {result.cpus}"
     placed = f"on {where}" if result.pinned else f"on any of {where}"
@@ -59,7 +59,7 @@ def command_lines(result: CommandResult) -> list[str]:
 
 
 def disturbed_line(polluted: int, trials: int, causes: Sequence[CauseCount]) -> str:
-    """A line with the number of disturbed trials, and the causes."""
+    """A line with the number of disturbed trials and the causes."""
     if not polluted:
         return f"disturbed: none of {trials:,} {_plural(trials, 'trial')}"
     shown = ", ".join(f"{row.cause} {row.trials:,}" for row in causes[:MOST_CAUSES])
@@ -97,7 +97,9 @@ def _remarks(result: CommandResult) -> list[str]:
 
 
 def histogram(values: tuple[int, ...]) -> str:
-    """One line of bars between the least value and the 98th percentile; higher values are counted."""
+    """A histogram in one line, from the lowest value to the 98th percentile, followed by the number of higher
+    values.
+    """
     ordered = sorted(values)
     low, high = ordered[0], ordered[max(0, round(0.98 * len(ordered)) - 1)]
     width = (high - low) / BINS or 1.0

@@ -19,7 +19,9 @@ from quiet import QuietError, UsageError
 COLLECTIONS = Path(__file__).parent / "collection"
 FORKS = 50
 LOOKERS = 25
-"""Worker processes that look at all nodes: each takes 35 ms of CPU time to start, and a look in one takes 14 ms."""
+"""The number of worker processes that query the nodes: starting a worker takes 35 ms of CPU time, and a query in it 14
+ms.
+"""
 KEPT_ALIVE = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
@@ -27,7 +29,9 @@ NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The outcome of a playbook: hosts that failed with the reason, and hosts that changed or did not answer."""
+    """The outcome of a playbook: the reason for each failed host, the hosts that changed, and the hosts that did not
+    answer.
+    """
 
     failed: Mapping[str, str]
     changed: tuple[str, ...]
@@ -35,7 +39,7 @@ class Played:
 
 
 def program(name: str) -> str:
-    """The path of one of Ansible's programs, in Python's folder or on the PATH. Raises UsageError."""
+    """The path of one of Ansible's programs, in Python's folder or on the PATH. Raises UsageError if it is missing."""
     beside = Path(sys.executable).parent / name
     path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if path is None:
@@ -44,12 +48,12 @@ def program(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment for Ansible: our collection, and machine-readable output."""
+    """The environment variables for Ansible: the path of our collection, and machine-readable output."""
     given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", "~/.ansible/collections:/usr/share/ansible/collections")
     return {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
-        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules by stdin: half the connections
+        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules through stdin: half the connections
         # A persistent connection to a node that lost power would block for hours.
         "ANSIBLE_SSH_EXTRA_ARGS": os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", KEPT_ALIVE),
         "ANSIBLE_NOCOLOR": "1",
@@ -65,7 +69,7 @@ def environment() -> dict[str, str]:
 
 
 def hosts(inventory: str) -> tuple[str, ...]:
-    """The hosts of an inventory, sorted. Raises UsageError."""
+    """The hosts of an inventory, sorted. Raises UsageError for an unusable inventory."""
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(f"-i {inventory}: no such file")
     words = [program("ansible-inventory"), "-i", inventory, "--list"]
@@ -91,7 +95,9 @@ def play(
     lock: int,
     check: bool = False,
 ) -> Played:
-    """Run the playbook of our collection for these hosts; its output is appended to the log."""
+    """Run the playbook of our collection on these hosts and append its output to the log. Raises QuietError if Ansible
+    fails.
+    """
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
     words += ["-l", ",".join(limit), "-e", json.dumps(variables), *(["--check", "--diff"] if check else [])]
     done = _run([*words, "quiet_cbench.bench.fleet"], lock)
@@ -113,7 +119,7 @@ def play(
 
 
 def failures(stdout: str) -> dict[str, str]:
-    """The reason of each failed host in the output of a playbook."""
+    """The reason for the failure of each failed host, from the output of a playbook."""
     reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', stdout, re.MULTILINE))
     for host, errors, rest in re.findall(
         r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)(.*)', stdout, re.MULTILINE
@@ -126,7 +132,7 @@ def failures(stdout: str) -> dict[str, str]:
 def look(
     inventory: str, limit: Sequence[str], variables: Mapping[str, JsonValue], tree: Path, lock: int
 ) -> dict[str, str]:
-    """The output of `cbench status` on each host that answers, by the raw module, which needs no file on the node."""
+    """The output of `cbench status` on each host that answers. Uses the raw module, which needs no file on the node."""
     shutil.rmtree(tree, ignore_errors=True)
     leaders = limit[:LOOKERS]
     shares = {leader: list(limit[number :: len(leaders)]) for number, leader in enumerate(leaders)}

@@ -1,4 +1,4 @@
-"""`cbench fleet`: one study on many machines, through Ansible."""
+"""The command `cbench fleet`, which runs one study on many machines through Ansible."""
 
 from __future__ import annotations
 

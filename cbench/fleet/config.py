@@ -18,7 +18,8 @@ KINDS = ("ab", "run")
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`begin`: the cbench arguments that start the study, in its folder on a node; `files`: additional files to push.
+    """The table `[fleet]` of a study's file. `begin`: the cbench arguments that start the study, in its folder on a
+    node; `files`: additional files to push.
 
     `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the folder of already installed programs
     on each node, "" to install them; `allocate`, `release`: shell commands on the controller.
@@ -52,7 +53,7 @@ class FleetConfig:
 
 
 def load(path: Path) -> FleetConfig:
-    """Read the configuration. Raises UsageError with the file's name, the line and the key."""
+    """Read the configuration of a fleet. Raises UsageError, with file, line and key, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
     whole = study_config.whole_of(text, str(path))
     content = tomllib.loads(text)

@@ -24,16 +24,20 @@ from quiet import QuietError, UsageError, __version__
 
 FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
 FETCH_S = 300.0
-"""A store that grows is fetched no more often than this; a finished one at once."""
+"""The minimum time between two fetches of a growing store, in seconds; a finished store is fetched at once."""
 MOST_ATTEMPTS = 5
-"""How many times a study is restarted on a node that has added no trial since the last start, or its store fetched."""
+"""The maximum number of consecutive starts on a node without a new trial, and of consecutive attempts to fetch its
+store.
+"""
 NOT_RELEASED = "; not released: "
 Show = Callable[[FleetState], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """The output of `cbench fleet plan`. `steps`: sentences. Planning only reads the inventory and contacts no node."""
+    """The output of `cbench fleet plan`. `steps`: one sentence per step. Planning only reads the inventory and contacts
+    no node.
+    """
 
     study: str
     kind: str
@@ -64,7 +68,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
 
 
 class Fleet:
-    """A fleet in its folder, which only this process uses. A context manager."""
+    """A fleet and its folder, as a context manager: inside, no other process can use the folder."""
 
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show
@@ -77,7 +81,9 @@ class Fleet:
         return self._state
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
-        """Start the remaining nodes, wait, fetch, restore, release. Raises QuietError."""
+        """Start the remaining nodes, wait, fetch, restore, and release. `poll_s`: seconds between checks; `patience_s`:
+        seconds to wait for nodes that do not answer. Raises QuietError if Ansible or the allocation fails.
+        """
         try:
             self._prepare()
             wait = FIRST_POLL_S
@@ -97,7 +103,7 @@ class Fleet:
         return self._state
 
     def look(self) -> FleetState:
-        """Query the progress of every node that is not released."""
+        """Query the progress of every node that is not released, and return the new state."""
         names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
         if not names:
             return self._state
@@ -109,7 +115,7 @@ class Fleet:
         return self._save()
 
     def fetch(self, growing: bool = False) -> FleetState:
-        """Fetch consistent copies of stores that have grown."""
+        """Fetch a consistent copy of every store that has grown since its last fetch."""
         due = [name for name, node in self._state.nodes.items() if self._due(name, node, growing)]
         if not due:
             return self._state
@@ -126,7 +132,7 @@ class Fleet:
         return self._save()
 
     def release(self) -> FleetState:
-        """Stop, restore, fetch and clean every node that answers; then release the allocation, even after errors.
+        """Stop, restore, fetch and clean every node that answers; then release the allocation, even if nodes failed.
 
         A node whose store cannot be fetched is restored and keeps its folder.
         """
@@ -273,7 +279,7 @@ class Fleet:
 
 
 def _waits(node: NodeState) -> bool:
-    """Whether to start or restart it: a full disk may have free space again."""
+    """Whether the study still has to be started or restarted on this node; a full disk may have free space again."""
     return node.state in (state.NEW, STOPPED, FAILED) and not _given_up(node)
 
 
@@ -304,7 +310,9 @@ def _inventory(given: str | None) -> str:
 
 
 def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The state after a check; `answer`: the output of `cbench status --json`, None if there was none."""
+    """The node's state after a check. `answer`: the output of `cbench status --json`, None if the node did not
+    answer.
+    """
     if answer is None:
         return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
     try:
@@ -324,7 +332,7 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
 
 
 def _static(text: str) -> JsonValue:
-    """An inventory file for Ansible, from the output of a command or an inventory script."""
+    """A static inventory for Ansible, from the output of an allocation command or an inventory script."""
     try:
         content = json.loads(text)
         if not isinstance(content, dict):

@@ -24,11 +24,13 @@ LOCKS = ("lock", "ansible.lock")
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """`state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in the controller's copy.
+    """The progress of one node. `state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in
+    the controller's copy.
 
-    `complete`: everything is fetched; `finished`: the study was finished; `attempts`: consecutive starts that failed or
-    yielded no further trial; `fetches_failed`: consecutive failed fetches. `seen_ns`: time of the node's last answer;
-    `left_s`: remaining time in seconds; `noise`: as in `cbench status`.
+    `complete`: whether everything is fetched; `finished`: whether the study was finished; `attempts`: the number of
+    consecutive starts that failed or yielded no further trial; `fetches_failed`: the number of consecutive failed
+    fetches. `seen_ns`: the time of the node's last answer in ns since 1970; `left_s`: remaining time in seconds;
+    `noise`: as in `cbench status`.
     """
 
     state: str = NEW
@@ -48,7 +50,9 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """`id`: names the folders on the nodes; `allocation`: "", asked, allocated or released."""
+    """The controller's record of a fleet. `id`: the name of the folder on each node; `allocation`: "", asked, allocated
+    or released.
+    """
 
     id: str
     study: str
@@ -63,7 +67,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """Read the record; None if no fleet exists. Raises QuietError for a damaged file."""
+    """Read the state of a fleet; None if the folder has none. Raises QuietError if the file is damaged."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -78,7 +82,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Read the record. Raises UsageError if no fleet exists."""
+    """Read the state of an existing fleet. Raises UsageError if the folder has none."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")
@@ -91,9 +95,9 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Become the only controller of this folder. Yields a descriptor for Ansible to inherit, because Ansible may
-    outlive this process. Raises Refused while another controller works; waits for processes that a killed controller
-    left running.
+    """A context in which this process is the only controller of the folder. Yields the lock's file descriptor for
+    Ansible to inherit, because Ansible may outlive this process. Raises Refused while another controller works; waits
+    for processes that a killed controller left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:

@@ -1,4 +1,6 @@
-"""Repack the installed quiet-cbench and its dependencies as wheels, from their files, without a registry."""
+"""Repack the installed quiet-cbench and its dependencies as wheels, from their installed files, without a package
+registry.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ LEFT_OUT = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "top_level.tx
 
 
 def pack(target: Path) -> None:
-    """Write a tar file of wheels, the same bytes for the same files. Raises QuietError."""
+    """Write a tar file of wheels, byte for byte the same for the same files. Raises QuietError if a distribution cannot
+    be packed.
+    """
     with tarfile.open(target, "w") as tar:
         for each in _closure():
             name, content = _wheel(each)
@@ -48,7 +52,7 @@ def _closure() -> list[Distribution]:
 
 
 def _files(each: Distribution) -> Iterator[tuple[str, bytes]]:
-    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # also if it is installed from a checkout
+    if re.sub(r"[-_.]+", "-", each.name).lower() == OURS:  # even if it is installed from a checkout
         base = Path(__file__).parents[2]
         for package in ("quiet", "cbench"):
             for path in _below(base / package):
@@ -70,7 +74,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _wheel(each: Distribution) -> tuple[str, bytes]:
-    """File name and content. Raises QuietError for a distribution whose tags are not known."""
+    """The file name and the content of a wheel. Raises QuietError if the distribution's tags are not known."""
     stem = f"{re.sub(r'[-_.]+', '_', each.name)}-{each.version}"
     info = f"{stem}.dist-info"
     wheel = each.read_text("WHEEL") or ""

@@ -1,1 +1,1 @@
-"""Readers of other programs' results, one per format."""
+"""Read other programs' results, with one reader per format."""

@@ -1,7 +1,7 @@
 """Read a results file of asv (airspeed velocity): results/MACHINE/COMMIT-ENVIRONMENT.json.
 
 Source: https://asv.readthedocs.io/en/stable/dev.html#benchmark-suite-layout-and-file-formats. Since version 2 of the
-format (asv 0.5) a result is an array in the order of `result_columns`; before, an object, or its bare value.
+format (asv 0.5) a result is an array in the order of `result_columns`; before that, it is an object or a bare value.
 """
 
 from __future__ import annotations
@@ -92,6 +92,6 @@ def _fields(result: JsonValue, columns: list[str] | None) -> dict[str, JsonValue
 
 
 def _begun(fields: dict[str, JsonValue]) -> tuple[int, ...]:
-    """The start times from `started_at`, in ms since 1970."""
+    """The start time in ns since 1970, from `started_at` (in ms); () if missing."""
     started = fields.get("started_at")
     return () if started is None else (round(started.number() * 1e6),)

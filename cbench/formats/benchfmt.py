@@ -21,7 +21,7 @@ KEY = re.compile(r"^([a-z][^\sA-Z:]*):[ \t]*(.*)$")
 class BenchfmtReader(ResultReader):
     """A file is one process: `-count` repeats a benchmark in the same process. Times are in ns per operation.
 
-    A benchmark's other units (B/op, MB/s, those of ReportMetric) are separate tests, with the unit in their names.
+    A benchmark's other units (B/op, MB/s, units of ReportMetric) are separate tests, with the unit in their names.
     """
 
     name = "Go benchmark text"
@@ -52,9 +52,9 @@ class BenchfmtReader(ResultReader):
 
 
 def _pairs(place: str, fields: list[str]) -> list[tuple[Number, str]]:
-    """The values of a line with their units. Raises DamagedError."""
+    """The values of a line with their units. Raises DamagedError, with `place`, for a malformed line."""
     if not fields[1].isascii() or not fields[1].isdigit():
-        return []  # a line of the program's own output
+        return []  # a line that the benchmarked program printed
     if len(fields) % 2:
         raise DamagedError(place, "a value without a unit")
     return [_in_ns(place, text, unit) for text, unit in zip(fields[2::2], fields[3::2], strict=True)]
@@ -68,6 +68,6 @@ def _in_ns(place: str, text: str, unit: str) -> tuple[Number, str]:
     if not math.isfinite(value):
         raise DamagedError(place, f"{text[:40]!r} is not a finite number")
     time, _, per = unit.partition("/")
-    if per == "op" and time == "sec":  # benchstat's own name
+    if per == "op" and time == "sec":  # benchstat's name for this unit
         return value * 1e9, "ns"
     return (value * NANOSECONDS[time], "ns") if per == "op" and time in NANOSECONDS else (value, unit)

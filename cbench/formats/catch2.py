@@ -14,9 +14,9 @@ WHY = "it contains only means: Catch2 writes no samples"
 
 
 class Catch2Reader(ResultReader):
-    """A file is one process with one value per benchmark, its mean in ns: Catch2 does not write the samples.
+    """A file is one process with one value per benchmark, the mean in ns, because Catch2 does not write the samples.
 
-    A benchmark that a test case repeats, once for each of its sections, has a value each time.
+    A benchmark that a test case repeats for each of its sections has one value per section.
     """
 
     name = "Catch2 XML"

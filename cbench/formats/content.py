@@ -13,11 +13,13 @@ from quiet import UsageError
 
 HEAD = 1 << 16
 MOST = 1 << 29
-"""Bytes of a file, also of one that was compressed."""
+"""The maximum size of a file in bytes, after decompression."""
 
 
 class Content:
-    """An ordinary file, or a directory, which has neither bytes nor JSON. Raises UsageError if it is unreadable."""
+    """The content of an ordinary file, or of a directory, which has neither bytes nor JSON. Raises UsageError for an
+    unreadable file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +27,7 @@ class Content:
 
     @cached_property
     def head(self) -> bytes:
-        """The first 64 KiB, uncompressed for gzip files."""
+        """The first 64 KiB, decompressed if the file is gzip-compressed."""
         return self._bytes(HEAD)
 
     @cached_property
@@ -42,7 +44,7 @@ class Content:
 
     @cached_property
     def json(self) -> JsonValue | None:
-        """The document; None unless the text begins like an object or an array."""
+        """The JSON document; None unless the text begins like an object or an array."""
         if self.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
             return None
         try:

@@ -15,7 +15,9 @@ from quiet import UsageError
 LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
-"""The most folders to search: a directory with more is rather a file system's root than Criterion's."""
+"""The maximum number of folders to search; a directory with more is probably the root of a file system and not
+Criterion's.
+"""
 
 
 class CriterionReader(ResultReader):
@@ -43,7 +45,7 @@ class CriterionReader(ResultReader):
 
 @contextmanager
 def _within(folder: Path, path: Path) -> Iterator[None]:
-    """Add this file as the place to damage reported inside the block."""
+    """A context that adds this file's path to the place of each DamagedError."""
     try:
         yield
     except DamagedError as error:
@@ -68,7 +70,7 @@ def _document(path: Path) -> JsonValue:
 
 
 def _times(sample: JsonValue) -> list[Number]:
-    """The time of each sample. Older versions write an array of two instead of `iters` and `times`."""
+    """The time of each sample. Older versions write an array of two arrays instead of `iters` and `times`."""
     if sample.is_list and len(sample.items()) == 2:
         iterations, times = (each.numbers() for each in sample.items())
     else:

@@ -15,7 +15,7 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 
 
 def columns(content: Content) -> list[str]:
-    """The names in the first line; none if it is not text."""
+    """The column names in the first line; [] if the file is not text."""
     try:
         first = content.head.decode("utf-8-sig", errors="replace").split("\n", 1)[0]
         return next(csv.reader([first.rstrip("\r")]), [])
@@ -24,7 +24,7 @@ def columns(content: Content) -> list[str]:
 
 
 def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
-    """Each row with its place (`line 3`), by column. Raises DamagedError."""
+    """Each row's place (`line 3`) and its fields by column name. Raises DamagedError for a malformed row."""
     reader = csv.reader(io.StringIO(content.text, newline=""))
     try:
         names = next(reader, [])
@@ -49,7 +49,9 @@ def check_unique(place: str, names: Sequence[str]) -> None:
 
 
 def number(place: str, column: str, text: str) -> Number | None:
-    """A finite number, None if missing. Integers stay exact. Raises DamagedError."""
+    """The finite number in a field, None if the field is empty. Integers stay exact. Raises DamagedError for any other
+    text.
+    """
     if text.strip() in MISSING:
         return None
     try:

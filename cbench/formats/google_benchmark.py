@@ -55,7 +55,7 @@ class GoogleBenchmarkReader(ResultReader):
 
 
 def _aggregate(entry: JsonValue) -> str:
-    """The name of the summary, "" for a repetition. Versions before 1.5 mark summaries only by the end of the name."""
+    """The name of the summary, "" for a repetition. Before version 1.5, only the end of a name marks a summary."""
     kind = entry.get("run_type")
     if kind is not None:
         name = entry.get("aggregate_name")

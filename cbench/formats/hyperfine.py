@@ -12,7 +12,7 @@ from cbench.formats.reader import ResultReader, TestSample, numbered
 class HyperfineReader(ResultReader):
     """A command is a test, and each of its runs a process with one value: wall-clock seconds.
 
-    Results of the same command have distinct names, by hyperfine's parameters or by a number.
+    If several results have the same command, hyperfine's parameters or a number make their names distinct.
     """
 
     name = "hyperfine JSON"
@@ -46,12 +46,12 @@ class HyperfineReader(ResultReader):
 
 
 def _command(result: JsonValue) -> str:
-    """The name that was given to a command, or the command; before version 2 both are under the same key."""
+    """The user's name for a command, or else the command; before version 2, one key holds either of the two."""
     return (result.get("name") or result["command"]).text()
 
 
 def _name(result: JsonValue, commands: Counter[str]) -> str:
-    """The command, with hyperfine's parameters if another result has the same command."""
+    """The test's name: the command, followed by hyperfine's parameters if another result has the same command."""
     command, parameters = _command(result), result.get("parameters")
     if commands[command] == 1 or parameters is None:
         return command

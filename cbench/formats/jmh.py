@@ -9,7 +9,7 @@ from cbench.formats.units import NANOSECONDS
 
 
 class JmhReader(ResultReader):
-    """A fork is a process, and its measured iterations are the process's values: ns, or operations per second.
+    """A fork is a process, and its measured iterations are the process's values, in ns or operations per second.
 
     In sample mode an iteration has a histogram; its mean is used, as JMH does for its own score. Secondary metrics
     (profilers) are omitted.
@@ -48,7 +48,7 @@ class JmhReader(ResultReader):
 
 
 def _name(result: JsonValue) -> str:
-    """The method, its parameters, and the mode unless it is the average time."""
+    """The test's name: the method, its parameters, and the mode unless that is the average time."""
     name, mode, params = result["benchmark"].text(), result.get("mode"), result.get("params")
     pairs = [] if params is None else [f"{key}={value.text()}" for key, value in params.members()]
     if mode is not None and mode.text() != "avgt":
@@ -57,7 +57,7 @@ def _name(result: JsonValue) -> str:
 
 
 def _unit(score: JsonValue) -> tuple[Number, str]:
-    """Times of an operation become ns; rates and others are unchanged."""
+    """The factor and the unit of the converted values: times per operation become ns, all others are unchanged."""
     unit = score.text()
     time, _, per = unit.partition("/")
     return (NANOSECONDS[time], "ns") if per == "op" and time in NANOSECONDS else (1, unit)

@@ -10,7 +10,7 @@ from math import inf
 
 Number = int | float
 MOST = 1 << 64
-"""Whole numbers of other programs fit in 64 bits."""
+"""Larger integers are rejected, because other programs' integers fit in 64 bits."""
 
 
 class DamagedError(ValueError):
@@ -22,20 +22,22 @@ class DamagedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """A value; `place`: the path to it. Every accessor raises DamagedError for a value of another type."""
+    """A JSON value; `place`: its path in the document. Every accessor raises DamagedError if the value has another
+    type.
+    """
 
     value: object
     place: str = ""
 
     def __getitem__(self, key: str) -> JsonValue:
-        """The member of an object."""
+        """The value of an object's member `key`. Raises DamagedError if it is missing."""
         found = self.get(key)
         if found is None:
             raise DamagedError(self._at(key), "missing")
         return found
 
     def get(self, key: str) -> JsonValue | None:
-        """The member of an object; None if it is missing or null."""
+        """The value of an object's member `key`; None if it is missing or null."""
         if not isinstance(self.value, dict):
             raise self._no("an object")
         value = self.value.get(key)
@@ -63,7 +65,7 @@ class JsonValue:
         return isinstance(self.value, list)
 
     def number(self) -> Number:
-        """A finite number."""
+        """The value as a finite number."""
         value = self.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._no("a number")
@@ -74,25 +76,25 @@ class JsonValue:
         return value
 
     def numbers(self) -> tuple[Number, ...]:
-        """The numbers of a nonempty array."""
+        """The value as a nonempty array of finite numbers."""
         if not isinstance(self.value, list):
             raise self._no("an array")
         if not self.value:
             raise DamagedError(self.place, "no values")
-        # avoid an object for each of a million values
+        # a JsonValue for each of a million values would be slow
         return tuple(
             each if type(each) is float and -inf < each < inf else JsonValue(each, f"{self.place}[{at}]").number()
             for at, each in enumerate(self.value)
         )
 
     def text(self) -> str:
-        """A text."""
+        """The value as a string."""
         if not isinstance(self.value, str):
             raise self._no("a text")
         return self.value
 
     def moment(self) -> int:
-        """A date in ISO 8601 format, converted to ns since 1970."""
+        """The value, a date and time in ISO 8601 format, in ns since 1970."""
         try:
             return round(datetime.fromisoformat(self.text()).timestamp() * 1e9)
         except (ValueError, OverflowError, OSError):

@@ -1,6 +1,6 @@
 """Read OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
 
-A result of several numbers, in brackets or not, is STREAM's (copy, scale, add, triad).
+A result with several numbers, in brackets or without, comes from STREAM (copy, scale, add, triad).
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ SUCCESS, FAILURE = "Success", "Failure"
 
 
 class OrderSageReader(ResultReader):
-    """A row is a trial of a command, in either order: a process with one value per metric, without a unit."""
+    """A row is a trial of a command in fixed or random order; it counts as a process with one value per metric, without
+    a unit.
+    """
 
     name = "OrderSage CSV"
     lists_orders = True
@@ -52,12 +54,14 @@ class OrderSageReader(ResultReader):
 
 
 def is_ordersage(names: Sequence[str]) -> bool:
-    """Whether a CSV with these columns is such a file."""
+    """Whether a CSV file with these columns is one of OrderSage's result files."""
     return set(SHARED) <= set(names) and any(name in names for name in COMMANDS)
 
 
 def lacking(names: Sequence[str]) -> str:
-    """The one column that a CSV with these columns lacks to be such a file; "" if it lacks more."""
+    """The only column that a CSV file with these columns lacks to be one of OrderSage's result files; "" if it lacks
+    several.
+    """
     missing = [name for name in SHARED if name not in names]
     if not any(name in names for name in COMMANDS):
         missing.append(" or ".join(COMMANDS))
@@ -71,7 +75,7 @@ def short_names(commands: Sequence[str]) -> dict[str, str]:
 
 
 def numbers(place: str, status: str, result: str) -> list[float]:
-    """The numbers of a result; none if the trial failed or one is missing."""
+    """The numbers of a result; [] if the trial failed or a number is missing."""
     if status == FAILURE:
         return []
     if status != SUCCESS:
@@ -89,7 +93,7 @@ def numbers(place: str, status: str, result: str) -> list[float]:
 
 
 def metrics_of(tests: Sequence[str], results: Sequence[Sequence[float]]) -> dict[str, Sequence[str]]:
-    """The names of each test's metrics; a single "" if a test has only one number, or always failed."""
+    """The names of each test's metrics; a single "" if a test has only one number or failed in every trial."""
     metrics: dict[str, Sequence[str]] = {}
     for test, found in zip(tests, results, strict=True):
         if found and test not in metrics:

@@ -20,10 +20,10 @@ from quiet import UsageError
 _DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, OSError
 
 NAME = "cbench_name"
-"""The metadata of our own exports that has the name of a test that is not a single line, as JSON."""
+"""The metadata key under which our exports store, as JSON, a test's name that is not a single line."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
 HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
-"""The prefix of the hook's metadata; INTERRUPTS are JSON."""
+"""HOOK is the prefix of the hook's metadata keys; the value of INTERRUPTS is JSON."""
 
 
 class PyperfReader(ResultReader):
@@ -49,7 +49,9 @@ class PyperfReader(ResultReader):
         return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in pyperf.BenchmarkSuite.loads(text))
 
     def _place(self, path: Path, document: JsonValue) -> str:
-        """The first damaged benchmark; "" if none is individually. Raises DamagedError for an exact location."""
+        """The place of the first damaged benchmark; "" if no single benchmark is damaged. Raises DamagedError if the
+        exact place is known.
+        """
         assert isinstance(document.value, dict)
         for each in document["benchmarks"].items():
             for run in each["runs"].items():
@@ -68,7 +70,7 @@ def _said(error: Exception) -> str:
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
-    """The values of a benchmark; in our own exports, metadata give the unit of whole numbers."""
+    """A benchmark as a sample. In our exports, the unit of whole numbers is in the metadata."""
     metadata = benchmark.get_metadata()
     name = str(json.loads(metadata[NAME])) if NAME in metadata else benchmark.get_name()
     unit = benchmark.get_unit()
@@ -105,12 +107,14 @@ def _disturbed(metadata: Any) -> bool:
 
 
 def _interruptions(metadata: Any) -> Counter[str]:
-    """The hook's counts of a run."""
+    """The interruptions of a run by cause, as counted by the hook."""
     counts = {name.removeprefix(HOOK): value for name, value in metadata.items() if name.startswith(HOOK)}
     return plugin_interruptions(counts, json.loads(metadata.get(INTERRUPTS, "{}")))
 
 
 def _kernel(metadata: Any) -> str:
-    """The release in "Linux-6.1.0-18-amd64-x86_64-with-glibc2.36", "" for other systems."""
+    """The kernel release from a platform string such as "Linux-6.1.0-18-amd64-x86_64-with-glibc2.36"; "" for other
+    systems.
+    """
     found = re.match(r"Linux-(.+?)-(x86_64|aarch64|[^-\d][^-]*)(-with-|$)", str(metadata.get("platform", "")))
     return found[1] if found else ""

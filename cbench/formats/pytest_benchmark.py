@@ -8,7 +8,7 @@ from cbench.formats.reader import ResultReader, TestSample
 
 
 class PytestBenchmarkReader(ResultReader):
-    """A file is one process, the run of pytest; its rounds are that process's values, in seconds per call."""
+    """A file is one process, the run of pytest; the rounds of a benchmark are its values, in seconds per call."""
 
     name = "pytest-benchmark JSON"
     more = "run pytest {n} times, each with its own --benchmark-json, and give the folder of these files"
@@ -37,7 +37,7 @@ class PytestBenchmarkReader(ResultReader):
 
 
 def _cpu(machine: JsonValue) -> str:
-    """The model of the CPU: `brand_raw`, before version 3.2.3 `brand`."""
+    """The model of the CPU, from `brand_raw` or, before version 3.2.3, `brand`."""
     cpu = machine.get("cpu")
     if cpu is None or not cpu.has():
         return ""
@@ -46,6 +46,6 @@ def _cpu(machine: JsonValue) -> str:
 
 
 def _kernel(machine: JsonValue) -> str:
-    """The release of Linux, "" of other systems."""
+    """The kernel release of a Linux system; "" for other systems."""
     system, release = machine.get("system"), machine.get("release")
     return "" if release is None or system is None or system.text() != "Linux" else release.text()

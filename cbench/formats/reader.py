@@ -15,17 +15,17 @@ from cbench.machine.passport import Passport, merged
 
 Number = int | float
 LARGEST = 1e200
-"""Larger values are treated as damage: their sums and products would not be finite."""
+"""Larger values are rejected as damage, because their sums and products would not be finite."""
 WAITED_NS, STOLEN_MS = "waited_ns", "stolen_ms"
 PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
-"""Counts of a process by the plugins of pytest and pyperf, besides lines of /proc/interrupts."""
+"""The counts that the pytest and pyperf plugins record for a process, apart from lines of /proc/interrupts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestSample:
-    """One test's values, a tuple per process; `clean`: the values of its undisturbed trials; `cpu`: None if unknown.
+    """One test's values, a tuple per process. `clean`: the values of undisturbed trials; `cpu`: None if unknown.
 
-    `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why its
+    `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why the
     values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
     reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
     `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts in the file, None if it has
@@ -56,12 +56,14 @@ class TestSample:
         return sum(len(values) for values in self.processes)
 
     def like(self, other: TestSample) -> bool:
-        """Whether both have values of the same kind; for example, user-mode cycles differ from cycles of all modes."""
+        """Whether the values of both samples are of the same kind; for example, user-mode cycles differ from cycles of
+        all modes.
+        """
         alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
         return alike and (self.counter == other.counter or not (self.counter and other.counter))
 
     def in_unit_of(self, other: TestSample) -> TestSample:
-        """Converted to ns if both are times in different units, else unchanged."""
+        """The sample, converted to ns if both samples are times in different units, otherwise unchanged."""
         if self.unit in (other.unit, "ns") or not (self.unit in TIMES and other.unit in TIMES):
             return self
         return replace(
@@ -114,13 +116,15 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
 
 
 def plugin_interruptions(counts: Mapping[str, int | None], interrupts: Mapping[str, int]) -> Counter[str]:
-    """TestSample.interruptions of a process, from a plugin's counts; causes that it cannot count are omitted."""
+    """The interruptions of a process by cause, from a plugin's counts; causes that the plugin cannot count are
+    omitted.
+    """
     found = Counter({name: int(counts.get(name) or 0) for name in PLUGIN_COUNTS})
     return +(found + Counter({f"interrupt {line}": int(count) for line, count in interrupts.items()}))
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """The names; repeated ones are numbered: "sort", "sort #2"."""
+    """The names, with numbers added to repeated ones: "sort", "sort #2"."""
     unique: dict[str, None] = {}
     for name in names:
         tries = chain([name], (f"{name} #{number}" for number in count(2)))
@@ -132,8 +136,8 @@ class ResultReader:
     """One format of results.
 
     To add one, write a class in a separate file and add it to registry.READERS. `name`: the format's name in messages.
-    `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read it. `more`:
-    advice on how to get `{n}` processes.
+    `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read the format.
+    `more`: advice on how to get `{n}` processes.
     """
 
     name: str
@@ -146,7 +150,9 @@ class ResultReader:
         raise NotImplementedError
 
     def read(self, content: Content) -> tuple[TestSample, ...]:
-        """The tests, at least one. Raises DamagedError with the place, or UsageError with the file."""
+        """The tests in the content, at least one. Raises DamagedError with the place of the damage, or UsageError with
+        the file's name.
+        """
         raise NotImplementedError
 
     def sample(

@@ -42,7 +42,7 @@ READERS: tuple[ResultReader, ...] = (
 def read(path: Path) -> tuple[TestSample, ...]:
     """The tests in a file, or in all files of a directory, whose processes are combined.
 
-    Raises UsageError for an unknown format, for damage, and for a directory of several formats.
+    Raises UsageError if the format is unknown, a file is damaged, or a directory contains several formats.
     """
     content = _content(path)
     reader = _reader(content)
@@ -66,12 +66,14 @@ def read(path: Path) -> tuple[TestSample, ...]:
 
 
 def recognize(path: Path) -> ResultReader | None:
-    """The reader of a file or a directory; None if no format matches. Raises UsageError if it cannot be opened."""
+    """The reader of a file or a directory; None if no format matches. Raises UsageError if the path cannot be
+    opened.
+    """
     return _reader(_content(path))
 
 
 def refuse_without(path: Path, what: str, remedy: str) -> None:
-    """Raises UsageError for results in a format without `what` ("orders" or "treatments")."""
+    """Raises UsageError, with `remedy`, if the file's format has no `what` ("orders" or "treatments")."""
     reader = recognize(path)
     if reader is not None and not getattr(reader, f"lists_{what}"):
         raise UsageError(f"{path}: {reader.name} has no {what}; {remedy}")

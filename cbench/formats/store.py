@@ -30,7 +30,7 @@ STUDIES = {
 
 
 class StoreReader(ResultReader):
-    """A file of `cbench run --output`."""
+    """Each test, counter and CPU in a file of `cbench run --output` is a sample, with the values of its processes."""
 
     name = "a store of cbench"
     lists_orders = True
@@ -50,7 +50,9 @@ class StoreReader(ResultReader):
 
 
 def _of_group(group: Group) -> TestSample:
-    """The sample of a group; for calibrated cycles, the trials whose chains agree if some process has enough."""
+    """The sample of a group. For calibrated cycles, its values are the trials whose chains agree, if some process has
+    enough of them.
+    """
     host = group.series[0].run.host
     every, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:
@@ -83,7 +85,7 @@ def _of_group(group: Group) -> TestSample:
 
 
 def _more_processes(series: StoredSeries) -> str:
-    """Advice on how to get more processes, by the program that measured the series."""
+    """Advice on how to get more processes with the program that measured the series."""
     if "interrupted" in series.facts:
         return "run pytest {n} times, with the same --cbench-store"
     if "comparison" in series.facts:
@@ -92,7 +94,9 @@ def _more_processes(series: StoredSeries) -> str:
 
 
 def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
-    """The causes of the trials, and the pytest plugin's counts for whole processes."""
+    """The number of interruptions by cause: the causes of the trials, plus the pytest plugin's counts for whole
+    processes.
+    """
     found = Counter({each.cause: each.trials for each in cause_counts(trials)})
     for series in group.series:
         counted = series.facts.get("interrupted", {})

@@ -16,7 +16,7 @@ VALUE, TEST, UNIT, METRIC = "value", "test", "unit", "metric"
 PROCESS = ("run", "series", "process")
 """The columns that distinguish processes, as `cbench export` writes them."""
 BUILD = "count.layout"
-"""The column of a build's number, where builds vary: `process` is then that of the build, in whatever run."""
+"""The column with the number of the build, if builds vary; `process` is then the same number in every run."""
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or give a CSV"
 UNNAMED = "value"
 
@@ -24,8 +24,8 @@ UNNAMED = "value"
 class TableReader(ResultReader):
     """A row is a value. Rows with the same `run`, `series` and `process` (those that exist) are one process.
 
-    Without any of these columns a file is one process. Rows with a build's number (`count.layout`) are one process a
-    build. `polluted` is 1 in rows of disturbed trials.
+    Without any of these columns a file is one process. If builds vary, all rows of one build (`count.layout`) are one
+    process. `polluted` is 1 in rows of disturbed trials.
     """
 
     name = "a CSV or Parquet file with a column `value`"
@@ -67,7 +67,9 @@ def _is_parquet(content: Content) -> bool:
 
 
 def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
-    """The columns that matter as texts, which keep every digit. Not by pandas, which is slow to load."""
+    """The rows, with the relevant columns as text, which keeps every digit. Not read with pandas, which is slow to
+    load.
+    """
     try:
         arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")

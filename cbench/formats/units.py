@@ -9,9 +9,9 @@ from cbench.formats.json_value import Number
 
 SECOND = 10**9
 NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND}
-"""Units of time, by the names that other programs give them. There are two letters for micro."""
+"""The ns in each unit of time, by other programs' names for the unit. Unicode has two characters for micro."""
 TIMES = NANOSECONDS | {"second": SECOND, "seconds": SECOND, "sec": SECOND}
-"""The nanoseconds in each unit of time."""
+"""The ns in each unit of time, including spelled-out names."""
 _DURATION = r"(s|ms|us|ns|min|minute|sec|second|h|hr|hour)s?"
 _RATES = (
     re.compile(rf".+(/|[ _-]per[ _-]){_DURATION}", re.IGNORECASE),  # MB/s, tokens per second
@@ -26,6 +26,6 @@ def is_rate(unit: str) -> bool:
 
 
 def nanoseconds(unit: str, values: Iterable[Number]) -> list[Number] | None:
-    """Values of a unit in ns, unconverted if they are already ns; None unless the unit is a time."""
+    """The values converted to ns, unchanged if they are already in ns; None unless the unit is a time."""
     factor = TIMES.get(unit)
     return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]

@@ -26,12 +26,12 @@ THRESHOLD, BUDGET_S = "1%", 300.0
 LEAST_THRESHOLD = 0.0001
 IN_COMMANDS, IN_BUILD = (RESULTS, PROGRAM), (PROGRAM, SEED, LAYOUT, ARM)
 _PLACEHOLDER = re.compile(r"(?<![$@])\{[a-z_]+\}")
-"""Not a shell's ${x}, {a,b} and { x; }, nor git's @{u}."""
+"""A placeholder such as {seed}. Does not match the shell's ${x}, {a,b} and { x; }, or git's @{u}."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
-    """`arms`: old and new, and the way they run."""
+    """The content of gate.toml. `arms`: old and new, and the options for running them."""
 
     path: Path
     arms: AbOptions
@@ -39,20 +39,20 @@ class GateConfig:
 
     @property
     def reads_results(self) -> bool:
-        """Whether each run writes a file of results; if not, its wall time is the only test."""
+        """Whether each run writes a file of results; if not, the wall time of the run is the only test."""
         return any(RESULTS in arm.text for arm in self.arms.arms)
 
 
 def load(path: Path, old: str | None = None, new: str | None = None, profile: str | None = None) -> GateConfig:
-    """Read a gate's file. `old`, `new`, `profile`: override its keys.
+    """Read a gate's file. `old`, `new`, `profile`: values that override the keys of the same name.
 
-    Raises UsageError, with file and line.
+    Raises UsageError, with file and line, for an invalid configuration.
     """
     if not path.exists():
         raise UsageError(f"{path}: no such file; docs/gate.md has an example")
     table = whole_of(text_of(path, "gate", "gate"), str(path))
     given = {OLD: old, NEW: new}
-    texts = {key: table.text(key, "") for key in given}  # checked even if an option replaces it
+    texts = {key: table.text(key, "") for key in given}  # check the file's value even if an option overrides it
     texts |= {key: text for key, text in given.items() if text}
     run, build, prepare = (table.text(key, "") for key in ("run", "build", "prepare"))
     base = AbOptions(
@@ -143,7 +143,7 @@ _KEYS = (
     (": --build: ", ": build: "),
     ("byte for byte: does --build use", "byte for byte: does build use"),
 )
-"""The options of other commands, and the gate keys of its file."""
+"""Texts about options in other commands' errors, each with the text for the corresponding key of gate.toml."""
 _FIRST = re.compile(r"--(build \(|cpu\b)")
 
 

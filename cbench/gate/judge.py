@@ -21,18 +21,18 @@ from cbench.gate.rule import GateRule, together
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
-"""Outcomes of tests that rule a regression out, or that would have detected a regression as large as the threshold."""
+"""Outcomes of tests that rule out a regression, or would have detected one as large as the threshold."""
 NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor its copy
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTest:
-    """A test: new against old, by the last session that judged it.
+    """The judgment of one test, new against old, by the last session that measured it.
 
-    `delta_pct`: how much worse new is, in %, for a rate by its inverse; `interval_pct`: None with too few blocks for
-    its level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression
-    that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of measured
-    builds. `session`: 1 or 2. `why`: the reason why it cannot be judged, "" if it can.
+    `delta_pct`: how much worse new is, in % (rates are inverted first); `interval_pct`: its interval, None if there are
+    too few blocks for the level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the
+    smallest regression that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the
+    number of measured builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, "" if it can.
     """
 
     name: str
@@ -50,7 +50,9 @@ class JudgedTest:
 
 
 def judge(session: GateSession, rule: GateRule, suspects: Collection[str] | None = None) -> list[JudgedTest]:
-    """The tests of the first session, or the `suspects` in the second; improvements at ALPHA together."""
+    """Judge the tests of the first session, or only the `suspects` in the second. The combined error rate of
+    improvements is ALPHA.
+    """
     mine = [test for test in session.tests if suspects is None or test.name in suspects]
     return [_judged(test, session, rule, len(mine), suspects is not None) for test in mine]
 

@@ -34,7 +34,7 @@ Values = Mapping[str, tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class SessionTest:
-    """A test that every run has. `values`: a row for each block, a number for each arm; all above 0."""
+    """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0."""
 
     name: str
     unit: str
@@ -43,7 +43,7 @@ class SessionTest:
 
 @dataclass(frozen=True, slots=True)
 class GateSession:
-    """`orders`: per block, the arms in the order in which they ran.
+    """The data of one session. `orders`: per block, the arms in the order in which they ran.
 
     `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
     has. `not_copied`: the reason why old itself serves as its copy. `ended`: blocks, effect or budget. `trials`: every
@@ -70,10 +70,10 @@ def measure(
     show: Show,
     tell: Callable[[str], None],
 ) -> GateSession:
-    """Measure one session.
+    """Measure one session of a gate.
 
     `tests`: the tests that determine when to stop (None: all); `keep`: a folder for raw results. Raises QuietError if
-    that is impossible.
+    an arm cannot be measured.
     """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
@@ -130,7 +130,7 @@ class _Runs:
         self.blocks.append([rows[arm] for arm in range(len(order))])
 
     def _run(self, name: str, series: CommandSeries) -> Values:
-        """Execute one run. `name`: the run's name, for messages."""
+        """Execute one run and return its values. `name`: the run's name for messages."""
         if self._target.is_dir():
             shutil.rmtree(self._target)
         self._target.unlink(missing_ok=True)
@@ -162,7 +162,9 @@ class _Runs:
             shutil.copyfile(self._target, name)
 
     def usable(self) -> tuple[list[SessionTest], dict[str, str]]:
-        """The tests that every run has with one unit and values above 0; and the reasons against the others."""
+        """The tests that every run has, in one unit and with values above 0; and the reason for excluding each of the
+        others.
+        """
         every = [run for block in self.blocks for run in block]
         tests, left_out = list[SessionTest](), dict[str, str]()
         for name in dict.fromkeys(name for run in every for name in run):
@@ -187,7 +189,7 @@ class _Runs:
         return "" if old == new else "old" if old else "new"
 
     def session(self, orders: list[tuple[int, ...]], not_copied: str, ended: str, seconds: float) -> GateSession:
-        """The whole session."""
+        """The measured session."""
         tests, left_out = self.usable()
         names = dict.fromkeys(name for block in self.blocks for run in block for name in run)
         return GateSession(
@@ -207,7 +209,9 @@ class _Runs:
 def _blocks(
     runs: _Runs, options: AbOptions, gate: GateRule, tests: frozenset[str] | None, show: Show
 ) -> tuple[list[tuple[int, ...]], str, float]:
-    """Measure until the rule ends it; returns the orders, the reason for the end, and the duration in seconds."""
+    """Measure until the stopping rule applies; returns the orders, the reason for stopping, and the duration in
+    seconds.
+    """
     rule = replace(options.rule, effect=log1p(gate.threshold))
     runs.warm()
     begin, look, orders = time.monotonic(), rule.first_look, list[tuple[int, ...]]()

@@ -14,9 +14,9 @@ from quiet import printable
 
 SUITE, CLASS = "cbench gate", "cbench.gate"
 SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
-"""Outcomes that Markdown does not fold."""
+"""The outcomes of tests that the Markdown summary shows unfolded."""
 SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
-"""Outcomes for which JUnit has no other word."""
+"""The outcomes that become "skipped" in JUnit, which has no better term."""
 
 
 def sentence(test: JudgedTest) -> str:
@@ -46,7 +46,7 @@ def power(result: GateResult) -> str:
 
 
 def lines(result: GateResult) -> list[str]:
-    """The text: the summary, all tests with any other outcome than a pass, and the detectable slowdowns."""
+    """The lines of the text: the summary, every test that did not pass, and the detectable slowdowns."""
     rows = [f"**{result.counted}**"]
     rows += [
         f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED
@@ -66,7 +66,7 @@ def lines(result: GateResult) -> list[str]:
 
 
 def markdown(result: GateResult) -> str:
-    """GitHub-flavored Markdown, regressions first, with all tests that passed or are undecided folded."""
+    """The result as GitHub-flavored Markdown, regressions first; tests that passed or are undecided are folded."""
     shown = [test for test in result.tests if test.outcome in SHOWN]
     folded = [test for test in result.tests if test.outcome not in SHOWN]
     rows = [f"**cbench gate: {plain_text(result.counted)}**", ""]
@@ -88,7 +88,7 @@ def markdown(result: GateResult) -> str:
 
 
 def junit(result: GateResult) -> str:
-    """JUnit XML: a regression is a failure, a test without a verdict is skipped."""
+    """The result as JUnit XML: a regression is a failure, and a test without a verdict is skipped."""
     skipped = sum(test.outcome in SKIPPED for test in result.tests) + len(result.left_out)
     root = ElementTree.Element(
         "testsuite",
@@ -112,7 +112,7 @@ def junit(result: GateResult) -> str:
 
 
 def junit_error(message: str) -> str:
-    """JUnit XML of a gate that an error has ended: one test, which is an error."""
+    """JUnit XML for a gate that ended with an error: a single test with that error."""
     root = ElementTree.Element("testsuite", name=SUITE, tests="1", failures="0", errors="1", skipped="0", time="0.000")
     case = ElementTree.SubElement(root, "testcase", classname=CLASS, name="gate")
     ElementTree.SubElement(case, "error", message=printable(message))

@@ -36,7 +36,8 @@ ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, CANNOT_TELL, PASS
 class SessionFacts:
     """Facts about a session; `ended`: blocks, effect (it can detect the threshold) or budget.
 
-    `runs`: the number of runs of all arms; `polluted`: how many of them were disturbed; `causes`: the causes.
+    `runs`: the number of runs of all arms; `polluted`: how many of these runs were disturbed; `causes`: the causes of
+    the disturbances.
     """
 
     blocks: int
@@ -52,8 +53,8 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """`tests`: regressions first. `left_out`: tests that cannot be judged, with the reason; all percentages as in
-    JudgedTest.
+    """The result of a gate. `tests`: regressions first; percentages as in JudgedTest. `left_out`: tests that cannot be
+    judged, with the reason.
     """
 
     threshold_pct: float
@@ -67,7 +68,9 @@ class GateResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if green, 1 with a regression, 2 if a suspect is neither confirmed nor cleared, or if no test is judged."""
+        """0 if green, 1 with a regression, 2 if a suspect is neither confirmed nor cleared or no test could be
+        judged.
+        """
         if self.regressions:
             return RED
         outcomes = {test.outcome for test in self.tests}
@@ -93,7 +96,9 @@ def counts(tests: Sequence[JudgedTest]) -> str:
 
 
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
-    """Measure and judge; a second session measures the suspects of the first. Raises QuietError."""
+    """Measure and judge; if the first session has suspects, a second one measures them. Raises QuietError if a session
+    cannot be measured.
+    """
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
         raise UsageError(f"--artifacts {artifacts}: already exists; choose a new or empty folder")
     if artifacts:
@@ -131,16 +136,16 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """Apply the second session: it clears a suspect only if it could have detected the threshold.
+    """A suspect, judged by the second session, which clears it only if that session could have detected the threshold.
 
-    If it is too noisy for that, the suspect is neither confirmed nor cleared.
+    If the second session is too noisy, the suspect is neither confirmed nor cleared.
     """
     outcomes = {PASSED: NOT_CONFIRMED, IMPROVEMENT: NOT_CONFIRMED, SUSPECTED: REGRESSION, CANNOT_TELL: CANNOT_JUDGE}
     return replace(test, outcome=outcomes.get(test.outcome, test.outcome))
 
 
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
-    """A suspect without values in the second session is neither confirmed nor cleared."""
+    """The judgment of a suspect that has no values in the second session: neither confirmed nor cleared."""
     why = second.left_out.get(test.name, "not in the results of the second session")
     why = f"suspected in the first session: {test.delta_pct:+.3g} %; not measured again: {why}"
     return replace(test, outcome=CANNOT_JUDGE, why=why)

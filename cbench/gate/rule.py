@@ -9,7 +9,8 @@ from cbench.ab.analyze import ALPHA, POWER
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """`threshold`: the slowdown to detect, as a share; `confirm`: whether red requires a second session.
+    """The rule for regressions. `threshold`: the slowdown to detect, as a share; `confirm`: whether a regression must
+    be confirmed by a second session.
 
     `better`: "higher" or "lower" for all values that are not times; None decides by the unit.
     """
@@ -20,14 +21,18 @@ class GateRule:
 
     @property
     def power(self) -> float:
-        """The power of each session, so that all required sessions find a slowdown by the threshold with POWER."""
+        """The power of each session, chosen so that all required sessions together detect a slowdown by the threshold
+        with POWER.
+        """
         return POWER**0.5 if self.confirm else POWER
 
     def alpha(self, tests: int, again: bool) -> float:
-        """The level of each test in a first session of this many tests, or of each suspect that is measured `again`."""
+        """The error rate for each of the `tests` in the first session, or for each suspect when suspects are measured
+        `again`.
+        """
         return ALPHA if self.confirm and not again else together(tests)
 
 
 def together(tests: int) -> float:
-    """The level of each of this many tests, for ALPHA over all of them (Bonferroni)."""
+    """The error rate for each of this many tests, for a combined error rate of ALPHA (Bonferroni)."""
     return ALPHA / max(tests, 1)

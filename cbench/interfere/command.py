@@ -11,7 +11,7 @@ from cbench.console import interruptible, show
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the command to cbench's."""
+    """Add the command to the application."""
     app.command(rich_help_panel=MEASURE)(interfere)
 
 

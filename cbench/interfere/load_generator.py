@@ -1,6 +1,6 @@
 """Generate a load on another CPU: a process that runs a built-in workload in a loop.
 
-It is pinned, ends with its parent, and is started and stopped by handshake, so that it runs during all of a
+The process is pinned, ends with its parent, and is started and stopped by handshake, so that it runs during the whole
 measurement. Run as `python -m cbench.interfere.load_generator`, by cbench.measure.runner.Worker.
 """
 
@@ -19,7 +19,7 @@ from cbench.workloads import registry
 from quiet import QuietError, UsageError, place
 
 CALL_S = 0.001
-"""The target duration of one call of the workload: the longest delay of a stop."""
+"""The target duration of one call of the workload in seconds, and so the longest delay of a stop."""
 
 PATIENCE_S = 60.0
 Run = Callable[[int], int]
@@ -48,10 +48,12 @@ class Figures:
 
 
 def rounds(run: Run) -> int:
-    """The number of rounds that take CALL_S, found by doubling."""
+    """The number of rounds that take about CALL_S, determined by doubling."""
     n = 1
     while True:
-        took = min(_seconds(run, n) for _ in range(3))  # an interruption must not look like a long call
+        took = min(
+            _seconds(run, n) for _ in range(3)
+        )  # the minimum, so that an interruption does not look like a long call
         if took >= CALL_S / 2 or n >= 2**40:
             return max(round(n * CALL_S / max(took, 1e-9)), 1)
         n *= 2
@@ -64,7 +66,9 @@ def _seconds(run: Run, n: int) -> float:
 
 
 def load(channel: Channel) -> None:
-    """The main function of the process: prepare, wait for the parent, run until a stop message, report the calls."""
+    """The main function of the process: prepare, wait for the parent, run until the stop message, and report the
+    figures.
+    """
     from cbench.workloads.loader import builtin
 
     spec = Spec(*channel.receive())
@@ -89,9 +93,11 @@ def load(channel: Channel) -> None:
 
 @contextlib.contextmanager
 def running(spec: Spec, measured: int) -> Iterator[Figures]:
-    """The load runs inside; afterwards the figures are filled in. Never on the `measured` CPU, and killed on any error.
+    """A context in which the load runs, never on the `measured` CPU; any error kills it. Its figures are set at the
+    end.
 
-    Raises Refused if its CPU may not be used, UsageError for a wrong spec, QuietError if it ended before its time.
+    Raises Refused if the load's CPU may not be used, UsageError for an invalid spec, QuietError if the load ended
+    early.
     """
     if spec.cpu == measured:
         raise UsageError(f"a load on CPU {spec.cpu} would run on the CPU that is measured")

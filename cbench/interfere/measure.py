@@ -23,9 +23,10 @@ UNLOADED = "no load"
 
 @dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place; `reason`: the reason why it could not be measured.
+    """No load, or one load at one place. `reason`: the reason why the condition could not be measured.
 
-    `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during that time.
+    `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during each
+    visit.
     """
 
     place: Place | None = None
@@ -41,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class InterferePlan:
-    """The conditions to measure. `schedule` holds positions in `conditions`; 0 is the unloaded one."""
+    """The conditions to measure. `schedule` holds indices into `conditions`; index 0 is the unloaded condition."""
 
     chosen: Sequence[Workload]
     params: Sequence[Params]
@@ -59,8 +60,9 @@ def conditions(places: Sequence[Place], specs: Sequence[load_generator.Spec]) ->
 
 
 def schedule(count: int, rounds: int, seed: int) -> tuple[int, ...]:
-    """Every condition once per round in a random order, so that drift affects all of them equally; no load (0) first
-    and last."""
+    """The order of visits: each round has every condition once in random order, so that drift affects all conditions
+    equally; the first and the last visit are unloaded (0).
+    """
     dice = random.Random(seed)
     order = [0]
     for _ in range(rounds):
@@ -71,7 +73,7 @@ def schedule(count: int, rounds: int, seed: int) -> tuple[int, ...]:
 
 
 def run(plan: InterferePlan, show: Show) -> None:
-    """Make all visits in the plan's order and keep them in its conditions; unusable places with their reason."""
+    """Make all visits in the plan's order and store them in its conditions, with the reason for each unusable place."""
     whole = len(plan.schedule) * len(plan.chosen) * plan.options.trials
     for number, position in enumerate(plan.schedule):
         condition = plan.conditions[position]
@@ -98,7 +100,7 @@ def _visit(plan: InterferePlan, condition: Condition, show: Show) -> None:
     with (
         runner.away_from({spec.cpu} if spec else set(), 2),
         loaded as figures,
-    ):  # the measured one and another
+    ):  # the measured CPU and one other
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )

@@ -19,7 +19,7 @@ DIFFERENT = "the trials did different work"
 
 @dataclass(frozen=True, slots=True)
 class UnmeasuredCondition:
-    """A condition without figures, for the given `reason`. It has the fields that all conditions share."""
+    """A condition without figures, for the given `reason`, with the fields that all conditions share."""
 
     condition: str
     place: str | None
@@ -30,7 +30,7 @@ class UnmeasuredCondition:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCondition(UnmeasuredCondition):
-    """The unloaded condition; `trials` by visit."""
+    """The unloaded condition. `trials`: the values of all trials, a tuple per visit."""
 
     visits: int
     floor: int
@@ -44,9 +44,9 @@ class MeasuredCondition(UnmeasuredCondition):
 
 @dataclass(frozen=True, slots=True)
 class LoadedCondition(MeasuredCondition):
-    """A load at a place; differences and their interval in % of the unloaded values.
+    """A load at a place. Differences and their interval are in % of the unloaded values.
 
-    `disturbs`: None if the data do not decide; `cannot_tell` then gives the reason.
+    `disturbs`: None if the data do not decide this; `cannot_tell` then gives the reason.
     """
 
     diff_floor_pct: float
@@ -73,7 +73,7 @@ class PlaceResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInterference:
-    """One workload under every condition."""
+    """The results of one workload under every condition."""
 
     workload: str
     params: Params
@@ -121,8 +121,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit. Calibrated cycles are omitted if their chains disagree;
-    trials on a core shared with the load are kept here.
+    """The values of one workload, a tuple for each visit. Calibrated cycles whose chains disagree are omitted, except
+    for trials on a core that is shared with the load.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 
@@ -136,7 +136,7 @@ def _told(trials: Sequence[Trial]) -> tuple[int, ...]:
 def condition_result(
     condition: Condition, number: int, unloaded: Sequence[Sequence[int]], base: Baseline, seed: int
 ) -> UnmeasuredCondition:
-    """One condition of one workload."""
+    """The result of one workload under one condition."""
     place, spec = condition.place, condition.spec
     head = UnmeasuredCondition(
         condition.name,
@@ -182,7 +182,7 @@ def condition_result(
 
 
 def interfere_result(plan: InterferePlan, places: Sequence[Place], host: HostFacts, seed: int) -> InterfereResult:
-    """All conditions of the plan, once they were visited; the unloaded one comes first."""
+    """The result of a plan after all visits; the unloaded condition comes first."""
     return InterfereResult(
         cpu=plan.cpu,
         counter=plan.conditions[0].visits[0][0].session.counter,

@@ -23,7 +23,7 @@ from quiet import Facts, Reader, UsageError, isolated_cpus
 TRIALS, QUICK_TRIALS = 200, 40
 ROUNDS, QUICK_ROUNDS = 5, 2
 LOADS = ("hash", "memory")
-"""A load that needs only its core, and one that fills the caches and uses memory."""
+"""The default loads: one that uses only its core, and one that fills the caches and uses memory."""
 
 LEAST_BUFFER = 32 << 20
 MEMORY_SHARE = 1 / 8
@@ -31,7 +31,7 @@ MEMORY_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class InterfereOptions:
-    """The options of `cbench interfere`; None: the default."""
+    """The options of `cbench interfere`; None stands for the default."""
 
     workloads: Sequence[str]
     loads: Sequence[str] = LOADS
@@ -46,7 +46,9 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The loads by name, each with a buffer of this size in bytes if it uses one; their places are assigned later."""
+    """The specs of the named loads, each with a buffer of this size in bytes if it uses one; places are assigned
+    later.
+    """
     loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
@@ -56,21 +58,25 @@ def specs(names: Iterable[str], buffer: int) -> list[Spec]:
 
 
 def buffer_size(near: Sequence[Cache], free: int) -> int:
-    """Bytes of a load's buffer: twice the last-level cache, so that it is emptied, but little of the free memory."""
+    """The size of a load's buffer in bytes: twice the last-level cache, so that the load evicts everything else, but no
+    more than a small part of the free memory.
+    """
     wanted = max(LEAST_BUFFER, 2 * max((cache.size or 0 for cache in near), default=0))
     return max(min(wanted, int(free * MEMORY_SHARE)) & ~0xFFF, 4096)
 
 
 def measure(options: InterfereOptions) -> InterfereResult:
-    """Measure and return the result. Raises QuietError if that is impossible; wrong options are reported before
-    measuring.
+    """Measure and return the result. Raises UsageError for wrong options, before measuring, and QuietError if the
+    measurement fails.
     """
     trials = options.trials if options.trials is not None else QUICK_TRIALS if options.quick else TRIALS
     rounds = options.rounds if options.rounds is not None else QUICK_ROUNDS if options.quick else ROUNDS
     if not 1 <= rounds <= 1000:
         raise UsageError(f"--rounds {rounds}: from 1 to 1,000")
     how = measure_options(trials, "auto", options.counter, options.timeout, False)
-    how = replace(how, trials=-(-trials // rounds))  # so that each condition has at least this many over all rounds
+    how = replace(
+        how, trials=-(-trials // rounds)
+    )  # rounded up, so that each condition has at least the requested number
     reader = Reader()
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)

@@ -1,8 +1,8 @@
-"""Estimate the difference of a condition from the unloaded one, by pure functions on numbers.
+"""Estimate the difference between a condition and the unloaded one, from numbers alone.
 
 Trials of one visit (one measuring process) are alike, so an interval comes from resampling visits first and trials
 within them second: the two-stage bootstrap of A. C. Davison and D. V. Hinkley, "Bootstrap Methods and their
-Application" (1997), section 3.8. With few visits it is rather too narrow.
+Application" (1997), section 3.8. With few visits, this interval tends to be too narrow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Visits = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Differences in % of the unloaded floor and median, and the interval of the median's difference."""
+    """The differences of floor and median, in % of the unloaded values, and the interval of the median's difference."""
 
     floor_pct: float
     median_pct: float
@@ -36,7 +36,8 @@ class Difference:
 class Baseline:
     """The differences among the unloaded visits, in % of their common median.
 
-    `drift_pct`: the last one's median against the first one's. `noise_pct`: the largest distance of a visit's median.
+    `drift_pct`: the median of the last visit against that of the first. `noise_pct`: the largest distance of a visit's
+    median from the common one.
     """
 
     drift_pct: float
@@ -48,7 +49,7 @@ def pooled(visits: Visits) -> list[int]:
 
 
 def lowest(values: Sequence[int]) -> tuple[int, bool]:
-    """The floor, or the minimum if no value repeats; and whether it is a floor."""
+    """The floor, or the minimum if no value repeats; and whether the number is a floor."""
     repeated = floor(values)
     return (min(values), False) if repeated is None else (repeated, True)
 
@@ -66,7 +67,9 @@ def baseline(visits: Visits) -> Baseline:
 
 
 def difference(loaded: Visits, unloaded: Visits, seed: int) -> Difference:
-    """Loaded against unloaded, with the 95 % percentile interval of the difference of the medians."""
+    """The difference of loaded from unloaded visits, with the 95 % bootstrap percentile interval of the difference of
+    medians.
+    """
     dice = random.Random(seed)
     drawn = sorted(percent(_resampled(loaded, dice), _resampled(unloaded, dice) or 1) for _ in range(RESAMPLES))
     tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
@@ -87,7 +90,7 @@ def _resampled(visits: Visits, dice: random.Random) -> float:
 
 
 def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
-    """The reason why an effect that was not seen may still exist; "" if there is none."""
+    """The reason why an effect may exist although none was detected; "" if there is no such reason."""
     if min(len(visit) for visit in (*loaded, *unloaded)) < 2:
         return "one trial per visit is too few, take more --trials"
     if base.noise_pct > STEADY_PCT:
@@ -96,5 +99,7 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
 
 
 def disturbs(effect: Difference, base: Baseline) -> bool:
-    """Whether the condition is surely slower: its whole interval is above the differences between unloaded visits."""
+    """Whether the condition is shown to be slower: its whole interval is above the differences between unloaded
+    visits.
+    """
     return effect.low_pct > base.noise_pct

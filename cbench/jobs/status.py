@@ -1,4 +1,4 @@
-"""Determine the state of the measurement into a store: a study, experiment, comparison or plain run."""
+"""Determine the state of the measurement that writes to a store: a study, experiment, comparison or plain run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class JobStatus:
     """The progress of a measurement. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
 
     `trials`: None if the total is unknown before the end; `left_s`: remaining time in seconds; `noise`: the last
-    verdict of `quiet verify`, "quiet" or "not quiet", None without a profile; `message`: the last line of its log, ""
-    unless stopped or failed.
+    verdict of `quiet verify`, "quiet" or "not quiet", None if no profile is applied; `message`: the last line of the
+    job's log, "" unless it stopped or failed.
     """
 
     data: str
@@ -36,7 +36,7 @@ class JobStatus:
 
 
 def status(data: str) -> JobStatus:
-    """The state of a store's measurement. Raises UsageError if there is neither a store nor a detached job."""
+    """The state of a store's measurement. Raises UsageError if there is no store and no detached job."""
     path = Path(data)
     job = detached.read(path)
     running = (job is not None and job.alive) or lock.held(path)
@@ -57,7 +57,7 @@ def status(data: str) -> JobStatus:
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:
-    """The state recorded in the store: FINISHED or STOPPED. None: nothing is stored yet."""
+    """The state recorded in the store, FINISHED or STOPPED; None if nothing is stored yet."""
     if not path.is_file() or not path.stat().st_size:
         return None
     try:

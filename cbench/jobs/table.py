@@ -13,7 +13,7 @@ from cbench.study.table import span
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The JSON of `cbench status --json`."""
+    """The JSON object of `cbench status --json`."""
 
     jobs: tuple[JobStatus, ...]
 

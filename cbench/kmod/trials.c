@@ -3,9 +3,9 @@
  * Warm-up, trials, and their limits.
  *
  * The duration of the function is measured with interrupts on, by doubling n,
- * before any interrupt is held back. Between two trials interrupts are on, and
- * others may run: the longest that a timer, RCU or a watchdog waits for this
- * CPU is one trial, 0.5 s at most, where the shortest of their limits is 10 s.
+ * before any interrupt is held back. Between two trials, interrupts are on and
+ * other tasks may run. A timer, RCU or a watchdog therefore waits for this CPU
+ * for at most one trial, 0.5 s; the shortest of their limits is 10 s.
  */
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
@@ -74,7 +74,7 @@ static int run_trial(struct cb_job *job)
 	return err ?: job->err;
 }
 
-/* Others' turn. Full preemption makes cond_resched() nothing, and needs none. */
+/* Let other tasks run. With full preemption, cond_resched() does nothing and is not needed. */
 static void let_others(void)
 {
 	cond_resched_tasks_rcu_qs();
@@ -88,7 +88,7 @@ static u64 time_once(const struct cb_job *job, u64 n)
 	return ktime_get_mono_fast_ns() - began;
 }
 
-/* Interrupts and others' turns are in it, so the shortest of some when it seems too long. */
+/* A duration includes interrupts and other tasks, so a run that seems too long is repeated; the shortest counts. */
 static u64 shortest(const struct cb_job *job, u64 n, u64 limit)
 {
 	u64 took = time_once(job, n);
@@ -107,8 +107,8 @@ static u64 saturated(u64 a, u64 b)
 }
 
 /*
- * How long n and rewarm take together, or -ETIME with the time that they would
- * take. Doubling keeps each step short.
+ * Measure the time that n and rewarm take together; -ETIME with an estimate if
+ * that is too long. Doubling n keeps each step short.
  */
 static int probe(struct cb_job *job)
 {
@@ -123,7 +123,7 @@ static int probe(struct cb_job *job)
 			request->reason = CBENCH_SIGNAL;
 			return -EINTR;
 		}
-		/* rewarm is a part of n mostly, and then takes no longer than that part of the time. */
+		/* rewarm is usually a fraction of n, and then takes no longer than this fraction of the time. */
 		total = saturated(took, DIV64_U64_ROUND_UP(longest, max_t(u64, n, 1)));
 		if (n == longest && request->rewarm)
 			total = took + (request->rewarm < request->params[0] ?

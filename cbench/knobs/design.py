@@ -1,7 +1,7 @@
-"""Define the knobs of a screening, the order in which they may be omitted, and the findings. No I/O.
+"""Define the knobs of a screening, the order in which they may be left out, and the findings. No I/O.
 
-A knob that `needs` another one must not be applied without it. So a knob is omitted together with all knobs that need
-it. In `ordered`, these precede it, so every prefix of the list can be omitted by itself.
+A knob that `needs` another one must not be applied without it. So a knob is left out together with all knobs that need
+it. `ordered` lists these before it, so that every prefix of the list can be left out by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
 PRIOR_KNOBS, PRIOR_MATTER = 8, 1
 """The prior: one knob in eight matters."""
 UNLIKELY = 0.2
-"""The share of its chance that is left to a knob that a sum makes look inert."""
+"""The factor by which the probability that a knob matters is reduced if sums of effects suggest that it is inert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ class ScreenedKnob:
 
 
 class Application(NamedTuple):
-    """One application of the profile without these knobs, measured and restored; `phase` and `why`: its purpose."""
+    """One application of the profile without the left-out knobs, which is measured and restored. `phase`, `why`: its
+    purpose.
+    """
 
     left_out: LeftOut
     phase: str
@@ -49,8 +51,9 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`within`: deviations up to this share of the full profile's level count as no difference; `adds`: whether causes
-    add up in the response, as for lost time, or only the largest one counts, as for the longest gap.
+    """The options of a search. `within`: deviations up to this share of the full profile's level count as no
+    difference; `adds`: whether causes add up in the response, as for lost time, or only the largest one counts, as for
+    the longest gap.
     """
 
     within: float = 0.05
@@ -61,7 +64,9 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class NamedKnob:
-    """A knob that matters; `key`: the knobs left out in the deciding measurement; `segment`: its quiet level."""
+    """A knob that matters. `key`: the knobs left out in the deciding measurement; `segment`: the index of the quiet
+    level at that time.
+    """
 
     knob: str
     sign: int
@@ -71,7 +76,8 @@ class NamedKnob:
 
 @dataclass(frozen=True, slots=True)
 class KnobFinding:
-    """A knob that matters. `sign` 1: the host is noisier without it; -1: the knob itself makes noise.
+    """The estimated effect of a knob that matters. `sign`: 1 if the host is noisier without the knob, -1 if the knob
+    itself makes noise.
 
     `effect`: change of the response without the knob, with its interval; `p`: corrected for all knobs.
     """
@@ -99,7 +105,7 @@ class ProfileDifference:
 
 
 class Needs:
-    """The requirements between knobs: which must be applied together with which."""
+    """The requirements between knobs: for each knob, the knob without which it must not be applied."""
 
     def __init__(self, knobs: Iterable[ScreenedKnob]) -> None:
         knobs = tuple(knobs)
@@ -107,18 +113,18 @@ class Needs:
         self._needs = {knob.name: knob.needs for knob in knobs if knob.needs in known}
 
     def of(self, name: str) -> tuple[str, ...]:
-        """The requirements of this knob, and their own requirements."""
+        """The knobs that this knob requires, directly or indirectly."""
         chain: list[str] = []
         while (name := self._needs.get(name, "")) and name not in chain:
             chain.append(name)
         return tuple(chain)
 
     def dependents(self, name: str) -> frozenset[str]:
-        """The knobs that need this one."""
+        """The knobs that need this one, directly or indirectly."""
         return frozenset(other for other in self._needs if name in self.of(other))
 
     def closed(self, names: Iterable[str]) -> LeftOut:
-        """These knobs with all knobs that need one of them."""
+        """These knobs, plus all knobs that need one of them."""
         chosen = set(names)
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
@@ -129,12 +135,14 @@ class Needs:
 
 
 def share_that_matters(matter: int, decided: int) -> float:
-    """The probability that an undecided knob matters, estimated from the decided ones."""
+    """The probability that an undecided knob matters, estimated from the prior and the decided knobs."""
     return (PRIOR_MATTER + matter) / (PRIOR_KNOBS + decided)
 
 
 def group_of(pool: Sequence[str], unlikely: Collection[str], share: float, needs: Needs) -> list[str]:
-    """The next knobs of the pool to leave out together, in order: the group matters with probability about 1/2."""
+    """The next knobs to leave out together, in the pool's order. Their number is such that the group matters with a
+    probability of about 1/2.
+    """
     first = [name for name in pool if name not in unlikely] or list(pool)
     most = max(1, round(log(0.5) / log(1 - min(share * (1 if first[0] not in unlikely else UNLIKELY), 0.5))))
     chosen: set[str] = set()

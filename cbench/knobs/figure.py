@@ -9,7 +9,7 @@ from cbench.report.svg import BROAD, DARK, GREY, shortened, svg
 
 
 def effects(result: KnobsResult) -> str:
-    """Dots and intervals, the largest effect at the top."""
+    """The figure as SVG text: dots and intervals, the largest effect at the top."""
     known = [each for each in result.effects if each.effect is not None and each.interval is not None]
 
     def draw(axes: Any) -> None:

@@ -1,7 +1,7 @@
 """Plan the knobs of a screening on this host, and apply profiles through quiet's own engine.
 
-An application is `quiet apply` of the profile without some knobs, and its restore: journal first. After a
-kill in between, the next `--resume` or `quiet restore` restores the settings.
+An application is `quiet apply` of the profile without some knobs, followed by a restore. The journal is written first:
+after a kill in between, the next `--resume` or `quiet restore` restores the settings.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """The knobs to screen here. `fixed`: applied each time; `idle`: nothing to change here; `rest`: the profile's
-    housekeeping CPUs.
+    """The knobs to screen on this host. `fixed`: knobs that are always applied; `idle`: knobs with nothing to change
+    here; `rest`: the profile's housekeeping CPUs.
     """
 
     profile: str
@@ -50,14 +50,14 @@ class KnobPlan:
     rest: str = "auto"
 
     def as_profile(self, left_out: LeftOut, source: str) -> Profile:
-        """The profile without these knobs, on the same CPUs."""
+        """The profile without the left-out knobs, on the same CPUs. `source`: the origin that quiet records for it."""
         knobs = {name: choice for name, choice in self.choices.items() if name not in left_out}
         base = Profile(f"{self.profile} less {len(left_out)} knobs", "", source, self.isolated, self.rest, 4, knobs, ())
         return base._replace(services=self.services)
 
 
 def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
-    """Plan which knobs are screened. Raises UsageError or Refused if there are none."""
+    """Determine the knobs to screen. Raises UsageError or Refused if there are none."""
     profile = load_profile(options.profile)
     if options.without:
         profile = profile._replace(knobs={k: v for k, v in profile.knobs.items() if k not in options.without})
@@ -94,7 +94,9 @@ class KnobHost:
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore settings left by a killed process of this screening. Raises Refused for those of other programs."""
+        """Restore settings left by a killed process of this screening. Raises Refused if another program has applied
+        settings.
+        """
         record = applied_state(self._host)
         if record is None:
             return False
@@ -105,7 +107,9 @@ class KnobHost:
 
     @contextmanager
     def applied(self, left_out: LeftOut) -> Iterator[None]:
-        """The profile without these knobs, inside the block. Raises Refused, or Incomplete after a partial restore."""
+        """A context in which the profile is applied without these knobs. Raises Refused, or Incomplete after a partial
+        restore.
+        """
         profile = self._plan.as_profile(left_out, self._source)
         if not profile.knobs:
             yield
@@ -120,7 +124,7 @@ class KnobHost:
 
 @contextmanager
 def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
-    """Keep this process and its children off the isolated CPUs, where they would be noise."""
+    """A context in which this process and its children stay off the isolated CPUs, where they would be noise."""
     import os
 
     before = frozenset(os.sched_getaffinity(0))

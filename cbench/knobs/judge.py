@@ -1,13 +1,14 @@
 """Decide by a sequential test whether the host is noisier without a group of knobs. No I/O.
 
-Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of a difference of nothing
-against one of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522): one
-measurement is enough if the noise allows it; otherwise the test requests another. The probability that any inert knob
-is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. The idea of
-such a test for every group of a bisection is the controlled sequential bifurcation of H. Wan, B. E. Ankenman, B. L.
+The test is Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of no difference
+against a difference of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522):
+one measurement is enough if the noise is low; otherwise the test requests another. The probability that any inert knob
+is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. Such a test
+for every group of a bisection is the idea of the controlled sequential bifurcation of H. Wan, B. E. Ankenman, B. L.
 Nelson, Oper. Res. 54 (2006) 743-755.
 
-The unit is the application: the spread between applications, not within one, shows how well a level repeats.
+The unit is the application, because the spread between applications, not the spread within one, shows how well a level
+repeats.
 """
 
 from __future__ import annotations
@@ -20,26 +21,30 @@ from statistics import NormalDist, fmean, median
 from cbench.stats.distributions import student_p, t_quantile
 
 MISSED = 0.01
-"""The chance, at each decision, that a group whose knobs together add `matters` is taken for one that adds nothing."""
+"""The probability, at each decision, that a group with a joint effect of `matters` is judged to have none."""
 SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
-"""The smallest effect that matters, in standard deviations: from, to; and as a share of all the profile removes."""
+"""The smallest effect that matters: at least SMALLEST and at most LARGEST standard deviations, in between, the share
+OF_ALL of the noise that the profile removes.
+"""
 MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
-"""From FEW values on, a standard deviation of more than HEAVY times that of the middle half is due to outliers."""
+"""With at least FEW values, a standard deviation above HEAVY times the estimate from the middle half is attributed to
+outliers.
+"""
 CAUTION = 0.975
-"""The quantile by which Student's t enlarges a standard deviation estimated from few values."""
+"""The quantile of Student's t distribution by which a standard deviation estimated from few values is enlarged."""
 NORMAL_MAD = 1.4826
 LEAST_STEP = 1e-4
-"""The least credible noise, as a share of the range between profile and none."""
+"""The smallest credible noise, as a share of the difference between the full profile and no knob."""
 LOUDER, QUIETER, ALIKE = 1, -1, 0
 
 
 @dataclass(slots=True)
 class QuietLevel:
-    """The level of the quiet host: values of all applications that were judged to be at this level.
+    """The level of the quiet host, estimated from all applications that were judged to be at this level.
 
-    `segments`: earlier levels, from before a harmful knob was left out. `range_`: distance from this level to the level
-    without any knob.
+    `segments`: earlier levels, from before a harmful knob was left out. `range_`: the distance from this level to the
+    level without any knob.
     """
 
     within: float
@@ -51,7 +56,7 @@ class QuietLevel:
 
     @property
     def center(self) -> float:
-        """The level."""
+        """The median of the values at this level."""
         return median(self.values)
 
     def begin_anew(self, values: Sequence[float]) -> None:
@@ -77,7 +82,7 @@ class QuietLevel:
 
     @property
     def cautious(self) -> float:
-        """The deviation, enlarged if it is estimated from few values."""
+        """The standard deviation, enlarged if it is estimated from few values."""
         return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
 
     @property
@@ -88,7 +93,7 @@ class QuietLevel:
         return max(self.within * abs(self.center), seen)
 
     def judge(self, values: Sequence[float]) -> int | None:
-        """LOUDER, QUIETER or ALIKE; None: measure again."""
+        """Judge the values of one group: LOUDER, QUIETER or ALIKE; None to measure again."""
         difference = center_of(values) - self.center
         variance = self.cautious**2 * (1 / len(values) + 1 / len(self.values))
         matters = self.matters
@@ -104,11 +109,11 @@ class QuietLevel:
         return ALIKE if max(up, down) < 0 else LOUDER if up > down else QUIETER
 
     def p_value(self, difference: float, repeats: int) -> float:
-        """The p-value of such a difference if there is no effect, after Bonferroni's correction for all knobs."""
+        """The p-value of this difference, the mean of `repeats` values, after Bonferroni's correction for all knobs."""
         error = self.deviation * sqrt(1 / repeats + 1 / len(self.values))
         return min(1.0, self.knobs * student_p(difference / error, self.freedom))
 
 
 def center_of(values: Sequence[float]) -> float:
-    """The mean of one or two values, the median of more."""
+    """The mean of up to two values, the median of more."""
     return fmean(values) if len(values) < 3 else median(values)

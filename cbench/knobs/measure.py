@@ -17,11 +17,11 @@ WINDOWS = 3
 """The noise of an application is the median of this many windows, so a burst in one of them does not count."""
 FEWEST_PAIRS = 3
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
-"""Lines of /proc/interrupts that count parts of other lines, or errors."""
+"""Lines of /proc/interrupts that count a part of another line, or errors."""
 
 
 def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
-    """The response in its unit. Raises QuietError if it cannot be measured."""
+    """Measure the response once, in its unit. Raises QuietError if it cannot be measured."""
     try:
         if options.of.command:
             found: Any = json.loads(_output(command_line(options, cpus)))
@@ -45,7 +45,7 @@ def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
 
 
 def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
-    """The knobs that `quiet noise` names as remedies of the current interruptions; none if it cannot tell."""
+    """The knobs that `quiet noise` names as remedies for the current interruptions; [] if it names none or fails."""
     command = [sys.executable, "-P", "-m", "quiet", "noise", "--cpus", format_cpus(cpus)]
     try:
         found: Any = json.loads(_output([*command, "--duration", f"{seconds / WINDOWS:g}", "--json"]))
@@ -57,14 +57,16 @@ def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
 
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, but not as quiet as requested
+    if done.returncode not in (0, 1) or not done.stdout:  # exit code 1: measured, but not as quiet as requested
         said = done.stderr.strip().splitlines()
         raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
     return done.stdout
 
 
 def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
-    """The response from the CPUs' objects in `quiet noise --json`: the mean over CPUs; for gaps, the longest."""
+    """The response from the CPUs' objects in `quiet noise --json`: the mean over the CPUs or, for gaps, the longest
+    one.
+    """
     if response == "gap":
         return max(float(each["max_ns"]) for each in cpus) / 1e3
     if response == "lost":
@@ -73,12 +75,12 @@ def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
 
 
 def interrupts(lines: Any) -> float:
-    """The number of interrupts, from the kernel's counts by line of /proc/interrupts."""
+    """The number of interrupts in the kernel's counts per line of /proc/interrupts."""
     return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
 
 
 def of_times(times: list[float], response: str) -> float:
-    """The response from the times of all runs, in their order."""
+    """The response from the times of all runs, in the order of the runs."""
     middle = median(times)
     if response == "median":
         return middle
@@ -89,7 +91,9 @@ def of_times(times: list[float], response: str) -> float:
 
 
 def floor(times: list[float]) -> float:
-    """Half the 95 % interval of the difference of odd and even runs, in percent: A against A', in turn."""
+    """The noise floor in %: half the 95 % interval of the difference between odd and even runs, which stand for A and
+    A'.
+    """
     pairs = [log(one / other) for one, other in zip(times[::2], times[1::2], strict=False) if one > 0 and other > 0]
     if len(pairs) < FEWEST_PAIRS:
         raise ValueError(f"{len(times)} runs are too few for a noise floor")

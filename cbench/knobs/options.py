@@ -9,9 +9,9 @@ from quiet import KNOBS, UsageError
 
 @dataclass(frozen=True, slots=True)
 class KnobResponse:
-    """A response measured under each application; less is better. unit: the unit of displayed values; scale: values
-    times `scale` are stored as integers. adds: whether causes add up. command: whether a command or workload is
-    measured instead of the CPUs themselves.
+    """A response that is measured under each application; less is better. `unit`: the unit of displayed values;
+    `scale`: the factor by which values are multiplied to be stored as integers. `adds`: whether causes add up.
+    `command`: whether a command or workload is measured instead of the CPUs themselves.
     """
 
     name: str
@@ -41,7 +41,7 @@ FEWEST = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOptions:
-    """The options of a screening. Raises UsageError for impossible ones."""
+    """The options of a screening. Raises UsageError for invalid ones."""
 
     profile: str = "bench"
     response: str = "lost"
@@ -86,12 +86,12 @@ class KnobOptions:
 
     @property
     def of(self) -> KnobResponse:
-        """The response that is measured."""
+        """The response to measure."""
         return RESPONSES[self.response]
 
 
 def share(text: str) -> float:
-    """A share such as "5%" or 0.05. Raises UsageError."""
+    """The share that a text such as "5%" or "0.05" denotes. Raises UsageError for any other text."""
     try:
         return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
     except ValueError:

@@ -9,7 +9,7 @@ from cbench.report.text import counted
 
 
 def page(result: KnobsResult) -> str:
-    """One HTML page that opens offline."""
+    """The result as one self-contained HTML page."""
     figures = []
     if any(each.effect is not None for each in result.effects):
         figures.append(

@@ -17,8 +17,8 @@ WITHIN, ALIKE, NOISIER, QUIETER, UNKNOWN = "within", "no difference shown", "noi
 
 @dataclass(frozen=True, slots=True)
 class DesignForecast:
-    """The simulated average number of applications of a screening in which `matter` knobs matter. `seconds`: measuring
-    time, None if a command is measured.
+    """The simulated average number of applications of a screening in which `matter` knobs matter. `seconds`: the
+    measuring time, None if a command is measured.
     """
 
     matter: int
@@ -28,8 +28,8 @@ class DesignForecast:
 
 @dataclass(frozen=True, slots=True)
 class KnobDesign:
-    """The result of `--plan`: the knobs to screen. `fixed` knobs are always applied; `idle` knobs would change nothing
-    here.
+    """The result of `--plan`: the knobs to screen, those that are always applied (`fixed`), and those that would change
+    nothing here (`idle`).
     """
 
     profile: str
@@ -48,10 +48,11 @@ class KnobDesign:
 
 @dataclass(frozen=True, slots=True)
 class KnobEffect:
-    """A knob: the response without it minus the profile's response, with a 95 % interval; p after Bonferroni.
+    """The effect of a knob: the response without the knob minus the profile's response, with a 95 % interval; `p` is
+    corrected (Bonferroni).
 
-    None if the knob was not identified individually. `why`: for a knob that is only required by another one, the name
-    of that knob.
+    The figures are None if the knob was not identified individually. `why`: for a knob that is only required by another
+    one, the name of that knob.
     """
 
     knob: str
@@ -64,7 +65,7 @@ class KnobEffect:
 
 @dataclass(frozen=True, slots=True)
 class KnobConflict:
-    """Knobs whose effects depend on others. `kind`: needs, replaceable, overlap or worse."""
+    """Knobs whose effects depend on each other. `kind`: needs, replaceable, overlap or worse."""
 
     kind: str
     knobs: tuple[str, ...]
@@ -88,9 +89,10 @@ class ProfileCheck:
 
 @dataclass(frozen=True, slots=True)
 class KnobsResult:
-    """A screening. `full` and `none`: the response with the whole profile and without any of its knobs.
+    """The result of a screening. `full` and `none`: the response with the whole profile and without any of its knobs.
 
-    finished: every knob is decided and the smallest profile compared. smallest: the difference to detect.
+    `finished`: whether every knob is decided and the smallest profile was compared. `smallest`: the difference to
+    detect.
     """
 
     profile: str
@@ -137,7 +139,7 @@ class KnobsResult:
 
 
 def knobs_result(screening: StoredScreening, search: Search, refused: Mapping[str, str]) -> KnobsResult:
-    """The result after these applications."""
+    """The result of a screening after its applications so far."""
     options, plan, made = screening.options, screening.plan, screening.applications
     known = len(search.level.values) > 1
     effects = _effects(search) if known else ()

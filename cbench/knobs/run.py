@@ -1,4 +1,4 @@
-"""Run `cbench screen knobs`: plan, then make applications one by one, each stored, and resume."""
+"""Run or resume `cbench screen knobs`: plan, then make the applications one by one and store each of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from quiet import QuietError, Reader, Refused, UsageError, parse_cpus, save
 Show = Callable[[str, int, int], None]
 Tell = Callable[[str], None]
 Measure = Callable[[Application], tuple[float, Sequence[str]]]
-"""The response under the application that is applied now, and which knobs the host itself names."""
+"""Measures the response under the current application. Returns the response and the knobs that `quiet noise`
+suspects.
+"""
 Apply = Callable[[LeftOut], AbstractContextManager[None]]
 
 RESERVE = 2 * PAIRS
@@ -43,7 +45,7 @@ def search_of(screening: StoredScreening) -> Search:
 
 
 def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
-    """The design of a screening on this host. Changes nothing. Raises QuietError."""
+    """The design of a screening on this host. Changes nothing. Raises QuietError if no knob can be screened."""
     began = time.monotonic()
     plan = planned(options, reader or Reader())
     planning = time.monotonic() - began
@@ -89,7 +91,7 @@ def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
 
 
 def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """Run a new screening. Raises QuietError."""
+    """Run a new screening. Raises QuietError if it cannot be measured or stored."""
     _only_root()
     if path.is_file() and path.stat().st_size:
         raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {path}")
@@ -98,7 +100,9 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
 
 
 def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """Resume the screening in a file; a finished one is shown again. Raises QuietError."""
+    """Resume the screening in a file, or return the result of a finished one. Raises QuietError if it cannot be
+    resumed.
+    """
     screening = stored.read(path)
     search = replayed(screening)
     if _over(search, screening, screening.applications):
@@ -155,7 +159,7 @@ def replayed(screening: StoredScreening) -> Search:
 
 
 def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: ScreeningKeeper, show: Show) -> Search:
-    """Make the remaining applications, and store each when it has ended. Raises QuietError."""
+    """Make the remaining applications and store each when it has ended. Raises QuietError if one of them fails."""
     search, done = replayed(screening), list(screening.applications)
     while not _over(search, screening, done):
         step = search.next
@@ -167,7 +171,7 @@ def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: 
             value, named = measure(step)
         made = MeasuredApplication(step.left_out, step.phase, value, time.monotonic() - began, tuple(named))
         keeper.add(made)
-        made = screening.application(screening.trial(made))  # rounded as if read by a resume
+        made = screening.application(screening.trial(made))  # rounded as if read back by a resume
         done.append(made)
         search.add(made.value, made.suspects)
     return search
@@ -191,7 +195,7 @@ def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> in
 
 
 def _over(search: Search, screening: StoredScreening, done: Sequence[MeasuredApplication]) -> bool:
-    """Whether no application remains; ends the search in time for the verification."""
+    """Whether no application remains. Ends the search early enough to leave applications for the verification."""
     left = _left(screening, done)
     if search.next is not None and search.next.phase == SEARCH and left <= RESERVE and len(done) > CONTROLS:
         search.conclude()
@@ -199,7 +203,7 @@ def _over(search: Search, screening: StoredScreening, done: Sequence[MeasuredApp
 
 
 def write_profile(result: KnobsResult, data: Path, target: Path, tell: Tell) -> None:
-    """Write the smallest profile; knobs that are undecided stay in it. Raises QuietError."""
+    """Write the smallest profile; undecided knobs stay in it. Raises QuietError if the file cannot be written."""
     screening = stored.read(data)
     summary = f"{len(result.written)} of {result.screened + len(result.fixed)} knobs of {result.profile}"
     save(str(target), toml(screening.plan, result.written, target.stem, summary), "--write-profile")
@@ -207,7 +211,7 @@ def write_profile(result: KnobsResult, data: Path, target: Path, tell: Tell) -> 
 
 
 def write_page(result: KnobsResult, target: Path) -> None:
-    """Write the page. Raises QuietError."""
+    """Write the HTML page of a screening. Raises QuietError if the file cannot be written."""
     from cbench.knobs.page import page
 
     save(str(target), page(result), "--report")

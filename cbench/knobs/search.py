@@ -1,9 +1,9 @@
 """Search for the knobs that matter, and for the smallest profile that is as quiet as the full one. No I/O.
 
-It begins with the full profile and omits knobs. If the host stays quiet without a group, the group is omitted
-permanently; otherwise the group is halved until one knob remains. This finds exactly the knobs that the smallest
-profile needs: of two knobs that remove the same cause, the first can be omitted without effect, and the second then
-matters.
+The search begins with the full profile and leaves out knobs. If the host stays quiet without a group, the group is
+dropped permanently; otherwise the group is halved until one knob remains. This finds exactly the knobs that the
+smallest profile needs: of two knobs that remove the same cause, the first can be dropped without effect, and the second
+then matters.
 
 On an otherwise quiet host, each cause is seen alone: a small one is not hidden by the noise of a large one, and
 responses that do not add up (the longest gap) can be screened as well. See docs/screen-knobs.md.
@@ -47,27 +47,34 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.random_draws import Stream
 
 CONTROLS, MOST_CONTROLS, FINE = 3, 5, 50
-"""Applications of the full profile before the search; more than CONTROLS where the smallest difference that can be seen
-with them is more than one FINE-th of what the profile removes."""
+"""Applications of the full profile before the search: CONTROLS, and up to MOST_CONTROLS while the smallest detectable
+difference exceeds 1/FINE of the noise that the profile removes.
+"""
 PAIRS, MOST_PAIRS = 1, 12
-"""Comparisons of the written with the full profile: at least; and at most, until the interval is narrow enough."""
+"""The minimum and maximum number of comparisons of the written profile with the full one; they end when the interval is
+narrow enough.
+"""
 AGREE = 0.25
-"""Two measurements of one knob agree when they differ by at most this share of its effect."""
+"""Two measurements of a knob agree if they differ by at most this share of the knob's effect."""
 HINT_LOW, HINT_HIGH = 0.25, 0.5
-"""The share of the first half's effect below which the other half's rest seems inert, and above which it matters."""
+"""Shares of the first half's effect: the second half seems inert if its estimated effect is below HINT_LOW, and seems
+to matter above HINT_HIGH.
+"""
 ADDS_UP = 0.7
-"""Effects count as additive if all knobs that matter together have at least this share of the sum."""
+"""Effects count as additive if the joint effect of all knobs that matter is at least this share of the sum of their
+effects.
+"""
 
 Steps = Generator[Application, float, None]
 
 
 class _Concluded(Exception):
-    """Raised if no application remains for the search."""
+    """Raised inside the search if no application remains for it."""
 
 
 @dataclass(slots=True)
 class Search:
-    """A search in progress: `next` is the application to make, None at the end; add() takes its value."""
+    """A search in progress. `next`: the next application, None at the end; add() takes its value."""
 
     knobs: Sequence[ScreenedKnob]
     options: SearchOptions
@@ -115,7 +122,7 @@ class Search:
 
     @property
     def every(self) -> LeftOut:
-        """All knobs."""
+        """The key of the application without any knob."""
         return frozenset(knob.name for knob in self.knobs)
 
     @property
@@ -167,7 +174,9 @@ class Search:
         yield from self._confirm()
 
     def _group(self) -> list[str]:
-        """The next group: all remaining knobs, once, if the effects so far explain the host without any knob."""
+        """The next group of knobs to leave out. If the effects so far explain the response without any knob, the group
+        is once the whole remaining pool.
+        """
         effects = self.findings()
         if self.options.adds and len(effects) > self._explained and self._unexplained() < self._tolerance():
             self._explained = len(effects)
@@ -176,21 +185,21 @@ class Search:
         return group_of(self.pool, self._unlikely, share, self.needs)
 
     def _unexplained(self) -> float:
-        """The host's response without any knob, minus the profile's level and all effects so far."""
+        """The part of the response without any knob that neither the profile's level nor the effects so far explain."""
         whole = center_of(self.values[self.every]) - median(self.values[frozenset()])
         return whole - sum(each.effect for each in self.findings())
 
     def _tolerance(self) -> float:
-        """The largest difference of a sum of effects from their joint effect."""
+        """The largest difference between a sum of effects and their joint effect that noise explains."""
         widths = [(each.high - each.low) / 2 for each in self.findings()]
         whole = self._half_width(self.values[self.every], self.level.center)
         return max(self.level.matters, sqrt(whole**2 + sum(width**2 for width in widths)))
 
     def _confirm(self) -> Steps:
-        """Measure knobs again that one measurement alone has named: smallest effects first.
+        """Repeat the measurement of each knob that only one measurement has named, smallest effects first.
 
-        This is part of the search, which ends in time for the verification: knobs that were not measured again stay
-        named.
+        This is part of the search, which ends early enough for the verification. Knobs that were not measured again
+        stay named.
         """
         once = [each.knob for each in reversed(self.findings()) if each.sign == LOUDER and each.repeats == 1]
         for each in sorted(self.named, key=lambda each: once.index(each.knob) if each.knob in once else 0):
@@ -199,13 +208,15 @@ class Search:
             values = self.values[each.key]
             while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:  # judge by the new values only, because the first one was the reason to name the knob
+            if sign == ALIKE:  # judge by the new values only, because the first value was the reason to name the knob
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)
 
     def _narrow(self, group: list[str], known: bool) -> Steps:
-        """Halve a group until one knob is left; `known`: it was measured that something in it matters."""
+        """Halve a group until one knob is left; `known`: whether a measurement has shown that something in the group
+        matters.
+        """
         while len(group) > 1:
             half = (len(group) + 1) // 2
             left, right = group[:half], group[half:]
@@ -220,7 +231,9 @@ class Search:
         yield from self._name(group[0])
 
     def _give_back(self, names: list[str], whole: list[float] | None, half: list[float]) -> None:
-        """The other half, and its estimate from sums: only a hint for the next measurement."""
+        """Estimate the effect of the other half by subtraction; the estimate is only a hint for the next
+        measurement.
+        """
         if whole is None or not self.options.adds:
             return
         effect = abs(center_of(half) - self.level.center)
@@ -231,7 +244,7 @@ class Search:
             self._suspects.append(names)
 
     def _name(self, name: str) -> Steps:
-        """Decide on a single knob."""
+        """Decide by a measurement whether a single knob matters."""
         key = self._without([name])
         sign = yield from self._decide([name])
         if sign == ALIKE:
@@ -251,7 +264,7 @@ class Search:
             self.level.begin_anew(self.values[key])
 
     def _agrees(self, each: NamedKnob) -> bool:
-        """Whether a larger group that contained this knob had the same effect, so that two measurements agree."""
+        """Whether a larger group that contains this knob had the same effect, so that two measurements agree."""
         center = self.level.center
         effect = center_of(self.values[each.key]) - center
         others = (center_of(values) - center for key, values in self.values.items() if key > each.key)
@@ -280,7 +293,7 @@ class Search:
         return spread * t_quantile(0.975, level.freedom)
 
     def _without(self, names: Iterable[str]) -> LeftOut:
-        """These knobs and all that were dropped before."""
+        """These knobs, plus all knobs that were dropped before."""
         return frozenset(self.dropped).union(names)
 
     def _drop(self, names: Sequence[str]) -> None:
@@ -329,7 +342,7 @@ class Search:
         return found is not None and (found.high <= allowed or found.low > allowed)
 
     def difference(self) -> ProfileDifference | None:
-        """The difference that the pairs show; None before there are enough of them."""
+        """The difference that the pairs show; None if there are not enough pairs yet."""
         if len(self.pairs) < PAIRS:
             return None
         written, full = (fmean(each) for each in zip(*self.pairs, strict=True))
@@ -342,12 +355,14 @@ class Search:
         return ProfileDifference(len(self.pairs), written, full, middle - half, middle + half)
 
     def _conflicts(self) -> Steps:
-        """Check that effects add up: leave all knobs that matter out of the full profile; if not, one by one."""
+        """Check that effects add up, by leaving all knobs that matter out of the full profile; if not, leave them out
+        one by one.
+        """
         if len(self.matter) < 1 or not self.dropped:
             return
         named = self.needs.closed(self.matter)
         reference = self.level
-        if reference.segments:  # the full profile has the knobs that make things worse
+        if reference.segments:  # the full profile includes the knobs that make the host noisier
             first, *others = reference.segments
             reference = replace(reference, values=first, segments=[*others, reference.values])
         level = reference.center

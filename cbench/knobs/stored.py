@@ -1,7 +1,7 @@
-"""Keep a screening in a store: a series for each start or resume, a trial for each application.
+"""Store a screening: a series for each start or resume, a trial for each application.
 
-A trial's value is the response times its scale; its counts record the omitted knobs (as bits, in the order of the
-knobs), the phase, and the duration. The plan is stored before the first application.
+A trial's value is the response multiplied by its scale; its counts record the left-out knobs (one bit each, in the
+order of the knobs), the phase, and the duration. The plan is stored before the first application.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEFT_OUT, PHASE, TOOK_MS, SUSPECTS = "left_out", "phase", "took_ms", "suspects"
 class MeasuredApplication:
     """A completed application: its response in the unit, and its duration including apply and restore.
 
-    `suspects`: knobs that are screened and that `quiet noise` named as remedies.
+    `suspects`: the screened knobs that `quiet noise` named as remedies.
     """
 
     left_out: LeftOut
@@ -45,7 +45,7 @@ class MeasuredApplication:
 
 @dataclass(frozen=True, slots=True)
 class StoredScreening:
-    """A screening so far. `identity`: constant across resumes."""
+    """A stored screening with its applications so far. `identity`: constant across resumes."""
 
     identity: str
     options: KnobOptions
@@ -83,7 +83,7 @@ class StoredScreening:
 
 
 def read(path: Path) -> StoredScreening:
-    """The last screening in this file. Raises UsageError if there is none, QuietError for a damaged file."""
+    """The last screening in this file. Raises UsageError if there is none, QuietError if the file is damaged."""
     with Store.open(path) as store:
         every = store.series()
     with reading(path):
@@ -131,13 +131,13 @@ class ScreeningKeeper:
         self._series = store.begin(facts)
 
     def add(self, made: MeasuredApplication) -> None:
-        """Store an application; it is on disk when this returns. Raises QuietError."""
+        """Store an application; it is on disk when this method returns. Raises QuietError if it cannot be written."""
         self._store.add(self._series, [self._screening.trial(made)])
 
 
 @contextmanager
 def kept(path: Path, screening: StoredScreening, command: Sequence[str] | None = None) -> Iterator[ScreeningKeeper]:
-    """A keeper that stores the applications in this file."""
+    """A context with a keeper that stores the applications in this file."""
     host = to_store(describe(parse_cpus(screening.plan.isolated), frozenset()))
     with Store.create(path, host=host, command=command or sys.argv) as store:
         yield ScreeningKeeper(store, screening)

@@ -54,7 +54,7 @@ def row(each: KnobEffect) -> tuple[str, ...]:
 
 
 def lines(found: KnobsResult) -> list[str]:
-    """The lines of the result, the answer first."""
+    """The result as lines of text, the answer first."""
     of = f"of {counted(found.screened, 'knob')} of profile {found.profile}"
     matter = found.matter
     if found.full is None or found.none is None:

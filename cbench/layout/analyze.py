@@ -1,8 +1,8 @@
-"""Estimate the share of the variance that is between builds, from numbers alone.
+"""Estimate the share of the variance that lies between builds, from numbers alone.
 
 The logarithm of a time is the sum of a block effect, a random effect of the build and the noise of the run. The
-variance components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
-exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
+variance components come from the two-way analysis of variance. The interval of the share comes from its F statistic and
+is exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
 ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from the fit of their block and build are
 first clipped to that distance: an interruption is not a property of a build.
 """
@@ -21,7 +21,7 @@ LEVEL = 0.95
 POWER = 0.8
 MOST_OFF = 3.0
 ENOUGH_BLOCKS = 20
-"""With fewer values, deviations from medians underestimate the noise, and winsorizing makes it seem smaller still."""
+"""With fewer blocks, deviations from medians underestimate the noise, and clipping would lower the estimate further."""
 MAD = 1.4826
 """The ratio of standard deviation to median absolute deviation of normal values."""
 MOST_NEEDED = 10_000
@@ -32,7 +32,7 @@ TINY = 1e-28
 class LayoutVariance:
     """Standard deviations of logarithms: `between` builds, and `within` one build from run to run.
 
-    `share`: the share of a single run's variance that is between builds, with its interval at LEVEL. `p`: p-value for
+    `share`: the share of a single run's variance that lies between builds, with its interval at LEVEL. `p`: p-value for
     no difference between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each
     build's median logarithm, relative to the block's median.
     """
@@ -50,15 +50,17 @@ class LayoutVariance:
 
     @property
     def between_high(self) -> float:
-        """The upper end of the interval of `between`, by that of the share."""
+        """The upper end of the interval of `between`, computed from the upper end of the share's interval."""
         return self.within * sqrt(self.share_high / (1 - self.share_high)) if self.share_high < 1 else self.between
 
     def one_build(self) -> float:
-        """The smallest log ratio of two versions that one build of each can claim, however often it runs."""
+        """The smallest log ratio of two versions that one build of each can show, however often the builds run."""
         return NormalDist().inv_cdf((1 + LEVEL) / 2) * sqrt(2) * self.between
 
     def builds_for(self, effect: float) -> int | None:
-        """Builds of each version that show a log ratio with probability POWER; None for more than MOST_NEEDED."""
+        """The number of builds of each version that show the log ratio `effect` with probability POWER; None if it
+        exceeds MOST_NEEDED.
+        """
         normal = NormalDist()
         variance = self.between**2 + self.within**2 / self.blocks
         power = normal.inv_cdf(POWER)
@@ -70,7 +72,7 @@ class LayoutVariance:
 
 
 def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
-    """Times above 0, a row for each of at least two blocks, a number for each of at least two builds."""
+    """Analyze times above 0: a row for each of at least two blocks, a number for each of at least two builds."""
     logs = [[log(value) for value in row] for row in times]
     if len(logs) >= ENOUGH_BLOCKS:
         logs = _drawn_in(logs)
@@ -116,7 +118,7 @@ def _share(ratio: float, blocks: int) -> float:
 
 
 def _drawn_in(rows: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The values, clipped to a maximum distance from the level of their block and build."""
+    """The values, clipped to a maximum distance from the fit of their block and build."""
     level = [[value - median(row) for value in row] for row in rows]
     centers = [median(column) for column in zip(*level, strict=True)]
     left = [[value - center for value, center in zip(row, centers, strict=True)] for row in level]

@@ -39,7 +39,7 @@ class MeasuredLayouts:
 
 
 def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> MeasuredLayouts:
-    """Build and measure. Raises QuietError if that is impossible."""
+    """Build and measure all layouts. Raises QuietError if a build or a run fails."""
     with workspace(None, resumed=False) as folder:
         made = [_built(options, number, folder, show) for number in range(options.builds)]
         commands = tuple(command for command, _, _ in made)

@@ -15,8 +15,8 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 class LayoutOptions:
     """The program to build, and the options for measuring it.
 
-    `run`: "" runs the program itself. `effect`: the claimed effect, a share. `budget_s`: time for measuring in seconds,
-    excluding the builds. `blocks`: None for as many as the budget allows.
+    `run`: the command to measure, "" for the program itself. `effect`: the claimed effect, a share. `budget_s`: time
+    for measuring in seconds, excluding the builds. `blocks`: None for as many as the budget allows.
     """
 
     preset: str

@@ -18,9 +18,11 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class BuildTime:
-    """One build: its layout, the digest of its program, its median time in ns, and how far that is above the fastest.
+    """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over the
+    fastest.
 
-    Both exclude the host's drift, because they are medians of differences from the other builds of the same blocks.
+    Both times exclude the host's drift, because they are medians of differences from the other builds of the same
+    block.
     """
 
     layout: str
@@ -60,18 +62,18 @@ class LayoutResult:
 
     @property
     def layout_matters(self) -> bool:
-        """Whether builds are shown to differ, at 5 %."""
+        """Whether builds are shown to differ, at a significance level of 5 %."""
         return self.p <= 0.05
 
 
 def run(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> LayoutResult:
-    """Build, measure and analyze. Raises QuietError."""
+    """Build, measure and analyze. Raises QuietError if a build or a run fails, or all builds are the same program."""
     inside_profile(options.profile, ",".join(options.cpus), sys.argv[1:])
     return result(options, measure(options, show, tell))
 
 
 def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
-    """The figures of measured builds. Raises UsageError if all builds are the same program."""
+    """The result with the figures of measured builds. Raises UsageError if all builds are the same program."""
     distinct = len({build.sha256 for build in measured.builds})
     padded = any(build.layout.padding for build in measured.builds)
     if distinct == 1 and not padded:

@@ -1,1 +1,1 @@
-"""The machine that is measured: topology, TLBs, counters, description."""
+"""Describe the measured machine: topology, TLBs, counters, passport."""

@@ -11,7 +11,9 @@ from quiet import CHAIN_BODY, chain_facts
 
 DELTAS = 20_000
 SHORTEST, LONGEST, SINGLE = 16_000, 256_000, 96_000
-"""Lengths of the chains around a trial; the last one if the trial's duration is not known."""
+"""The minimum and maximum length of the chains around a trial, in additions; and the length if the trial's duration is
+unknown.
+"""
 SHARE = 0.6
 """A chain's length as a share of the trial's cycles: two narrow and two wide chains take 2.5 lengths, plus an untimed
 call of the workload and some 400,000 cycles of reading the kernel's counts."""
@@ -25,7 +27,9 @@ def ticks_deltas() -> list[int]:
 
 
 def calibration(length: int = 0) -> Calibration:
-    """The calibration of chains of this length here, and whether they measure cycles."""
+    """The calibration of chains of this length on the current CPU; its `obstacle` is set if chains do not measure
+    cycles.
+    """
     facts = chain_facts()
     step = quantum(ticks_deltas())
     return Calibration(step, facts.edge, length, facts.machine, facts.ticks_per_cycle, facts.obstacle)

@@ -23,7 +23,7 @@ from quiet import Reader, UsageError, parse_cpus
 DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 ARM = ("armv8", "armv9")
-"""How PMUv3 PMUs are named, regardless of their CPU's architecture."""
+"""The prefixes of the names of PMUv3 PMUs, regardless of the CPU's architecture."""
 HYBRID = ("cpu_core", "cpu_atom")
 CALIBRATED = "calibrated-cycles"
 CALIBRATED_METHOD = "clock and chains of additions, read in user space"
@@ -57,7 +57,7 @@ def ticks_name() -> str:
 
 
 def names() -> tuple[str, ...]:
-    """All counters, the preferred ones first, without those that the modes :u and :k add."""
+    """The names of all counters, the preferred ones first, without the variants with the modifiers :u and :k."""
     rest = [name for name in events.EVENTS if name not in PREFERRED]
     return (*PREFERRED, CALIBRATED, ticks_name(), *rest)
 
@@ -68,7 +68,7 @@ def vendor(host: Reader) -> str:
 
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
-    """The counters to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
+    """The perf events to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
     tries: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))
@@ -94,18 +94,20 @@ def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
 
 
 def own_pmu(cpu: int, host: Reader | None = None) -> int:
-    """The number of the CPU's own PMU on hybrid x86 CPUs, else 0."""
+    """The number of the CPU's own PMU on hybrid x86 CPUs, otherwise 0."""
     return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 
 def _implemented(host: Reader, device: str, name: str) -> bool:
-    """Whether sysfs lists the event for this PMU: an event that it lacks can still be opened, but counts nothing."""
+    """Whether sysfs lists the event for this PMU: an event that the PMU lacks can still be opened, but counts
+    nothing.
+    """
     folder = f"{DEVICES}/{device}/events"
     return not name or not host.names(folder) or host.exists(f"{folder}/{name}")
 
 
 def reason(error: int) -> str:
-    """The text for a negative errno."""
+    """The reason for a failure as text; `error`: the negative errno."""
     return f"{REASONS.get(-error, os.strerror(-error))} [{errno.errorcode.get(-error, -error)}]"
 
 
@@ -145,7 +147,9 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
 
 
 def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
-    """`by_name`: use it even if chains cannot measure cycles; the results report this."""
+    """The counter of calibrated cycles and its C handle. `by_name`: open it even if chains cannot measure cycles, which
+    the results then report.
+    """
     calibration = chains.calibration()
     if calibration.obstacle and not by_name:
         return Counter(CALIBRATED, CALIBRATED_UNIT, False, calibration.obstacle), None
@@ -183,9 +187,9 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with additionally counted events: `wanted`, or suitable ones if None.
+    """The counter with additionally counted events: `wanted`, or suitable events if that is None.
 
-    An unavailable event is omitted with its reason; UsageError if it was requested by name.
+    An unavailable event is omitted with its reason. Raises UsageError if that event was requested by name.
     """
     chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
@@ -209,12 +213,14 @@ def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu:
 
 
 def unavailable(name: str, counter: Counter, why: str) -> UsageError:
-    """The error if an event that was requested by name is unavailable."""
+    """The error for an event that was requested by name and is unavailable."""
     return UsageError(f"--events {name}: unavailable together with {counter.name}: {why}; see `cbench list`")
 
 
 def _as(counter: Counter, name: str) -> int:
-    """All page faults occur in user mode, so a counter without the kernel may count them too."""
+    """The mode in which to count an event: user mode only, if a user-mode counter counts page faults, which all occur
+    in user mode.
+    """
     return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
 
 

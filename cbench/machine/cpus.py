@@ -14,7 +14,7 @@ def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
 
 
 def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
-    """The requested CPUs ("0", "2-3", ...), in order and each once; the default CPU if none is requested.
+    """The requested CPUs ("0", "2-3", ...) in order, without duplicates; the default CPU if none is requested.
 
     Raises UsageError for a CPU that is not online.
     """
@@ -35,7 +35,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
 
 
 def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
-    """The CPU to measure on. Raises UsageError for several."""
+    """The one CPU to measure on. Raises UsageError if `text` names several."""
     cpus = choose_cpus([text] if text is not None else [], isolated)
     if len(cpus) > 1:
         raise UsageError(f"--cpu {text}: name one CPU, not {len(cpus)}")

@@ -15,7 +15,7 @@ from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
 LATER = {"noise": "not measured here", "counter": "not a property of the host: stored with each series"}
-"""Passport facts that the measurement adds."""
+"""The passport facts that the measurement adds, with the reasons why they are still unknown."""
 
 
 def _text(path: str) -> str:
@@ -23,7 +23,7 @@ def _text(path: str) -> str:
 
 
 def cpuinfo_field(text: str, *names: str) -> str:
-    """The first of these fields of /proc/cpuinfo, or ""."""
+    """The value of the first of these fields that /proc/cpuinfo contains; "" if it contains none."""
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in names:
@@ -48,8 +48,8 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor`: None if the host shows none; `missing`: settings that would make it
-    quieter. `passport`: the facts used to compare this result with another.
+    """The host's part of the results. `governor`: None if the host shows none; `missing`: settings that would make the
+    host quieter. `passport`: the facts used to compare this result with another.
     """
 
     cpu: str
@@ -64,7 +64,7 @@ class HostFacts:
 
 
 def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
-    """The host's present facts; the caller adds missing()."""
+    """The host's current facts; the caller adds missing()."""
     cpu = cpuinfo_field(_text("/proc/cpuinfo"), "model name", "CPU part") or platform.machine()
     passport = take(Reader(), cpus, cpu)
     return HostFacts(
@@ -80,8 +80,8 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
 
 
 def to_store(host: HostFacts) -> dict[str, JsonValue]:
-    """The host's facts to store with a run, including the verdict of `quiet verify` if a profile is applied. This
-    measures now, so call it during this process's turn on the isolated CPUs.
+    """The host's facts to store with a run, including the verdict of `quiet verify` if a profile is applied. The
+    verdict is measured now, so call this function during this process's turn on the isolated CPUs.
     """
     if host.passport is None:
         return json_object(host)

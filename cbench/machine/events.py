@@ -1,4 +1,4 @@
-"""Define events that a PMU can count, with one name on every machine and the request for each kind of PMU.
+"""Define the events that a PMU can count: one name on all machines, and the request for each kind of PMU.
 
 Sources: perf_event_open(2) for the generic events; Arm ARM D13 (PMUv3 event numbers); AMD PPR for family 17h/19h, "Core
 Performance Monitor Counters"; Intel SDM volume 3B, chapter 20, and Intel's perfmon event lists for Skylake and later.
@@ -12,18 +12,19 @@ from dataclasses import dataclass, field
 from quiet import UsageError
 
 HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
-"""perf_type_id."""
+"""The values of perf_type_id."""
 
 AUTO, NONE = "auto", "none"
 MOST = 7
-"""The number of events that fit in addition to the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
+"""The maximum number of events in addition to the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
 
 AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
 
 @dataclass(frozen=True, slots=True)
 class CounterEvent:
-    """One event. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor.
+    """One event. `generic`: the (type, config) that the kernel maps to the CPU's own event; `raw`: the config by CPU
+    vendor.
 
     `armv8_name`: the event's name in sysfs if the PMU implements it, "" if only the number is known.
     """
@@ -41,7 +42,7 @@ class CounterEvent:
 
 
 def _misses(cache: int) -> tuple[int, int]:
-    """Read misses of a generic cache: id, operation 0 (read) << 8, result 1 (miss) << 16."""
+    """The (type, config) of a generic cache's read misses: id, operation 0 (read) << 8, result 1 (miss) << 16."""
     return CACHE, 1 << 16 | cache
 
 
@@ -79,20 +80,22 @@ EVENTS: Mapping[str, CounterEvent] = {
 
 USER_FAULTS = ("page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults")
 BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "branches:u")
-"""Events that any code causes: a counter that shows none of them does not count."""
+"""Events that any code causes; if one of these stays 0, its counter does not work."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
-"""Above 0 only if the kernel ran between two user-mode reads."""
+"""This count is above 0 only if the kernel ran between two user-mode reads."""
 
 INTERRUPTS = "interrupts"
 AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)
 """The events counted beside cycles by default."""
 AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
-"""The same where counting the kernel is not permitted."""
+"""The events counted by default where counting kernel mode is not permitted."""
 
 
 def split(name: str) -> tuple[CounterEvent, str] | None:
-    """The event of a name like "cycles:u", and "u", "k" or "" for both; None if there is none."""
+    """The event and the mode of a name such as "cycles:u": "u", "k", or "" for both modes. None if there is no such
+    event.
+    """
     base, colon, mode = name.partition(":")
     event = EVENTS.get(base)
     if event is None or (colon and (mode not in MODES or event.software)):
@@ -101,7 +104,7 @@ def split(name: str) -> tuple[CounterEvent, str] | None:
 
 
 def parse_events(text: str) -> tuple[str, ...] | None:
-    """The names in `--events A,B`; None for "auto". UsageError for a name that is not an event."""
+    """The names in `--events A,B`; None for "auto". Raises UsageError for a name that is not an event."""
     if text == AUTO:
         return None
     if text == NONE:

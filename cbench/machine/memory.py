@@ -8,7 +8,7 @@ from quiet import Reader
 
 
 def free_memory(reader: Reader) -> int:
-    """Available bytes: free memory of the host, within the limits of this process's cgroups."""
+    """The available memory in bytes: the host's free memory, limited by this process's cgroups."""
     free: int = psutil.virtual_memory().available
     for line in (reader.text("/proc/self/cgroup") or "").splitlines():
         if line.startswith("0::"):

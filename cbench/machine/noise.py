@@ -20,8 +20,8 @@ NO_PROFILE = "no profile is applied, so `quiet verify` has nothing to verify"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """`quiet`: whether settings and noise match the profile; None if unknown, with the reason in `why`. `details`: gaps
-    and drift, in the form that a study stores with each run.
+    """The verdict of `quiet verify`. `quiet`: whether settings and noise match the profile; None if unknown, with the
+    reason in `why`. `details`: gaps and drift, in the form that a study stores with each run.
     """
 
     quiet: bool | None
@@ -30,7 +30,9 @@ class NoiseVerdict:
 
 
 def verified() -> NoiseVerdict | None:
-    """Measure for SHORT_S seconds, from the housekeeping CPUs; None if no profile is applied. Raises QuietError."""
+    """Run `quiet verify` for SHORT_S seconds from the housekeeping CPUs; None if no profile is applied. Raises
+    QuietError if it fails.
+    """
     applied = applied_state(Reader())
     if applied is None:
         return None
@@ -51,13 +53,13 @@ def verdict() -> tuple[str | None, str]:
 
 @contextmanager
 def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """Run this process and its children on other CPUs inside the block, because they would be noise on the verified
-    CPUs.
+    """A context in which this process and its children run on other CPUs, because they would be noise on the verified
+    ones.
     """
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)
-    except QuietError:  # not permitted, so measure from the current CPU
+    except QuietError:  # not permitted: measure from the current CPU
         yield
         return
     try:

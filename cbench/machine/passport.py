@@ -26,7 +26,7 @@ class Passport:
 
     `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
     applied profile, or "none"; `noise`: the verdict of `quiet verify`; `counter`: the event that a test's values count;
-    `memory`: in whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which firmware settings decide.
+    `memory`: in whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which depend on firmware settings.
     """
 
     cpu: str | None = None
@@ -44,9 +44,9 @@ class Passport:
 
     @classmethod
     def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
-        """The passport from a store's facts about a host; a store older than passports has only CPU and kernel. None if
-        nothing is
-        known. Raises ValueError for anything that is not a passport."""
+        """The passport from a store's facts about a host; a store that is older than passports has only the CPU and the
+        kernel. None if nothing is known. Raises ValueError for malformed facts.
+        """
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
@@ -58,7 +58,7 @@ class Passport:
         return cls(**known, unknown=unknown) if known else None
 
     def differences(self, other: Passport) -> tuple[str, ...]:
-        """The differences between facts that both have: "kernel 6.1.0 and 6.12.3"."""
+        """The differences between facts that both passports have, such as "kernel 6.1.0 and 6.12.3"."""
         lines = []
         for name in FACTS:
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -78,7 +78,7 @@ class UnlikeFact:
     values: Mapping[str, tuple[str, ...]]
 
     def __str__(self) -> str:
-        """As text: "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
+        """The fact as text, such as "kernel 6.1.0 (2 hosts) and 6.12.3 (node7)"."""
         said = [
             f"{value} ({', '.join(hosts) if len(hosts) <= _NAMED_HOSTS else f'{len(hosts):,} hosts'})"
             for value, hosts in self.values.items()
@@ -87,8 +87,9 @@ class UnlikeFact:
 
 
 def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
-    """The facts in which hosts differ, from passports by host name; hosts with an unknown fact are omitted for it. A
-    pure function, for reports and for checking a fleet before its study runs. `noise` is momentary and omitted.
+    """The facts in which hosts differ, from passports by host name. A host whose fact is unknown is omitted for that
+    fact; `noise` is omitted because it is momentary. A pure function, for reports and for checking a fleet before its
+    study runs.
     """
     found = []
     for name in FACTS:
@@ -108,7 +109,7 @@ FACTS = tuple(each.name for each in fields(Passport) if each.name != "unknown")
 
 
 def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
-    """The passport of a host, for measurements on `cpus`. `noise` and `counter` are the caller's to add."""
+    """The passport of a host, for measurements on `cpus`. The caller adds `noise` and `counter`."""
     found = {
         "microcode": _microcode(reader),
         "firmware": _firmware(reader),
@@ -124,7 +125,9 @@ def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
 
 
 def merged(passports: Sequence[Passport]) -> Passport | None:
-    """One passport for several runs of a test: a fact that differs has all of its values."""
+    """One passport for several runs of a test, in which a fact that differs contains all of its values; None if there
+    is no passport.
+    """
     if not passports:
         return None
     values: dict[str, str] = {}
@@ -160,7 +163,7 @@ def _profile(reader: Reader) -> tuple[str, str]:
 
 
 def _frequency(reader: Reader, cpus: Sequence[int]) -> tuple[str, str]:
-    """Governor, limits and boost, of each CPU that differs from the others."""
+    """Governor, limits and boost as text, each distinct setting once; and the reason if they are unknown."""
     seen = []
     for cpu in cpus:
         folder = _CPUFREQ.format(cpu)
@@ -195,13 +198,13 @@ def _topology(reader: Reader) -> tuple[str, str]:
 
 
 def _only_here(line: str, lines: Sequence[str]) -> str:
-    """The words of a command line that not all command lines have."""
+    """The words of a command line that at least one of the other lines lacks."""
     common = set.intersection(*(set(each.split()) for each in lines))
     return _only_in(line, " ".join(common))
 
 
 def _only_in(line: str, other: str) -> str:
-    """The words that only this command line has."""
+    """The words of `line` that `other` lacks."""
     words = [word for word in line.split() if word not in other.split()]
     more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
     return f"{' '.join(words[:_MOST_WORDS])}{more}" if words else "nothing more"

@@ -26,8 +26,8 @@ def addresses_fixed() -> bool:
 
 @contextlib.contextmanager
 def addresses(fixed: bool) -> Iterator[bool]:
-    """Child processes started in this context get random addresses or, if permitted, fixed ones. Yields whether this
-    succeeded.
+    """A context in which new child processes get random addresses or, if permitted, fixed ones. Yields False if not
+    permitted.
     """
     before: int = _LIBC.personality(ASK)
     if before < 0:
@@ -42,13 +42,15 @@ def addresses(fixed: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def affinity(cpus: Collection[int]) -> Iterator[None]:
-    """Run this thread on these CPUs, then restore its affinity. Raises OSError."""
+    """A context in which this thread runs on these CPUs; its affinity is restored at the end. Raises OSError if that
+    fails.
+    """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # all of these CPUs are offline now
+        with contextlib.suppress(OSError):  # all CPUs of the old affinity are offline now
             os.sched_setaffinity(0, before)
 
 
@@ -69,7 +71,7 @@ class GroupGuard:
     _WIDTH = 20
 
     def __init__(self) -> None:
-        """Raises OSError."""
+        """Start the guard. Raises OSError if that fails."""
         self._group = os.memfd_create("cbench-group")
         try:
             self.release()
@@ -116,9 +118,10 @@ class GroupGuard:
 
 
 def lock_memory(ranges: Sequence[tuple[int, int]]) -> str:
-    """Lock, and so prefault, everything; if the limit does not allow that, only these addresses and lengths.
+    """Lock, and so prefault, all memory of this process; if the limit does not allow that, only these ranges (address,
+    length).
 
-    Returns which of these could be locked.
+    Returns "all", or "buffers only" or "none" with the reason.
     """
     unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
     if not _LIBC.mlockall(MCL_CURRENT | (MCL_FUTURE if unlimited else 0)):

@@ -1,7 +1,7 @@
 """Read the reach of the data TLBs from the processor's CPUID, which a hypervisor may change.
 
-Sources: Intel SDM volume 2A, CPUID leaves 2 (descriptors, also arch/x86/kernel/cpu/cpuid_0x2_table.c) and 18H;
-AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not report it to user programs.
+Sources: Intel SDM volume 2A, CPUID leaves 2 (descriptors, also arch/x86/kernel/cpu/cpuid_0x2_table.c) and 18H; AMD APM
+volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures do not report TLBs to user programs.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Tlb:
 
 @dataclass(frozen=True, slots=True)
 class TlbLevels:
-    """The TLBs for data, and the source or the reason why they are unknown."""
+    """The TLBs for data, and the source of this information or the reason why they are unknown."""
 
     source: str
     levels: tuple[Tlb, ...] = ()
 
 
-# Leaf 2: descriptor -> the TLBs for data that it stands for. 4 MiB pages are not used.
+# Leaf 2: descriptor -> the TLBs for data that it describes. 4 MiB pages are not used.
 DESCRIPTORS: dict[int, tuple[Tlb, ...]] = {
     0x03: (Tlb(1, SMALL, 64),),
     0x57: (Tlb(1, SMALL, 16),),
@@ -71,7 +71,7 @@ DESCRIPTORS: dict[int, tuple[Tlb, ...]] = {
 
 
 def intel(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """Decode leaf 18H if it exists and has entries, otherwise leaf 2."""
+    """The TLBs of an Intel processor, from leaf 18H if it exists and has entries, otherwise from leaf 2."""
     return _kept(_leaf_18(cpuid)) or _kept(_leaf_2(cpuid))
 
 
@@ -100,7 +100,9 @@ def _leaf_2(cpuid: Cpuid) -> Iterator[Tlb]:
 
 
 def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
-    """Decode the first level from function 8000_0005h, the second from 8000_0006h; associativity 0 means none."""
+    """The TLBs of an AMD processor: the first level from function 8000_0005h, the second from 8000_0006h. Associativity
+    0 means that there is no such TLB.
+    """
     first, second = cpuid(0x80000005, 0), cpuid(0x80000006, 0)
     tlbs = []
     for number, page in ((1, SMALL), (0, HUGE)):
@@ -112,7 +114,7 @@ def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
 
 
 def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
-    """The largest TLB per level and page size, sorted."""
+    """The largest TLB for each level and page size, sorted."""
     best: dict[tuple[int, int], Tlb] = {}
     for tlb in tlbs:
         key = (tlb.level, tlb.page)
@@ -122,7 +124,7 @@ def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
 
 
 def decode(cpuid: Cpuid) -> TlbLevels:
-    """Decode the TLB levels that the processor reports."""
+    """The TLB levels that the processor reports through `cpuid`."""
     head = cpuid(0, 0)
     if head is None:
         return TlbLevels("not known: only x86 processors report their TLB sizes to a program")
@@ -132,7 +134,9 @@ def decode(cpuid: Cpuid) -> TlbLevels:
 
 
 def read(cpu: int) -> TlbLevels:
-    """Run decode() on this CPU, if this process may run there; cores of one host may differ."""
+    """The TLB levels of this CPU, read on the CPU itself if this process may run there, because cores of one host may
+    differ.
+    """
     from cbench._cbench import ffi, lib
 
     def cpuid(leaf: int, subleaf: int) -> Leaf | None:

@@ -54,7 +54,7 @@ def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
 
 
 def _bytes(text: str | None) -> int | None:
-    """The number of bytes of a text such as "512K"."""
+    """The size in bytes that a text such as "512K" denotes."""
     number, unit = (text[:-1], UNITS.get(text[-1])) if text and not text[-1].isdecimal() else (text or "", 1)
     return int(number) * unit if number.isdecimal() and unit else None
 
@@ -94,8 +94,8 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
 
 
 def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
-    """The CPUs that share the last-level cache with this one, or its cluster, and the shared resource's name; "" if
-    none.
+    """The CPUs that share the last-level cache or the cluster with this one, and the name of the shared resource, "" if
+    there is none.
     """
     if known := caches(facts.reader, cpu):
         return known[-1].cpus & facts.online, f"{known[-1].name} cache"
@@ -105,6 +105,8 @@ def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
 
 
 def _one(cpus: CpuSet, preferred: CpuSet, facts: Facts) -> int:
-    """The lowest of the CPUs; avoids the host's first one, which takes most of the interrupts."""
+    """The lowest of `cpus`; `preferred` ones take precedence, and the host's first CPU, which handles most interrupts,
+    is avoided.
+    """
     first = min(facts.online)
     return min(cpus, key=lambda cpu: (cpu not in preferred, cpu == first, cpu))

@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 class _MeasurePackage(type(sys)):  # type: ignore[misc]
-    """A package that is also a function of the public API."""
+    """A callable package: cbench.measure() is also a function of the public API."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
         result: object = import_module("cbench.run.api").measure(*arguments, **options)

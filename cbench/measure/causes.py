@@ -1,10 +1,10 @@
 """Determine the interruptions of each trial, from the kernel's trace if it is usable, otherwise from counters.
 
-The counters are read around a trial, with an untimed call of the workload between the first reading and the
-beginning; the trace shows the timed region itself. So if both show an interruption, the trace provides its name, and a
+The counters are read around a trial, with an untimed call of the workload between the first reading and the timed
+region; the trace shows the timed region itself. So if both show an interruption, the trace provides its name, and a
 counted interrupt that the trace places before or after the trial is not a cause. If the PMU counts the kernel's
-instructions between the two reads, this count decides: a trial with none was not interrupted, regardless of the counts
-around it, and a trial with some was.
+instructions between the two reads, this count decides: a trial without such instructions was not interrupted,
+regardless of the counts around it, and any other trial was.
 """
 
 from __future__ import annotations
@@ -31,35 +31,39 @@ OFF = "--no-trace"
 COST = "each interruption takes longer while it is traced; --no-trace switches that off"
 KINDS = {CAUSE_THREAD: TASK, CAUSE_WORK: TASK, CAUSE_FAULT: FAULT}
 ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
-"""Lines of /proc/interrupts that are counted in addition to another one."""
+"""Lines of /proc/interrupts whose interrupts another line counts as well."""
 
 
 class Causes:
-    """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
+    """Names the causes of one measuring process's trials. Call begin(), then name() and resume() for each chunk, then
+    end().
+    """
 
     def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
-        """`follower` None: not requested. `task`: the measuring process. `own_faults`: its faults are its work."""
+        """Prepare to name causes. `follower`: reads the kernel's trace, None if the trace was not requested. `task`:
+        the id of the measuring process. `own_faults`: whether page faults are part of the workload's own work.
+        """
         self._follower, self._cpu, self._task = follower, cpu, task
         self._own_faults = own_faults
         self._lost = self._counted = 0
 
     def begin(self) -> None:
-        """Begin with the next trials, the first that count."""
+        """Begin to follow the trace, before the first trial that counts."""
         if self._follower:
             self._follower.begin(self._cpu)
 
     def resume(self) -> None:
-        """Resume for the next chunk."""
+        """Resume following the trace for the next chunk."""
         if self._follower:
             self._follower.resume()
 
     def end(self) -> None:
-        """End after the last trial."""
+        """Stop following the trace, after the last trial."""
         if self._follower:
             self._follower.pause()
 
     def name(self, trials: Sequence[Trial]) -> list[Trial]:
-        """A chunk's trials, in order, with their causes by name."""
+        """The trials of a chunk, in order, with the names of their causes."""
         return [decided(trial) for trial in self._named(trials)]
 
     def _named(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -78,7 +82,7 @@ class Causes:
         return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
     def source(self) -> CausesSource:
-        """The source of the causes, and the number of trials that have only the counters."""
+        """The source of the causes, with the number of trials whose causes come from the counters alone."""
         if not self._follower:
             return CausesSource(COUNTERS, OFF, self._counted)
         if not self._follower.available:
@@ -88,7 +92,9 @@ class Causes:
 
 
 def decided(trial: Trial) -> Trial:
-    """The trial with causes from the PMU's kernel counts: none if the kernel did not run, otherwise at least one."""
+    """The trial with causes as decided by the PMU's kernel count: no cause if the kernel did not run, otherwise at
+    least one.
+    """
     if trial.kernel is None:
         return trial
     if trial.kernel == 0:
@@ -99,7 +105,7 @@ def decided(trial: Trial) -> Trial:
 
 
 def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
-    """The causes of a trial in the trace, by name, the longest first."""
+    """The causes of a trial according to the trace, one for each name, the longest first."""
     times: dict[str, TrialCause] = {}
     for part in seen.parts:
         before = times.get(part.label)
@@ -109,7 +115,9 @@ def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
 
 
 def merged(trial: Trial, parts: tuple[TrialCause, ...], seen: Seen) -> Trial:
-    """A trial with the causes from the trace, and the causes from the counters that the trace does not explain."""
+    """The trial with the causes from the trace (`parts`), plus those causes from the counters that the trace does not
+    explain.
+    """
     if trial.page_faults:
         parts = tuple(part for part in parts if part.kind != FAULT)  # the counters distinguish kinds of faults
     outside = {name for name, count in trial.interrupts.items() if _outside(name, count, seen)}
@@ -129,7 +137,7 @@ def _within(name: str, seen: Seen) -> bool:
 
 
 def _outside(name: str, count: int, seen: Seen) -> bool:
-    """Whether all counted interrupts occurred between this trial and its neighbors."""
+    """Whether all `count` interrupts of this line occurred outside the trial, between it and its neighbors."""
     if _within(name, seen):
         return False
     if name.partition(" (")[0] in ALSO_COUNTED:
@@ -138,6 +146,8 @@ def _outside(name: str, count: int, seen: Seen) -> bool:
 
 
 def _texts(name: str) -> tuple[str, ...]:
-    """The names of a line in the trace: its label, the description of an IPI of arm, or the line that it goes with."""
+    """The names that a line of /proc/interrupts may have in the trace: its label, its description (Arm IPIs), or the
+    line that counts the same interrupts.
+    """
     label, _, description = name.removesuffix(")").partition(" (")
     return label, description, ALSO_COUNTED.get(label, label)

@@ -1,8 +1,8 @@
 """Define the memory layout of a measurement's processes: fixed, or drawn for each process.
 
-It changes a program's speed without being part of it: the size of the environment and so the place of the stack
-(Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009), where the kernel
-puts the mappings, and which physical pages a buffer has.
+The layout changes a program's speed without being part of the program: the size of the environment and so the place of
+the stack (Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009), the
+addresses of the mappings, and the physical pages of a buffer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ MOST_PROCESSES = 1000
 PAGE = 4096
 MOST_BYTES = 65536
 ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
-"""The alignment of drawn sizes: a stack is aligned to 16 bytes, a buffer to a cache line."""
+"""The alignment of drawn sizes in bytes: a stack is aligned to 16 bytes, a buffer to a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:
-    """`vary`: the factors that are drawn for each process, with `seed`; the others are held at `base`.
+    """The plan of the processes' layouts. `vary`: the factors that are drawn for each process, from `seed`; the others
+    stay at their levels in `base`.
 
-    `every`: all factors were requested, so those that a workload lacks are not an error.
+    `every`: whether all factors were requested, so that a factor that a workload lacks is not an error.
     """
 
     processes: int = 1
@@ -40,7 +41,9 @@ SINGLE = LayoutPlan()
 
 
 def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
-    """UsageError for invalid factors; `vary`: names with commas, "all" or ""."""
+    """The plan for this number of processes. `vary`: factor names separated by commas, "all" or "". Raises UsageError
+    for invalid factors.
+    """
     if not 1 <= processes <= MOST_PROCESSES:
         raise UsageError(f"--processes {processes}: from 1 to {MOST_PROCESSES:,}")
     names = FACTORS if vary == "all" else tuple(part.strip() for part in vary.split(",") if part.strip())
@@ -56,7 +59,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
 
 
 def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
-    """UsageError if a factor named for variation exists in no workload."""
+    """Raises UsageError if a factor that was named for variation exists in no workload."""
     if chosen.every:
         return
     listed = tuple(workloads)
@@ -70,7 +73,9 @@ def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
 
 
 def draw(chosen: LayoutPlan, workload: Workload, params: Params) -> list[tuple[Layout, Params]]:
-    """One layout and one set of parameters for each process. The same plan and workload give the same draw."""
+    """One layout and one set of parameters for each process. The result depends only on the plan, the workload and its
+    parameters.
+    """
     random = Random(f"{chosen.seed} {workload.name}")
     switches = {name: _balanced(random, chosen.processes) for name in (ASLR, PAGES)}
     drawn: list[tuple[Layout, Params]] = []
@@ -92,7 +97,7 @@ def draw(chosen: LayoutPlan, workload: Workload, params: Params) -> list[tuple[L
 
 
 def levels(layout: Layout, params: Params) -> dict[str, int]:
-    """The factors' levels of one process, those of the buffer only where the workload has one."""
+    """The levels of one process's factors, including those of the buffer if the workload has one."""
     everywhere = {ASLR: int(layout.aslr), ENVIRONMENT: layout.environment, STACK: layout.stack}
     return {**everywhere, **{name: params[name] for name in (OFFSET, PAGES) if name in params}}
 
@@ -102,7 +107,7 @@ def _has(workload: Workload, name: str) -> bool:
 
 
 def _balanced(random: Random, count: int) -> list[bool]:
-    """Equally many of both values, in random order."""
+    """`count` booleans in random order, half of them True."""
     levels = [number % 2 == 0 for number in range(count)]
     random.shuffle(levels)
     return levels

@@ -17,13 +17,13 @@ from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
-"""Calibrated cycles without a requested number of trials: measure at most this many times as many as are kept."""
+"""For calibrated cycles without a requested number of trials: the maximum ratio of measured to kept trials."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
-"""Makes the keeper for a workload's trials: the CPU, the process's number from 0, and its job."""
+"""Makes the keeper for the trials of a workload, from the CPU, the process's number (from 0), and its job."""
 
 
 def check_outputs(result: Result, expected: int | None) -> None:
-    """Raises QuietError if a built-in workload did not compute the same, correct value in every trial."""
+    """Raises QuietError unless a built-in workload computed the same, correct value in every trial."""
     if not result.workload.builtin:
         return
     outputs = {trial.output for trial in result.trials}
@@ -46,9 +46,11 @@ def measure(
     show: Show,
     keep: Keep | None = None,
 ) -> list[Result]:
-    """All results, workload by workload, CPU by CPU, process by process.
+    """Measure and return all results, workload by workload, CPU by CPU, process by process. Raises QuietError if one
+    cannot be measured.
 
-    `show` gets a text, trials done and trials wanted. `keep` makes the keeper of each process's trials.
+    `show` receives a text, the number of completed trials and the number of requested ones. `keep` makes the keeper of
+    each process's trials.
     """
     layout.check(options.plan, chosen)
     for workload in chosen if options.in_kernel else ():
@@ -116,8 +118,8 @@ def _session(
 
 
 def _until_kept(wanted: int) -> Enough:
-    """Whether this many trials are usable. With calibrated cycles not all are, so each chunk is first judged
-    separately.
+    """A function that returns whether `wanted` trials are usable. With calibrated cycles, not all trials are usable;
+    each chunk is first judged separately, which is fast.
     """
     seen = usable = 0
 
@@ -131,7 +133,9 @@ def _until_kept(wanted: int) -> Enough:
 
 
 def _until_clean(wanted: int) -> Enough:
-    """Whether enough of the trials so far are clean; checked again after every 10 % more."""
+    """A function that returns whether `wanted` trials are clean; it checks again whenever there are 10 % more
+    trials.
+    """
     virtual = describe.virtual(Reader())
     kept_enough = _until_kept(wanted)
     next_look = 0

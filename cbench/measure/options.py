@@ -13,16 +13,16 @@ from quiet import UsageError
 MOST_TRIALS = 1_000_000
 MOST_TIMEOUT_S = 7 * 24 * 3600
 CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
-"""--until-clean K ends at the latest after this many times K trials, or the minimum if that is more."""
+"""--until-clean K ends after at most CLEAN_FACTOR times K trials, or CLEAN_LEAST trials if that is more."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
     """The options of a measurement; created by measure_options().
 
-    `trials`: trials per process, the maximum with `until_clean`. `warmup`: None continues until settled. `events`: None
-    selects events that fit the counter. `until_clean`: the number of clean trials that each process must reach.
-    `number_given`: the user gave a number of trials.
+    `trials`: trials per process; with `until_clean`, their maximum number. `warmup`: None continues until settled.
+    `events`: None selects events that fit the counter. `until_clean`: the number of clean trials that each process must
+    reach. `number_given`: whether the user gave a number of trials.
     """
 
     trials: int
@@ -60,7 +60,9 @@ def measure_options(
     stop_machine: bool = False,
     number_given: bool = True,
 ) -> MeasureOptions:
-    """UsageError if that cannot be measured. `trials` None: as many as `until_clean` is likely to take."""
+    """Validated options. `trials`: None for as many as `until_clean` may need. Raises UsageError for options that
+    exclude each other or are out of range.
+    """
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
         raise UsageError(f"--until-clean {until_clean}: from 2 to {MOST_TRIALS:,} clean trials")
     if trials is None:

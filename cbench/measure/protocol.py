@@ -1,8 +1,8 @@
 """Exchange messages between the measuring process and its parent: length-prefixed pickled objects, one at a time.
 
-Parent: a job, then GO or ENOUGH after each message. Worker: Ready, WARMING..., Settling, lists of trials, Done; or the
-error that ended it. The worker blocks after every message until the parent answers, so the two never run at once, not
-even on a single CPU.
+The parent sends a job, then GO or ENOUGH after each message. The worker sends Ready, WARMING..., Settling, lists of
+trials, and Done; or the error that ended it. The worker blocks after every message until the parent answers, so the two
+never run at once, not even on a single CPU.
 
 The measured code runs in the worker and can write to its pipes. load() therefore constructs only this protocol's own
 values, each with its declared types, and raises ProtocolError for everything else.
@@ -32,7 +32,7 @@ _HEAD = struct.Struct("=4sI")
 _MARK, _LONGEST = b"cbm1", 1 << 28  # start of a message; maximum length in bytes
 _MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
 Take = Callable[[int], bytes]
-"""Read this many bytes from a pipe; fewer only at its end."""
+"""Reads this many bytes from a pipe; returns fewer only at the end of the pipe."""
 
 
 class ProtocolError(Exception):
@@ -44,8 +44,8 @@ class Job:
     """The job of a worker.
 
     `trials`: the maximum number of trials; with calibrated cycles it is `most`, because some trials may have to be
-    omitted. `warmup`: None continues until settled. `rewarm`: n of the untimed call. `events`: None selects events that
-    fit the counter.
+    omitted. `warmup`: None continues until settled. `rewarm`: the `n` of the untimed call before each trial. `events`:
+    None selects events that fit the counter.
     """
 
     function: str
@@ -65,9 +65,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The message after the last trial. `stolen_ms`: the time that the hypervisor took from the CPU, None if unknown.
+    """The message after the last trial. `stolen_ms`: the time in ms that the hypervisor took from the CPU, None if
+    unknown.
 
-    `ticks_per_second`: the rate of the clock.
+    `ticks_per_second`: the rate of the clock, None if unknown.
     """
 
     stolen_ms: int | None
@@ -82,7 +83,7 @@ def send(pipe: int, message: object) -> None:
 
 
 def receive(take: Take) -> Any:
-    """The next message. Raises EOFError, ProtocolError."""
+    """The next message. Raises EOFError at the end of the pipe, ProtocolError for anything that is not a message."""
     head = take(_HEAD.size)
     if not head:
         raise EOFError
@@ -93,7 +94,7 @@ def receive(take: Take) -> Any:
 
 
 def load(content: bytes) -> Any:
-    """The message in these bytes. Raises ProtocolError."""
+    """The message in these bytes. Raises ProtocolError if they are not a message."""
     try:
         message = _Messages(io.BytesIO(content)).load()
         if all(map(_fits_trial, message)) if type(message) is list else _fits(message):
@@ -104,8 +105,7 @@ def load(content: bytes) -> Any:
 
 
 def _fits(message: object) -> bool:
-    """Whether a value of one of the protocol's classes has the declared types; others are checked by their
-    receivers."""
+    """Whether a value of one of the protocol's classes has the declared types. The receivers check other values."""
     return not is_dataclass(type(message)) or _has_type(message, type(message))
 
 
@@ -127,7 +127,7 @@ def _is_counts(counts: object) -> bool:
 
 
 def _has_type(value: object, hint: Any) -> bool:
-    """Whether a value has a type as the classes here declare them."""
+    """Whether a value has the type that a class of this protocol declares for it."""
     if isinstance(hint, type) and is_dataclass(hint):
         hints = _hints(hint)
         return type(value) is hint and all(_has_type(getattr(value, name), hints[name]) for name in hints)
@@ -150,7 +150,9 @@ def _hints(of: type) -> dict[str, type]:
 
 class _Messages(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type:
-        """Only classes that the protocol's own modules define: nothing with an effect can be called."""
+        """The class with this name, only from the protocol's own modules, so that a message cannot call anything with
+        an effect.
+        """
         found = getattr(sys.modules[module], name) if module in _MODULES else None
         if not isinstance(found, type) or found.__module__ != module:
             raise ProtocolError
@@ -172,17 +174,19 @@ class Channel:
 
     def send(self, message: object) -> None:
         if os.getpid() != self._process:
-            os._exit(0)  # a fork made by the measured code must not send messages
+            os._exit(0)  # a forked child of the measured code must not send messages
         send(self._outgoing, message)
 
     def ask(self, message: object) -> bool:
-        """Send a message and block until the parent answers; returns whether it wants more."""
+        """Send a message and block until the parent answers; returns whether the parent wants more trials."""
         self.send(message)
         return bool(self.receive() != ENOUGH)
 
 
 def serve(work: Callable[[Channel], None]) -> None:
-    """The life of a child that runner.Worker has started: it ends with its parent, and reports its errors to it."""
+    """Run the work of a child that runner.Worker has started. The child ends with its parent, and reports its errors to
+    the parent.
+    """
     incoming, outgoing, parent = (int(text) for text in sys.argv[1:4])
     if not die_with_parent(parent):
         sys.exit(1)

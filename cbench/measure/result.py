@@ -26,7 +26,9 @@ INTERRUPTED = (
     "most of these trials were interrupted: these cycles include the kernel's work; shorter trials include less of it"
 )
 OWN_CACHES = 256 * 1024
-"""Bytes that fit into the caches which follow the core's clock, on every core: its own first and second one."""
+"""The bytes that fit, on every supported core, into its private first and second caches, which follow the core's
+clock.
+"""
 BEYOND = (
     "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency, see the time"
 )
@@ -34,7 +36,9 @@ BEYOND = (
 
 @dataclass(frozen=True, slots=True)
 class SettlingResult:
-    """The trials that the first process discarded, minus the overhead, and whether each process settled by the rule."""
+    """The values of the trials that the first process discarded, minus the overhead, and whether each process settled
+    by the rule.
+    """
 
     rule: str
     values: tuple[int, ...]
@@ -44,7 +48,9 @@ class SettlingResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanTrials:
-    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was requested."""
+    """The clean trials of all processes by the rule for this host. `wanted`: None if no number of clean trials was
+    requested.
+    """
 
     rule: str
     means: str
@@ -69,7 +75,7 @@ class CountedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """One process: its figures, and the levels of its layout's factors, including those of its buffer, if any."""
+    """The figures of one process, and the levels of its layout's factors, including those of its buffer, if any."""
 
     process: int
     trials: int
@@ -92,9 +98,10 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class ProcessesResult:
-    """Each process's floor and median, and how the clean trials' spread divides.
+    """The floor and the median of each process, and the spread of clean trials within and between processes.
 
-    `floor_range` is None if in one of them no value repeats; `lowest_range` is of the lowest values.
+    `floor_range`: the range of the floors, None if a process has no value that repeats; `lowest_range`: the range of
+    the lowest values.
     """
 
     each: tuple[ProcessResult, ...]
@@ -107,7 +114,7 @@ class ProcessesResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit.
+    """The result of one workload on one CPU, in the counter's unit; percentiles are differences from the mode.
 
     `floor`: the lowest value that repeats. `overhead_subtracted`: the amount subtracted from every trial's value.
     """
@@ -157,8 +164,8 @@ class WorkloadResult:
 
     @property
     def kept_values(self) -> list[int]:
-        """The values that count: for calibrated cycles, those of trials whose chains agree; otherwise those of all
-        trials.
+        """The values that count: for calibrated cycles, the values of trials whose chains agree; otherwise the values
+        of all trials.
         """
         left_out = {each.trial for each in self.polluted if self.calibration and each.cause.endswith(MARKS)}
         return [value for number, value in enumerate(self.trials) if number not in left_out]
@@ -182,7 +189,9 @@ class RunResult:
 
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
-    """`subtract`: the lowest value of an empty timed region is subtracted from every trial's value."""
+    """The result of `cbench run`. `subtract`: whether to subtract the lowest value of an empty timed region from every
+    trial's value.
+    """
     workloads = tuple(workload_result(result, host.virtual, subtract) for result in results)
     return RunResult(results[0].session.counter, host, workloads)
 
@@ -280,7 +289,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
-    """Caveats to read before these numbers are used; often none."""
+    """The caveats that apply to the numbers of a result; often none."""
     lines: list[str] = []
     counter = result.session.counter
     if counter.calibration and result.params.get("size", 0) * result.workload.buffers > OWN_CACHES:
@@ -301,7 +310,7 @@ def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """One process's trials as they are reported, the clean ones among them, its floor and its headline."""
+    """The reported trials of one process, the clean ones among them, its floor and its headline."""
 
     session: Session
     trials: Sequence[Trial]

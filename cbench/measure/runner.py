@@ -1,4 +1,4 @@
-"""Start the measuring process, wait for its chunks, and survive its failure."""
+"""Start the measuring process, receive its chunks of trials, and turn its failures into errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored to
 
 
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
-"""Environment variables passed to the worker: their size moves the stack, so they are few and fixed."""
+"""The environment variables that the worker inherits: few and fixed, because their size moves the stack."""
 
 
 DISTURBED = "the measured code disturbed the measuring process: it wrote to a pipe that is not its own"
@@ -38,7 +38,7 @@ _VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
 
 @contextlib.contextmanager
 def variables(given: Mapping[str, str]) -> Iterator[None]:
-    """In this context, processes that measure get these variables too."""
+    """A context in which measuring processes get these environment variables too."""
     token = _VARIABLES.set(given)
     try:
         yield
@@ -73,10 +73,10 @@ class Worker:
             protocol.send(self._out, message)
 
     def receive(self, timeout: float, name: str) -> Any:
-        """The next message, None if the child has ended.
+        """The child's next message, None if the child has ended.
 
-        Raises TimeoutError after `timeout` seconds; the error that ended the child, prefixed with `name`; and
-        QuietError for data that is not a message.
+        Raises TimeoutError after `timeout` seconds, QuietError for data that is not a message, and, prefixed with
+        `name`, the error that ended the child.
         """
         until = time.monotonic() + timeout
 
@@ -111,9 +111,11 @@ class Worker:
         os.close(self._end)
 
     def ended(self, patience: float) -> int:
-        """The exit status; a child that has not ended after `patience` seconds is killed, its children always are.
+        """The child's exit status. A child that has not ended after `patience` seconds is killed; its own children are
+        always killed.
 
-        The signal is safe: the number is not reused before the child is reaped, which the last line does.
+        Signaling the process group is safe: its number is not reused before the child is reaped, at the end of this
+        method.
         """
         if self.process.returncode is None:
             select.select([self._end], [], [], patience)
@@ -123,13 +125,15 @@ class Worker:
 
 
 def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractContextManager[None]:
-    """Keep this process off these CPUs while it has enough others."""
+    """A context in which this process stays off these CPUs, provided that at least `others_needed` other ones
+    remain.
+    """
     others = os.sched_getaffinity(0) - cpus
     return affinity(others) if len(others) >= others_needed else contextlib.nullcontext()
 
 
 def ending(returncode: int, name: str, phase: str) -> str:
-    """One line for a worker that ended early: the event, its phase, the remedy."""
+    """A message about a worker that ended early, in one line: the event, the phase of the measurement, the remedy."""
     if returncode == -signal.SIGKILL:
         return f"{name}: the measuring process was killed (SIGKILL) {phase}: by another program, or to free memory"
     if returncode < 0:
@@ -148,10 +152,10 @@ def run(
     keeper: Keeper | None = None,
     enough: Enough | None = None,
 ) -> Session:
-    """Measure; QuietError, in one line, for anything that goes wrong in the worker.
+    """Measure one process's trials. Raises QuietError, in one line, for any failure of the worker.
 
-    `name`: the workload's. `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the
-    trials early.
+    `name`: the workload's name. `follower` names the causes; `keeper` receives each chunk of trials immediately;
+    `enough` may end the measurement early.
     """
     with contextlib.closing(Worker("cbench.measure.worker", job.layout)) as worker:
         causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))

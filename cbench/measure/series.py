@@ -1,4 +1,4 @@
-"""Run trials in chunks: C measures, then Python names the interruptions."""
+"""Run trials in chunks: C code measures a chunk, then Python names the interruptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FEWEST_CYCLES = 0.1
 
 
 class TrialSeries:
-    """A workload on a counter, ready to run; owns the C buffers of its chunks.
+    """A workload and a counter, ready to run trials; owns the C buffers of a chunk.
 
     `others`: names of the events counted in addition to the value. `kernel_baseline`: kernel instructions in an empty
     timed region, None if unknown. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are part of the
@@ -87,8 +87,8 @@ class TrialSeries:
         return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
-        """Run at most `most` trials, in about 0.2 s. Raises QuietError if the counter cannot be read. Stops after a
-        trial that was not on the requested CPU; `strayed` is then set.
+        """Run and return at most `most` trials, as many as fit into about 0.2 s. Stops after a trial that was not on
+        the requested CPU, and then sets `strayed`. Raises QuietError if the counter cannot be read.
         """
         error = lib.cb_trials_run(
             self._counter,
@@ -151,13 +151,15 @@ class TrialSeries:
         return round(chains.cycles(times, self._calibration)), times
 
     def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
-        """Instructions that the kernel ran within the region, None if the workload may have caused them."""
+        """The number of instructions that the kernel ran within the timed region, None if the workload may have caused
+        them.
+        """
         if self._kernel_baseline is None or self._enters_kernel:
             return None
         ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)
         self._beside = min(self._beside or beside, beside)
         if ran and beside - self._beside >= ran * FEWEST_CYCLES:
-            ran = 0  # all of it between the reads of this counter and of that, and so not in the trial
+            ran = 0  # all of them between the reads of two counters, and so outside the trial
         return ran if self._enters_kernel is False or not ran else None
 
     def _line(self, number: int) -> str:
@@ -167,8 +169,8 @@ class TrialSeries:
 def line_names(text: str) -> tuple[str, ...]:
     """One name for each line below the header: "LOC (Local timer interrupts)", "27 (virtio1-virtqueues)".
 
-    The rest after the counts is free text, split by runs of blanks; its last part is the device's name
-    (numbered lines) or the description (lettered lines).
+    The text after the counts has parts separated by runs of blanks; the last part is the device's name (numbered lines)
+    or the description (lettered lines).
     """
     lines = text.splitlines()
     columns = len(lines[0].split()) if lines else 0

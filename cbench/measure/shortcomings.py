@@ -8,7 +8,7 @@ from cbench.measure.result import WorkloadResult
 
 
 def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
-    """The ways in which results fall short of the request, a line each; none: exit code 0."""
+    """The ways in which results fall short of the request, one line each; [] means exit code 0."""
     lines: list[str] = []
     for result in results:
         counted = result.clean_trials
@@ -26,7 +26,7 @@ def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
 
 
 def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
-    """One line if trials of one workload returned different results, else none."""
+    """One line if trials of one workload returned different results, otherwise []."""
     if outputs <= 1:
         return []
     return [

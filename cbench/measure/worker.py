@@ -23,20 +23,22 @@ from cbench.workloads.loader import Loaded, builtin, user_code
 from quiet import STEAL, Clock, QuietError, Reader, Refused, cpu_ticks, moment, parse_cpus, place
 
 REGIONS = 2000
-"""Empty timed regions that are measured,"""
+"""The number of empty timed regions that are measured."""
 SPIN, SPINS = 100_000, 60
-"""Rounds of the workload `hash` per wait for an interrupt, and the number of waits: some 20 ms."""
+"""Rounds of the workload `hash` per wait for an interrupt, and the number of waits; together about 20 ms."""
 EMPTY = 50
-"""and trials of the empty workload."""
+"""The number of trials of the empty workload."""
 STEADY = 0.9
-"""The share that must have the minimum of kernel instructions."""
+"""The share of empty regions that must have the minimum number of kernel instructions."""
 GLANCE = 3
-"""Trials that show how long one takes."""
+"""The number of trials that are run to estimate the duration of one."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
 def page_size(address: int) -> str:
-    """How the mapping at `address` is backed, from /proc/self/smaps: "huge", "partly huge" or "small"."""
+    """The size of the pages behind the mapping at `address`, from /proc/self/smaps: "huge", "partly huge" or
+    "small".
+    """
     inside, size = False, 0
     for line in (Reader().text("/proc/self/smaps") or "").splitlines():
         bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
@@ -51,19 +53,21 @@ def page_size(address: int) -> str:
 
 
 def stolen_ms(cpu: int) -> int | None:
-    """The time that the hypervisor took from `cpu`, according to the kernel; None if unknown."""
+    """The time in ms that the hypervisor has taken from `cpu`, according to the kernel; None if unknown."""
     ticks = cpu_ticks(Reader().text("/proc/stat") or "").get(f"cpu{cpu}", [])
     return ticks[STEAL] * 1000 // os.sysconf("SC_CLK_TCK") if len(ticks) > STEAL else None
 
 
 def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
-    """The counter with its step, the difference of two reads, and the count of an empty call; kernel_baseline()."""
+    """The counter with its step, its overhead in an empty region, and the counts of an empty call; and
+    kernel_baseline().
+    """
     regions = ffi.new("uint64_t[]", REGIONS)
     if lib.cb_empty_regions(handle, regions, REGIONS):
         raise QuietError("the counter could not be read; try another --counter")
     empty = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0, others=counter.others)
     trials: list[Trial] = []
-    while counter.others and len(trials) < EMPTY:  # on a busy CPU a chunk's time may be over after a few
+    while counter.others and len(trials) < EMPTY:  # on a busy CPU, a chunk may end after a few trials
         trials += empty.run(EMPTY - len(trials))
     empty.close()
     values = list(regions)[REGIONS // 10 :]
@@ -84,8 +88,8 @@ def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | N
 
 
 def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
-    """The kernel's instructions in an empty timed region; None if they are not counted or not constant. 0 if the
-    counters are read in user space; with read(2), the instructions of the reading itself.
+    """The number of kernel instructions in an empty timed region; None if they are not counted or not constant. 0 if
+    the counters are read in user space; otherwise, the instructions of read(2) itself.
     """
     counts = [each[events.IN_KERNEL] for each in empty if events.IN_KERNEL in each]
     lowest = min(counts, default=None)
@@ -95,7 +99,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 def opened(job: Job) -> tuple[Counter, Any]:
     """The counter and its additional events, without events that open but count nothing.
 
-    UsageError if such an event was requested by name.
+    Raises UsageError if such an event was requested by name.
     """
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
@@ -109,7 +113,9 @@ def opened(job: Job) -> tuple[Counter, Any]:
 
 
 def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
-    """False if interrupts occurred within timed regions and the event counted none. Waits briefly for interrupts."""
+    """Whether the event counts interrupts: False if interrupts occurred within timed regions and it counted none. Waits
+    briefly for interrupts.
+    """
     spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
     came = counted = 0
     for _ in range(SPINS):
@@ -124,8 +130,9 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
 
 
 def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Counter:
-    """The counter with a chain length for the job's trials; if no trial may be discarded, for trials of unknown
-    duration."""
+    """The counter with a chain length for the duration of the job's trials, or for an unknown duration if no trial may
+    be discarded.
+    """
     assert counter.calibration
     length = chains.length_for(chains.SINGLE / chains.SHARE)
     if job.warmup != 0:
@@ -147,7 +154,7 @@ def check_place(series: TrialSeries, cpu: int, done: int) -> None:
 
 
 def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling:
-    """Discard trials as the job requires."""
+    """Run the warm-up trials that the job requires, and return them."""
     trials: list[Trial] = []
     most = settling.LIMIT if job.warmup is None else job.warmup
     while True:

@@ -1,1 +1,1 @@
-"""Order-dependence studies: input, analysis, tables and pages."""
+"""Analyze order-dependence studies, and show the results as tables and pages."""

@@ -1,4 +1,6 @@
-"""Implement `cbench order analyze` and `report`, between the command line and the tables."""
+"""Implement `cbench order analyze` and `cbench order report`: read the trials, analyze them, and write the report
+page.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """The command-line options; None: not given. `values`: columns of a table; `delta`: the shift in % for which the
-    required runs are computed; `more`: stores of the same study on other hosts.
+    """The command-line options; None for an option that was not given. `values`: columns of a table; `delta`: the shift
+    in % for which the required runs are computed; `more`: stores of the same study on other hosts.
     """
 
     data: str
@@ -39,7 +41,7 @@ class OrderOptions:
     more: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raises UsageError, which lists the valid values."""
+        """Raises UsageError, with the valid values, for an invalid option."""
         if self.delta is not None and not 0 < self.delta <= 1000:
             raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:
@@ -47,12 +49,14 @@ class OrderOptions:
 
 
 def analyzed(options: OrderOptions) -> OrderResult:
-    """The analysis of a file. Raises UsageError."""
+    """The analysis of a file. Raises UsageError if the file or the options are unusable."""
     return _analyzed(options)[0]
 
 
 def reported(options: OrderOptions, output: str) -> OrderResult:
-    """Analyze a file and write its report page. Raises UsageError before anything is computed."""
+    """Analyze a file and write its report page. Raises UsageError, before anything is computed, if the page cannot be
+    written or the options are invalid.
+    """
     for each in (options.data, *options.more):
         check_page(each, output)
     figures.pyplot(NEEDED_BY_PAGES)
@@ -112,7 +116,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
 
 
 def _parquet(paths: Sequence[Path]) -> list[Path]:
-    """The files of a table that is split into several Parquet files; none if the paths are anything else."""
+    """The files of a table that is split into several Parquet files; [] if the paths are anything else."""
     from cbench.formats import registry
     from cbench.tables.parquet_set import parquet_files
 
@@ -146,7 +150,7 @@ def _out_of_core(table: ParquetSet, rules: AnalysisRules, shift: float) -> tuple
 
 
 def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, list[str], tuple[UnlikeFact, ...]]:
-    """Read several files, which must be stores of one study."""
+    """Read several stores. Raises UsageError unless all are stores of one study."""
     from cbench.order import read_study
 
     for path in paths:
@@ -165,9 +169,9 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Read the trials, with warnings about them, from a study's store, OrderSage's results, or a CSV or Parquet file.
+    """Read the trials from a study's store, OrderSage's results, or a CSV or Parquet file. Returns them with warnings.
 
-    `metrics`: names of a table's columns to read instead of `value`. Raises UsageError.
+    `metrics`: names of a table's columns to read instead of `value`. Raises UsageError for an unusable file.
     """
     from cbench.formats import ordersage, registry
     from cbench.order import read_ordersage

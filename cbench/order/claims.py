@@ -15,16 +15,17 @@ from typing import Literal
 
 Family = Literal["orders", "within", "spread", "position", "predecessor", "earlier", "drift", "interaction", "unlike"]
 FIRST = 0.75
-"""The share of alpha for the first family; the other families need far larger effects anyway, and their share costs the
-first hardly any power."""
+"""The share of alpha for the first family. The other families need far larger effects anyway, and their share of alpha
+costs the first family hardly any power.
+"""
 OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "predecessor", "earlier")
-"""Families whose effects are effects of the order."""
+"""The families whose effects are effects of the order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One family: its claims at its `level`, a part of the study's alpha; `alone`: tests that are significant only if
-    this family is considered alone, at the full alpha.
+    """The claims of one family at its `level`, which is a part of the study's alpha; `alone`: tests that are
+    significant only if this family is considered alone, at the full alpha.
     """
 
     family: Family
@@ -36,8 +37,8 @@ class Claim:
 def claimed(
     families: Mapping[Family, tuple[Sequence[str], Sequence[float]]], alpha: float, shared: bool = True
 ) -> tuple[Claim, ...]:
-    """The claims of each family, from its names and its p-values, which are corrected within the family (NaN: none).
-    The first family is the question of the study. `shared`: whether the families share alpha.
+    """The claims of each family, from the names of its tests and their p-values, which are corrected within the family
+    (NaN: no test). The first family is the question of the study. `shared`: whether the families share alpha.
     """
     present = [family for family, (_, p) in families.items() if not all(map(isnan, p))]
     found = []

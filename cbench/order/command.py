@@ -1,4 +1,4 @@
-"""`cbench order`: order-dependence studies."""
+"""The commands `cbench order ...`, for order-dependence studies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def analyze_command(
 
 
 def _print(result: OrderResult, runs: bool) -> None:
-    from cbench.order import table  # which needs numpy, as analyzed() reports
+    from cbench.order import table  # needs numpy; analyzed() reports if it is missing
 
     table.analysis(result, runs=runs)
 
@@ -92,7 +92,7 @@ def report_command(
 
 
 def _end(data: str, result: OrderResult) -> None:
-    """Raises UsageError for an analysis without an answer, and Exit with 1 if the order matters, with 2 if the design
+    """End the command. Raises UsageError if nothing was tested, Exit(1) if the order matters, Exit(2) if the design
     cannot decide.
     """
     from cbench.order import verdict
@@ -183,5 +183,5 @@ def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_jso
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the application these commands."""
+    """Add the commands to the application."""
     app.add_typer(order, name="order", rich_help_panel=STUDY)

@@ -20,9 +20,9 @@ from cbench.stats.trials import Trials
 
 
 def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
-    """The p-values of each family but the comparison of the orders, corrected within it, for each series.
+    """The p-values of every series, by family and corrected within the family, except for the comparison of the orders.
 
-    Without a fixed order position and predecessor are one family: the study's question.
+    If there is no fixed order, position and predecessor form one family, which is the study's question.
     """
     correction = analysis.rules.correction
     p = {
@@ -43,7 +43,9 @@ def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
 
 
 def significant(effects: Mapping[str, Sequence[float]], alpha: float) -> list[tuple[bool, bool, bool, bool]]:
-    """Whether position, predecessor, drift and spread of each series are significant, each family considered alone."""
+    """For each series, whether the effects of position, predecessor, drift and spread are significant, each family
+    considered alone.
+    """
     position, predecessor, drift, spread = (effects[name] for name in ("position", "predecessor", "drift", "spread"))
     return [
         (a < alpha, b < alpha, c < alpha, d < alpha)
@@ -59,7 +61,7 @@ def claims_of(
     suite: Mapping[str, MetricMeaning] | None,
     of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
-    """`suite`: the meaning of its metrics; None for a study of tests."""
+    """The claims of all families. `suite`: the meaning of a suite's metrics, None if the study is not of a suite."""
     names = [result.name for result in analysis.results]
     rules = analysis.rules
     adjusted = [nan if each.p_adjusted is None else each.p_adjusted for each in analysis.results]
@@ -69,7 +71,7 @@ def claims_of(
     if _no_fixed(analysis):
         either = np.fmin(effects["position"], effects["predecessor"]).tolist()
         families = {"within": (names, either)}
-        if before:  # the question of a suite
+        if before:  # the study's question for a suite
             families = {"earlier": _named(before, suite, ""), **families}
     else:
         if before:
@@ -89,7 +91,7 @@ def claims_of(
 
 
 def unlike_hosts(trials: Trials, analysis: Analysis, passports: Sequence[UnlikeFact]) -> OrderHosts | None:
-    """The results about hosts; None if there is one host, or if hosts are pooled."""
+    """The comparison of hosts; None if there is only one host, or if hosts are pooled."""
     if trials.host is None or analysis.rules.published:
         return None
 
@@ -128,7 +130,7 @@ def _interaction_p(result: SeriesResult) -> float | None:
 def _named(
     effects: Sequence[PredecessorEffect], meaning: Mapping[str, MetricMeaning] | None, right: str
 ) -> tuple[list[str], list[float]]:
-    """The tests as text, smallest p first; `meaning`: the meaning of a suite's metrics."""
+    """The effects as text and their p-values, smallest p first. `meaning`: the meaning of a suite's metrics."""
     ordered = sorted(effects, key=lambda each: each.p_holm)
     if meaning is None:
         return [verdict.disturbed(each) for each in ordered], [each.p_holm for each in ordered]

@@ -1,8 +1,9 @@
-"""The figures of an order-dependence report, as SVG texts.
+"""Draw the figures of an order-dependence report, as SVG texts.
 
-As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
-and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one per
-line; with more tests, each is a point on a curve; with very many, only as many as are visible are drawn.
+The figures follow D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC
+2023: sorted p-values and effect sizes (figures 2 and 3), sorted differences (4), intervals by case (5). A few tests
+have one named line each; more tests become points on a curve, and of very many tests only as many points as are
+distinguishable are drawn.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from cbench.report.text import mark
 from cbench.stats.trials import Trials
 
 MOST_NAMED = 30
-"""Tests that get a line and a name of their own."""
+"""The maximum number of tests that are drawn as named lines."""
 MOST_POINTS = 1200
-"""Points of a curve: at this size, more would lie on top of each other."""
+"""The maximum number of points of a curve; more would overlap at this size."""
 LOWEST_P = 1e-300
 MOST_PANELS = 6
 MOST_CELLS = 30
-"""Rows and columns of the matrix."""
+"""The maximum number of rows and of columns of the matrix."""
 MOST_WRITTEN = 14
-"""... of a heat map with numbers in its cells."""
+"""The maximum number of rows and of columns of a matrix with numbers in its cells."""
 MOST_PANEL_POINTS = 600
-"""Points of one order in a panel."""
+"""The maximum number of points of one order in a panel."""
 MOST_JOINED = 30
 
 Number = Callable[[OrderTest], float | None]
 
 
 def p_values(result: OrderResult) -> str:
-    """The p-values of the decision in increasing order, with the level of one test and that of the family."""
+    """The deciding p-values in increasing order, with the level of one test and the level of the family."""
 
     def levels(axes: Any, curve: bool) -> None:
         lines = axes.axhline if curve else axes.axvline
@@ -79,7 +80,7 @@ def _delta(test: OrderTest) -> float | None:
 
 
 def intervals(result: OrderResult) -> str:
-    """The medians' intervals of both orders in % of the fixed median, the smallest p-values first."""
+    """The intervals of both orders' medians, in % of the fixed median, the smallest p-values first."""
     tests = with_intervals(result)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
@@ -131,7 +132,7 @@ def hosts(result: OrderResult) -> str:
 
 
 def with_hosts(result: OrderResult) -> list[str]:
-    """The tests with known hosts, by ascending p-value."""
+    """The tests that have results by host, in order of increasing p-value."""
     return [name for name, test in result.by_p() if test.hosts is not None]
 
 
@@ -165,7 +166,7 @@ def _sorted(
             some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
             places, values, yes = places[some], values[some], yes[some]
         shown = [known[place - 1][1] for place in places.tolist()]
-        if spans:  # one path with gaps: thousands of separate lines take megabytes
+        if spans:  # one path with gaps, because thousands of separate lines take megabytes
             ends = [(at, end) for at, name in zip(places.tolist(), shown, strict=True) for end in _ends(spans, name)]
             across, along = np.array(ends, dtype=np.float64).reshape(-1, 2).T
             x, y = (across, along) if curve else (along, across - 1)
@@ -228,7 +229,7 @@ def positions(result: OrderResult, names: Sequence[str]) -> str:
 
 
 def _relative(values: Sequence[float]) -> tuple[list[float], str]:
-    """Differences from their median in %, and the unit; from 0 if the median is 0."""
+    """The values as differences from their median in %, and the unit; unchanged if the median is 0."""
     base = float(np.median(values))
     if not base:
         return list(values), "median"
@@ -236,7 +237,9 @@ def _relative(values: Sequence[float]) -> tuple[list[float], str]:
 
 
 def matrix(result: OrderResult) -> str:
-    """A heat map of predecessor effects: how far the median after each predecessor is from the others', in %."""
+    """A heat map of predecessor effects: the difference in % between the median after each predecessor and the median
+    after all others.
+    """
     clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
     tests = [name for name in result.tests if name in measured]
@@ -280,7 +283,7 @@ def matrix(result: OrderResult) -> str:
 
 
 def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """The empirical distribution function of both orders, for the first six names."""
+    """The empirical distribution functions of both orders, for the first six names."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
     titles = dict(zip(names, labels(names), strict=True))
@@ -305,8 +308,9 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders; the first six names. With several hosts, each has a panel and its own
-    time, the first six of the tests' hosts."""
+    """The values of both orders over time, for the first six names. With several hosts, there is a panel with its own
+    time axis for each host of each test, six panels in total.
+    """
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
     times = runs_by_host(trials) if trials.host is not None else trials.run

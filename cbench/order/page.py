@@ -1,4 +1,6 @@
-"""The report of a study: one HTML page that needs nothing else, verdict first. Its text is in templates/order.html."""
+"""Render the report of a study as one self-contained HTML page, verdict first. The page's text is in
+templates/order.html.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from cbench.report.text import chance, mark, marked, number
 from cbench.stats.trials import Trials
 
 MOST_ROWS = 300
-"""Tests with all their numbers; the others are in a list that is folded away."""
+"""The maximum number of tests with all their numbers; the others are in a folded list."""
 MOST_NAMED = 25
 FIRST = 5
 EFFECTS = ("p position", "p predecessor", "p drift")
@@ -185,7 +187,7 @@ def _short(name: str) -> str:
 
 
 def tests(result: OrderResult) -> Table:
-    """The tests with the smallest p, with all their numbers."""
+    """A table of the tests with the smallest p, with all their numbers."""
     shown = result.by_p()[:MOST_ROWS]
     head: tuple[str | Cell, ...] = (
         "test",
@@ -221,7 +223,7 @@ def tests(result: OrderResult) -> Table:
 
 
 def rest(result: OrderResult) -> Table | None:
-    """The remaining tests with fewer columns; None if the first table shows all tests."""
+    """A table of the remaining tests with fewer columns; None if tests() shows all of them."""
     rows = [
         (
             name,
@@ -236,7 +238,9 @@ def rest(result: OrderResult) -> Table | None:
 
 
 def carry_over(result: OrderResult) -> Table:
-    """A suite's tests in separate processes and in one process for all, the largest difference first."""
+    """A table that compares a suite's tests in separate processes and in one shared process, the largest difference
+    first.
+    """
     every = sorted(result.suite.carry_over if result.suite else (), key=lambda each: -abs(log(each.times or 1)))
     rows = [
         (
@@ -251,7 +255,7 @@ def carry_over(result: OrderResult) -> Table:
 
 
 def earlier(result: OrderResult) -> Table:
-    """A table of the tests of a suite that change others by running before them."""
+    """A table of the tests of a suite that change other tests by running before them."""
     return _effects(result.suite.earlier if result.suite else (), "ran after")
 
 
@@ -341,7 +345,9 @@ def hosts(result: OrderResult) -> Table:
 
 
 def across(result: OrderResult) -> tuple[Table, Table]:
-    """Pairs of tests on which fixed and random order disagree: the first MOST_NAMED, and the rest."""
+    """Two tables of the pairs of tests on which fixed and random order disagree: the first MOST_NAMED pairs, and the
+    rest.
+    """
     head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)

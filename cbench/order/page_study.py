@@ -28,7 +28,9 @@ OF_HOSTS = ("time", "host", "runs", "boots", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`name`: the study's name; `rows`: the facts in its store."""
+    """The facts about a study for its report. `name`: the study's name; `rows`: the facts in its store, as pairs of a
+    name and a text.
+    """
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()
@@ -36,7 +38,7 @@ class StudyFacts:
 
 @reads_store
 def about(path: Path) -> StudyFacts:
-    """The facts about a file's study beyond its trials; only its name if it is not a store."""
+    """The facts about a file's study beyond its trials; only the name if the file is not a store."""
     if not is_store(path):
         return StudyFacts(path.stem)
     with StudyStore.open(path, kind="order") as store:
@@ -121,7 +123,7 @@ def _reset(study: Study) -> str:
 
 
 def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
-    """The output of `quiet verify` before each run, if a profile was requested."""
+    """The verdicts of `quiet verify` before each run, as text; "" if no profile was requested."""
     if not study.profile:
         return "no: the study requested no profile, so it ran on the host as it was"
     known = [each for each in found if each is not None]

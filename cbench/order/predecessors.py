@@ -1,4 +1,4 @@
-"""Find tests that change others by running before them: effects with names and corrected p-values."""
+"""Find the tests that change others by running before them, with names and corrected p-values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cbench.stats.trials import START, Trials
 
 NAMED_PAIRS = 1000
 MOST_PAIRS = 20_000
-"""Name at most this many pairs of tests, those with the smallest p-values first."""
+"""If there are more pairs of tests, only the NAMED_PAIRS with the smallest p-values are named."""
 
 
 def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
@@ -42,7 +42,7 @@ def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffe
 def carry_over(
     suite: SuiteResult, tests: Mapping[str, OrderTest], before: Sequence[PredecessorEffect]
 ) -> tuple[CarryOver, ...]:
-    """The comparison with isolated runs, test by test."""
+    """The comparison of each test with its isolated runs."""
     if suite.isolated != "both":
         return ()
     after = {each.test: each.after for each in before if each.significant}
@@ -63,7 +63,7 @@ def _times(value: float | None, of: float | None) -> float | None:
 def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
     """Compare each test's trials after each predecessor with its other trials, in the random runs; p-values by Holm.
 
-    If there are more than MOST_PAIRS, only the NAMED_PAIRS with the smallest p-values.
+    If there are more than MOST_PAIRS pairs, only the NAMED_PAIRS with the smallest p-values are returned.
     """
     rows = [(result.name, result.predecessor) for result in analysis.results if result.predecessor is not None]
     if not rows:

@@ -1,8 +1,8 @@
 """Read OrderSage's own result files as the trials of a study.
 
-A run is known by its run_uuid, because its number restarts at each phase of a study that was not interleaved. Its
-time_start is the CPU time of the controlling process and useless for ordering; a version 1 UUID contains the time (RFC
-9562, section 5.1).
+A run is identified by its run_uuid, because run numbers restart at each phase of a study that was not interleaved. The
+column time_start is the CPU time of the controlling process and useless for ordering; a version 1 UUID contains the
+time (RFC 9562, section 5.1).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = {"order": "order_type", "run": "run_uuid", "position": "order_number",
 
 
 def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
-    """The trials and warnings. Raises UsageError."""
+    """The trials and warnings from a file with these columns. Raises UsageError for damaged content."""
     command = next(name for name in COMMANDS if name in names)
     columns = plain(path, [*SHARED, command, *([HOST] if HOST in names else [])])
     labels = short_names(columns[command])
@@ -71,7 +71,9 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
 
 
 def _in_time(runs: Sequence[str]) -> dict[str, int]:
-    """A number for each run: by the time in its UUID, or in the order of the file if some lack it."""
+    """The chronological number of each run, by the times in the UUIDs, or in the order of the file if a UUID has no
+    time.
+    """
     ordered = list(dict.fromkeys(runs))
     try:
         times = {run: UUID(run) for run in ordered}

@@ -24,12 +24,14 @@ from cbench.tables.columns import Coded, named, trials
 from quiet import UsageError
 
 KINDS = {ISOLATED: FIXED}
-"""Isolated runs are the baseline for runs in one process."""
+"""The order that a kind of run stands for: isolated runs are the baseline for runs in one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedTrials:
-    """The trials of one store that have ended. rows: test, order, run, position and values by metric of each trial."""
+    """The trials of one store that have ended. `rows`: test, order, run, position and values by metric of each
+    trial.
+    """
 
     header: Header
     rows: tuple[tuple[int, str, int, int, Mapping[str, float]], ...]
@@ -97,7 +99,7 @@ def _ended(path: Path) -> EndedTrials:
 
 
 def _metrics(stores: Sequence[EndedTrials]) -> dict[int, list[str]]:
-    """The names of each test's metrics, on any host."""
+    """The names of each test's metrics, collected over all hosts."""
     kinds: dict[int, set[str]] = {}
     for store in stores:
         for test, _, _, _, values in store.rows:
@@ -119,15 +121,17 @@ def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
     """The columns of the trials of all stores, one store after the other."""
     metrics = _metrics(stores)
     rows = [row for store in stores for row in _rows(store, metrics)]
-    tests = Coded(np.array([row[0] for row in rows], dtype=np.int32), stores[0].header.tests)  # in the file's order
+    tests = Coded(
+        np.array([row[0] for row in rows], dtype=np.int32), stores[0].header.tests
+    )  # in the order of the study's file
     names = ("order", "metric", "run", "position", "value")
     return {"test": tests} | {name: [row[at] for row in rows] for at, name in enumerate(names, start=1)}
 
 
 @dataclass(frozen=True, slots=True)
 class StudyDefaults:
-    """A study file's rules for its analysis: alpha; whether a failed trial invalidates its run; the meaning of each
-    metric, by the analysis' names; and, for a suite, its harness and its isolated tests.
+    """The rules for an analysis from a study's file: alpha; whether a failed trial invalidates its run; the meaning of
+    each metric, by the name that the analysis uses; and, for a suite, its harness and its isolated tests.
     """
 
     alpha: float
@@ -138,7 +142,7 @@ class StudyDefaults:
 
 @reads_store
 def defaults(path: Path) -> StudyDefaults:
-    """Read the rules from the file of this store's study. Raises UsageError."""
+    """Read the rules from the study file inside this store. Raises UsageError if the store is unusable."""
     with StudyStore.open(path, kind="order") as store:
         header, units = store.header(), store.units()
     study = parse(header.source, str(path), header.folder, check=False)

@@ -1,6 +1,6 @@
-"""The result of an order analysis: frozen objects whose fields are named as the keys of its JSON.
+"""Define the result of an order analysis as frozen objects whose fields have the names of the JSON keys.
 
-None: not known, or it cannot be computed from these trials.
+A field is None if its value is unknown or cannot be computed from these trials.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """The rule and the level of the intervals of medians, and the rule for cases: "exact" ranks and the "algorithm" of
-    the
-    paper, or the "published" ones and the "tool" of OrderSage."""
+    """The rule and the level of the intervals of medians, and the rule for cases. Intervals use "exact" or "published"
+    ranks; cases follow the paper's "algorithm" or OrderSage's "tool".
+    """
 
     rule: str
     level: float
@@ -35,7 +35,7 @@ class IntervalRule:
 
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
-    """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
+    """The arrangement of the runs in time; if that is unknown, `interleaved` is None and the numbers are omitted.
     `pairs`: number of runs compared with a neighbor in the other order; omitted if the orders are two samples.
     """
 
@@ -55,7 +55,7 @@ class OrderDesign:
 
 @dataclass(frozen=True, slots=True)
 class LabelMedian:
-    """`n` trials at one position, or after one predecessor (None: the beginning of a run)."""
+    """The median of `n` trials at one position, or after one predecessor (None: the beginning of a run)."""
 
     label: int | str | None
     n: int
@@ -64,8 +64,8 @@ class LabelMedian:
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """Kruskal and Wallis's H over all `labels`; `doubtful`: some labels have few trials. `groups`: the labels that the
-    report names.
+    """Kruskal and Wallis's H over all `labels`. `doubtful`: whether some labels have few trials; `groups`: the labels
+    that the report names.
     """
 
     h: float = field(metadata={KEY: "H"})
@@ -76,16 +76,18 @@ class LabelTest:
 
 @dataclass(frozen=True, slots=True)
 class OrderTest:
-    """One metric of one test: fixed against random order, and effects of the order within the random runs.
+    """The results of one metric of one test: fixed against random order, and effects of the order within the random
+    runs.
 
-    p: from the chi-squared distribution; p_permutation: exact, or from moments; p_brunner_munzel: from the studentized
-    rank sum; p_paired: from the signed ranks of `pairs` of runs; p_decides: the p-value that determines `significant`;
-    p_adjusted: p_decides corrected for the number of tests. delta_pct: (fixed - random)/fixed; delta_pct_hl: Hodges and
-    Lehmann's estimate of it, with an interval. p_spread: p for equal spread; spread_ratio: random over fixed.
-    first_trial: the trials that were the first of their run. cov: standard deviation / mean. ci_needs: the number of
-    results that an interval requires, if there are too few. gap: distance between the intervals, in widths of the wider
-    one. alike: all values are equal. unit, better: from the study's file. hosts: only with several hosts; then medians,
-    means and intervals use values shifted to a common level.
+    `p`: from the chi-squared distribution; `p_permutation`: exact, or from moments; `p_brunner_munzel`: from the
+    studentized rank sum; `p_paired`: from the signed ranks of `pairs` of runs; `p_decides`: the p-value that determines
+    `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct`: (fixed - random)/fixed in
+    %; `delta_pct_hl`: the same by Hodges and Lehmann's estimate, with an interval. `p_spread`: the p-value for equal
+    spread; `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run. `cov`:
+    standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few. `gap`:
+    the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal. `unit`,
+    `better`: from the study's file. `hosts`: only with several hosts; medians, means and intervals then use values
+    shifted to a common level.
     """
 
     n_fixed: int
@@ -140,7 +142,7 @@ class OrderTest:
 
     @property
     def failed(self) -> int:
-        """The number of omitted values in both orders."""
+        """The number of values that were omitted, over both orders."""
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
@@ -150,7 +152,7 @@ class OrderTest:
         return self.median_random, self.ci_random
 
     def within(self, effect: Within) -> tuple[float | None, bool]:
-        """p and significance of an effect within the runs or over the study."""
+        """The p-value of an effect within the runs or over the study, and whether the effect is significant."""
         if effect == "position":
             return self.position_p, self.position_significant
         if effect == "predecessor":
@@ -165,7 +167,9 @@ class OrderTest:
 
 @dataclass(frozen=True, slots=True)
 class PowerRule:
-    """`runs_needed` are for a shift of `delta_pct` % of the median, detected with probability `power`."""
+    """The rule behind `runs_needed`: the number of runs that detect a shift of `delta_pct` % of the median with
+    probability `power`.
+    """
 
     delta_pct: float
     power: float
@@ -173,7 +177,9 @@ class PowerRule:
 
 @dataclass(frozen=True, slots=True)
 class PredecessorEffect:
-    """Trials of `test` right after `after` (None: the beginning of a run) against all others of the test."""
+    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other
+    trials.
+    """
 
     test: str
     after: str | None
@@ -189,7 +195,7 @@ class PredecessorEffect:
 @dataclass(frozen=True, slots=True)
 class CarryOver:
     """Medians of a test in a separate process and in a process shared with other tests; `times`: in_process / isolated,
-    if both are positive. `after`: the test that changes it most by running before it, None if no test is significant.
+    if both are positive. `after`: the test whose earlier run changes this test most, None if none is significant.
     """
 
     test: str
@@ -203,9 +209,9 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """Further results of a suite. isolated: "no", "yes", or "both"; with "both", isolated runs replace the fixed ones,
-    so all fields named fixed refer to isolated runs. earlier: for each test, the test that changes it most by running
-    anywhere before it. carry_over: only with "both".
+    """Further results of a suite. `isolated`: "no", "yes", or "both"; with "both", isolated runs replace the fixed
+    ones, so all fields named fixed refer to isolated runs. `earlier`: for each test, the test that changes it most by
+    running anywhere earlier in a run. `carry_over`: only with "both".
     """
 
     harness: str
@@ -216,8 +222,8 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeHost:
-    """One host compared with the others: its level, or its effect of the order. `away_pct`: how far its level is above
-    theirs, in %.
+    """One host that differs from the others in its level or in its effect of the order. `away_pct`: how far its level
+    is above the other hosts' levels, in %.
     """
 
     host: str
@@ -230,8 +236,10 @@ class UnlikeHost:
 
 @dataclass(frozen=True, slots=True)
 class OrderHosts:
-    """The hosts of a study. pooled_significant: how many tests differ if hosts are pooled, which is not the decision.
-    unlike: the smallest p first, Holm over hosts, tests and the two questions. passports: facts that differ."""
+    """The hosts of a study. `pooled_significant`: the number of tests that would differ if hosts were pooled, for
+    comparison only. `unlike`: the hosts that differ, smallest p first, corrected by Holm's method over hosts, tests and
+    the two questions. `passports`: facts that differ.
+    """
 
     names: tuple[str, ...]
     pooled_significant: int
@@ -241,7 +249,7 @@ class OrderHosts:
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """The whole analysis; `verdict`: lines of text, the most important first. `order_matters`: None if effects of order
+    """The whole analysis. `verdict`: lines of text, the most important first. `order_matters`: None if effects of order
     and time cannot be distinguished. `claims`: the verdict's claims, which share one error rate, `alpha`.
     """
 
@@ -274,7 +282,7 @@ class OrderResult:
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 
     def claim(self, family: Family) -> Claim | None:
-        """The claim about a family; None if the data do not test it."""
+        """The claim about a family; None if the data do not test the family."""
         return next((each for each in self.claims if each.family == family), None)
 
     def deciding_p(self, test: OrderTest) -> float | None:
@@ -282,7 +290,9 @@ class OrderResult:
         return test.p_decides
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
-        """The tests, the smallest p first, without one last. `effect`: the p to sort by; None: the p that decides."""
+        """The tests by increasing p, tests without a p last. `effect`: the effect whose p to sort by, None for the
+        deciding p.
+        """
 
         def place(item: tuple[str, OrderTest]) -> float:
             p = item[1].within(effect)[0] if effect else self.deciding_p(item[1])

@@ -21,7 +21,9 @@ from cbench.stats.trials import Trials
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
 MOST_GROUPS, NAMED_GROUPS = 200, 20
-"""At most this many positions or predecessors of a test, those with the most trials."""
+"""A report with at most MOST_GROUPS positions or predecessors of a test includes all of them, otherwise the
+NAMED_GROUPS with the most trials.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ def summary_of(
     each_order = min(result.fixed.values.size, result.random.values.size) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
-    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # their variation is unknown
+    unknown = (
+        alike or max(result.fixed.values.size, result.random.values.size) < 2
+    )  # the variation of the values is unknown
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     shift = result.shift
     return OrderTest(

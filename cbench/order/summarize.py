@@ -1,4 +1,4 @@
-"""Turn the arrays of an analysis into its result: names in place of numbers, corrected p-values, the verdict."""
+"""Turn the arrays of an analysis into a result with names instead of numbers, corrected p-values, and the verdict."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def summarize(
 
 
 def _releasing(trials: Trials, results: Sequence[SeriesResult]) -> Iterator[SeriesResult]:
-    """Yield all series, periodically releasing the memory of values that are in a file."""
+    """Yield all series, and periodically release the memory of values that are also in a file."""
     for number, result in enumerate(results):
         yield result
         if number % 20 == 0:
@@ -97,7 +97,7 @@ def _matters(claimed: Sequence[claims.Claim]) -> bool:
 
 
 def _extreme(trials: Trials) -> bool:
-    """Whether there are values whose squares or ratios may overflow."""
+    """Whether squares or ratios of the values may overflow."""
     for rows in trials.blocks():
         size = np.abs(trials.value[rows])
         if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():

@@ -18,18 +18,18 @@ from cbench.report.svg import shortened
 from cbench.report.text import marked, number
 
 MOST = 60
-"""The table shows at most this many tests, those with the smallest p-values."""
+"""The maximum number of tests in the table, which shows those with the smallest p-values."""
 MOST_RUNS = 10
 INTERVALS = 0.95
 """The level of the intervals of Δ."""
 LONGEST_NAME = 60
-"""The limit on a terminal; files and pipes contain whole names."""
+"""The maximum length of a name on a terminal; files and pipes contain whole names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of numbers; omitted if `known` is False. `within`: it belongs to the second table if one table does
-    not fit.
+    """A column of numbers, omitted if `known` is False. `within`: whether the column moves to a second table if one
+    table does not fit.
     """
 
     name: str
@@ -39,7 +39,8 @@ class Column:
 
 
 def analysis(result: OrderResult, runs: bool = False) -> None:
-    """The verdict, then a table of the tests; two tables of the most important columns if one table does not fit.
+    """Print the verdict, then a table of the tests, or two tables with the most important columns if one table does not
+    fit.
 
     `runs`: whether to show the number of runs required to detect the requested shift.
     """
@@ -63,7 +64,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 
 
 def _carry_over(tests: Sequence[CarryOver]) -> Table:
-    """Tests in separate processes against one process for all, the largest difference first."""
+    """A table that compares tests in separate processes and in one shared process, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")
@@ -75,7 +76,7 @@ def _carry_over(tests: Sequence[CarryOver]) -> Table:
 
 
 def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
-    """Each host alone and all hosts combined, of the tests with the smallest p."""
+    """A table of each host alone and all hosts combined, for the tests with the smallest p."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("test", "host", "n", "p", "Δ", "interval of Δ", "p effect", "p level", "level"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "host") else "right")
@@ -100,7 +101,9 @@ def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
 
 
 def _runs(result: OrderResult) -> str:
-    """The required number of runs per test; if there are more than MOST_RUNS tests, only those that require most."""
+    """The required number of runs per test as text; if there are more than MOST_RUNS tests, only those that require
+    most.
+    """
     needed = [(name, test.runs_needed) for name, test in result.tests.items()]
     shown = needed
     if len(needed) > MOST_RUNS:
@@ -140,7 +143,7 @@ def _fitting(console: Console, table: Table) -> Table:
 
 
 def _width(console: Console, table: Table) -> int:
-    """The width that keeps each test on one line."""
+    """The width in columns at which each test fits on one line."""
     return console.measure(table, options=console.options.update(width=100_000)).maximum
 
 

@@ -1,4 +1,4 @@
-"""Word the verdict of an order analysis."""
+"""Format the verdict of an order analysis as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
 LEVEL = 0.95
-"""The level of the intervals of differences, each by itself."""
+"""The level of each interval of a difference, not corrected for their number."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
 BY_TIME = "blocked in time"
 MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
@@ -105,7 +105,7 @@ def unlike(effect: UnlikeHost) -> str:
 
 
 def _hosts(result: OrderResult) -> list[str]:
-    """How several hosts were compared, and their differences."""
+    """Sentences on how several hosts were compared, and on their differences."""
     hosts = result.hosts
     if hosts is None:
         return []
@@ -123,7 +123,7 @@ def _hosts(result: OrderResult) -> list[str]:
 
 
 def disturbed(effect: PredecessorEffect) -> str:
-    """A test and its predecessor, with the difference."""
+    """A test, its predecessor and the difference, as text."""
     where = "at the beginning of a run" if effect.after is None else f"after {effect.after}"
     return f"{effect.test} {where}" + ("" if effect.delta_pct is None else f" ({effect.delta_pct:+.2f} %)")
 
@@ -139,7 +139,9 @@ def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
 
 
 def _across(result: OrderResult) -> list[str]:
-    """Comparisons between tests that change; they are named if there are more than expected by chance."""
+    """Sentences on comparisons between tests that change with the order; they are named if there are more than expected
+    by chance.
+    """
     across = result.across
     if not across.changed or result.design.blocked:
         return []
@@ -166,7 +168,7 @@ def nothing_compared(tests: Mapping[str, OrderTest]) -> bool:
 
 
 def not_compared(tests: Mapping[str, OrderTest]) -> list[str]:
-    """Warnings: which tests have no results in an order."""
+    """Warnings about tests that have no results in one of the orders."""
     if by_itself(tests):
         return []
     if nothing_compared(tests):
@@ -211,7 +213,7 @@ def _where(result: OrderResult) -> str:
 
 
 def _changed(name: str, test: OrderTest, where: str) -> str:
-    """The difference of the second arm, `where`, from the fixed order, with its interval."""
+    """A sentence on the difference of the second arm, `where`, from the fixed order, with its interval."""
     delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
     if delta is None:
         delta = test.delta_pct_median

@@ -1,1 +1,1 @@
-"""Plugins for pytest and pyperf that report interruptions of benchmarks."""
+"""Provide plugins for pytest and pyperf that report interruptions of benchmarks."""

@@ -12,10 +12,11 @@ from cbench.external.disturbance import CountReader, KernelCounts, OpenFile
 
 @dataclass(frozen=True, slots=True)
 class OwnInterruptions:
-    """Interruptions of this process.
+    """The interruptions of this process over a period.
 
-    Times in ns, `stolen_ms` in ms; None if the kernel does not report it. `interrupts`: interrupts of the CPU that the
-    process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other processes.
+    Times in ns, `stolen_ms` in ms; None for a count that the kernel does not report. `interrupts`: interrupts of the
+    CPU that the process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other
+    processes.
     """
 
     preempted: int
@@ -26,12 +27,12 @@ class OwnInterruptions:
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything except the usual interrupts occurred."""
+        """Whether any interruption besides the usual interrupts occurred."""
         return bool(self.preempted or self.major_faults or self.stolen_ms)
 
     @property
     def text(self) -> str:
-        """The message as text, empty for none."""
+        """The interruptions as text, "" if there are none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
             parts.append(f"waited for a CPU for {self.waited_ns / 1e6:.3g} ms")
@@ -50,7 +51,7 @@ def _times(count: int) -> str:
 
 
 class OwnCounts:
-    """Counts of this process between begin() and end(), repeatable."""
+    """Counts the interruptions of this process between begin() and end(), which can be called repeatedly."""
 
     def __init__(self) -> None:
         self._cpus = frozenset(os.sched_getaffinity(0))
@@ -63,7 +64,7 @@ class OwnCounts:
         self._before = (*self._own(), self._reader.read())
 
     def end(self) -> OwnInterruptions:
-        """Interruptions since begin()."""
+        """The interruptions since begin()."""
         assert self._before
         after = self._reader.read()
         usage, waited = self._own()
@@ -87,7 +88,7 @@ class OwnCounts:
 
 
 def added(one: OwnInterruptions, other: OwnInterruptions) -> OwnInterruptions:
-    """The sum of both."""
+    """The sum of the interruptions of two periods."""
     lines = {
         name: one.interrupts.get(name, 0) + other.interrupts.get(name, 0)
         for name in {**one.interrupts, **other.interrupts}

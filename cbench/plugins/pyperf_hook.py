@@ -1,6 +1,6 @@
 """Provide pyperf's hook `quiet` (`--hook quiet`), which stores the interruptions of each run in its metadata.
 
-`cbench compare` reads them: the values of a run that was disturbed are not clean.
+`cbench compare` reads this metadata: the values of a disturbed run are not clean.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PREEMPTED, WAITED, STOLEN, FAULTS, INTERRUPTS, TEXT = (
 
 
 class QuietHook:
-    """pyperf enters it around each timed loop, and calls `teardown` at the end of the worker."""
+    """The hook, which pyperf enters around each timed loop; pyperf calls `teardown` at the end of the worker."""
 
     def __init__(self) -> None:
         self._counts = OwnCounts()
@@ -32,7 +32,7 @@ class QuietHook:
         self._all = added(self._all, seen) if self._all else seen
 
     def teardown(self, metadata: dict[str, str | int]) -> None:
-        """Add the interruptions to a run's metadata; add nothing without a timed loop."""
+        """Add the interruptions to a run's metadata, unless there was no timed loop."""
         self._counts.close()
         if self._all is None:
             return

@@ -21,7 +21,7 @@ OPTION = "--cbench-store"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option --cbench-store to pytest."""
     group = parser.getgroup("cbench")
     group.addoption(
         OPTION,
@@ -44,7 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class BenchmarkKeeper:
-    """Keeps each benchmark with its interruptions: in the store, and in pytest-benchmark's `extra_info`."""
+    """Writes each benchmark and its interruptions to the store, and the interruptions to pytest-benchmark's
+    `extra_info`.
+    """
 
     def __init__(self, path: Path) -> None:
         from cbench.machine.describe import describe
@@ -63,7 +65,7 @@ class BenchmarkKeeper:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
-        """Count while the test's function runs, calibration included."""
+        """Count interruptions while the test's function runs, including pytest-benchmark's calibration."""
         fixture: Any = pyfuncitem.funcargs.get("benchmark")
         if fixture is None:
             yield

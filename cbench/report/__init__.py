@@ -1,1 +1,1 @@
-"""Common parts of reports: figures, SVG, page parts."""
+"""Provide the common parts of reports: figures, SVG, pages, text."""

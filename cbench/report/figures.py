@@ -1,4 +1,4 @@
-"""Provide the common parts of plots: optional matplotlib, and files written atomically."""
+"""Provide the common parts of plots: the import of matplotlib, which is optional, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = (".svg", ".png")
 
 
 def check(path: str, option: str = "-o") -> None:
-    """Raises UsageError if no plot can be written there; call it before measuring."""
+    """Check before measuring that a plot can be written to `path`. Raises UsageError if not."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
     check_savable(path, option)
@@ -33,7 +33,9 @@ def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plot
 
 @contextlib.contextmanager
 def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
-    """The axes of a figure with `rows` panels above each other, saved at the end. Text in an SVG stays text."""
+    """A context with the axes of a figure, `rows` panels below each other, which is saved at the end. Text in an SVG
+    stays text.
+    """
     plt = pyplot()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cbench", "font.size": 9}):
         made, axes = plt.subplots(rows, 1, sharex=True, figsize=(9, 3.6 * rows), layout="constrained")

@@ -1,4 +1,4 @@
-"""Short labels for adjacent names: common parts are dropped, different parts are kept."""
+"""Shorten names that are shown next to each other: drop common parts, keep different parts."""
 
 from __future__ import annotations
 

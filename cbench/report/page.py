@@ -1,4 +1,4 @@
-"""HTML pages from jinja2 templates: one base, one set of macros and one style sheet for all features.
+"""Render HTML pages from jinja2 templates, with one base, one set of macros and one style sheet for all features.
 
 A feature puts its template into its own folder, `cbench/FEATURE/templates/NAME.html`, and calls
 `render("FEATURE/NAME.html", made=made, ...)`. Such a template reads:
@@ -13,7 +13,7 @@ A feature puts its template into its own folder, `cbench/FEATURE/templates/NAME.
 
 The base shows `title`, the lines of `verdict` (in red where `matters`), and each section (id, heading, body) that is
 not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an undefined name is
-an error. Python hands over `Table`, `Cell` and `Figure`; words that do not depend on the data stand in the template.
+an error. Python passes `Table`, `Cell` and `Figure` objects; text that does not depend on the data is in the template.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGE = b"<!doctype html"
 
 
 class Cell(NamedTuple):
-    """A cell of a table with a second, small line, and one `more`; a plain text is a cell as well."""
+    """A cell of a table with a second line in small type, and a third one, `more`; a plain text is also a cell."""
 
     text: str
     small: str = ""
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
 class Table:
     """A table with its own scroll bar if it is too wide.
 
-    The first `names` cells of a row are names. marked: whether to highlight each row; empty for none.
+    The first `names` cells of a row are names. `marked`: whether to highlight each row; empty to highlight none.
     """
 
     head: Sequence[str | Cell]
@@ -60,7 +60,7 @@ class Table:
 class Figure:
     """A figure with its title, one explaining sentence, and its content as text, also for screen readers.
 
-    key: the id that the ids in `svg` begin with. broad: over the whole width of the page.
+    `key`: the prefix of all ids in `svg`. `broad`: whether the figure has the whole width of the page.
     """
 
     key: str
@@ -72,7 +72,7 @@ class Figure:
 
 
 def render(template_name: str, /, **context: object) -> str:
-    """The text of the template FEATURE/NAME.html, filled in: the same bytes for the same data."""
+    """The HTML of the template FEATURE/NAME.html with this context; deterministic."""
     return _environment().get_template(template_name).render(context)
 
 
@@ -82,7 +82,9 @@ def style() -> str:
 
 
 def labelled_svg(figure: Figure) -> Markup:
-    """The SVG element with its title and description for screen readers. The only text that is not escaped."""
+    """The SVG element with its title and description for screen readers. The SVG is the only text that is not
+    escaped.
+    """
     from markupsafe import Markup, escape
 
     key, begin = escape(figure.key), figure.svg.index(">") + 1
@@ -93,7 +95,7 @@ def labelled_svg(figure: Figure) -> Markup:
 
 
 def check_page(data: str, output: str) -> None:
-    """Raises UsageError if a page cannot be written, or would replace a file that is not a page."""
+    """Raises UsageError if the page cannot be written to `output`, or would replace a file that is not a page."""
     check_savable(output, "-o")
     target = Path(output)
     if not target.is_file():

@@ -12,9 +12,9 @@ from typing import Any
 
 from cbench.report.figures import pyplot
 
-WIDTH, BROAD = 5.6, 9.6  # inches; of figures in two columns and over the whole page
+WIDTH, BROAD = 5.6, 9.6  # inches: figures in two columns, figures over the whole page
 DARK, GREY, FAINT = "#1d232b", "#6b7280", "#c9ced6"
-FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers too (Okabe and Ito); shapes differ too
+FIXED, RANDOM = "#0072b2", "#d55e00"  # distinct for color-blind readers (Okabe and Ito); shapes also differ
 LONGEST_NAME = 28
 STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
@@ -47,8 +47,8 @@ def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float
 def panels(
     key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False, height: float = 2.1
 ) -> str:
-    """A panel for each name, at most three in a row; `legend`: place the first panel's legend above all; `height`:
-    height of a panel in inches.
+    """A panel for each name, at most three in a row; `legend`: whether to place the first panel's legend above all
+    panels; `height`: the height of a panel in inches.
     """
     across = min(3, max(1, len(names)))
     down = max(1, -(-len(names) // across))
@@ -65,7 +65,7 @@ def panels(
 
 @contextmanager
 def drawn(key: str, rows: int, columns: int, width: float, height: float) -> Iterator[tuple[list[str], list[Any]]]:
-    """A list that is given the figure's text at the end, and the axes to draw on."""
+    """A context with a list that receives the figure's SVG text at the end, and with the axes to draw on."""
     plt = pyplot()
     found: list[str] = []
     with plt.rc_context({**STYLE, "svg.hashsalt": key}), warnings.catch_warnings():
@@ -82,7 +82,9 @@ def drawn(key: str, rows: int, columns: int, width: float, height: float) -> Ite
 
 
 def embedded(text: str, key: str) -> str:
-    """The SVG element of a file as part of a page: no style that would leak, no ids but unique ones that are used."""
+    """The SVG element of a file, prepared for a page: without styles that would affect the page, and only with ids that
+    are used and unique.
+    """
     text = text[text.index("<svg") :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", "", text)
@@ -107,7 +109,7 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
 
 
 def dots(axes: Any, x: Any, y: Any, filled: bool, color: str = DARK, shape: str = "o", label: str = "") -> None:
-    """Points of one kind, filled or hollow."""
+    """Draw points of one kind, filled or hollow."""
     size = 5.5 if len(x) < 100 else 3
     inside = color if filled else "white"
     style = {"markerfacecolor": inside, "markeredgecolor": color, "markeredgewidth": 1.0 if size > 4 else 0.6}

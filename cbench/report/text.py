@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST = 5
-"""A sentence lists at most this many items."""
+"""The maximum number of items that a sentence lists."""
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
+    """The number with its noun: `1 test`, `2 tests`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
-    """The first MOST items, and the number of others; `left_off`: the number of others that --json omits too."""
+    """The first MOST items as text, and the number of the others. `left_off`: the number of items that --json omits
+    too.
+    """
     total = len(items) if total is None else total
     shown = ", ".join(items[:MOST])
     where = f"{total - left_off:,} in --json" if left_off else "all in --json"
@@ -27,7 +29,7 @@ def number(value: float | None, shape: str) -> str:
 
 
 def chance(p: float | None) -> str:
-    """A p-value with its two significant digits."""
+    """A p-value with two significant digits; "-" if unknown."""
     return number(p, "{:.2g}" if p is None or p < 0.0995 else "{:.2f}")
 
 

@@ -1,4 +1,4 @@
-"""The functions of the public API; `import cbench` offers them."""
+"""Define the functions of the public API, which `import cbench` makes available."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def measure(
     """Measure workloads as `cbench run` does; the options are those of the command.
 
     `workload`: a name from list_workloads(), FILE.c:FUNCTION or LIB.so:FUNCTION, or several of these. Options that are
-    None use the command's default. `output`: a file that stores every trial when it is measured. Raises QuietError with
-    a one-line message.
+    None use the command's default. `output`: a file that stores every trial when it is measured. Raises QuietError,
+    with a one-line message, if a workload cannot be measured.
     """
     from cbench.run import run
 
@@ -74,7 +74,7 @@ def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...] | tup
 
     A store of `cbench run --output` yields the series of trials, in chronological order. Another benchmark program's
     file, or a folder of such files, yields a TestSample for each test: its values, a tuple per process, in its `unit`.
-    Raises UsageError with the file and the place.
+    Raises UsageError, with the file and the place of the error, if the file cannot be read.
     """
     from cbench.store.kind import is_store
 

@@ -24,7 +24,7 @@ class ListedParameter:
 
 @dataclass(frozen=True, slots=True)
 class ListedWorkload:
-    """A workload, or the user's own function."""
+    """A workload, or a user's function, as `cbench list` and `cbench explain` report it."""
 
     name: str
     stresses: str
@@ -34,7 +34,7 @@ class ListedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class ListedCounter:
-    """A counter, as it works on the current CPU."""
+    """A counter, with its availability on the current CPU."""
 
     name: str
     unit: str
@@ -45,7 +45,7 @@ class ListedCounter:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The object of `cbench list --json`."""
+    """The JSON object of `cbench list --json`."""
 
     workloads: tuple[ListedWorkload, ...]
     counters: tuple[ListedCounter, ...]
@@ -67,7 +67,7 @@ def catalogue() -> Catalogue:
 
 
 def explained(name: str) -> ListedWorkload | ListedCounter:
-    """The workload or counter of this name. Raises UsageError, with the names that are close."""
+    """The workload or counter with this name. Raises UsageError, with similar names, if there is none."""
     content = catalogue()
     by_name: dict[str, ListedWorkload | ListedCounter] = {each.name: each for each in content.workloads}
     by_name |= {each.name: each for each in content.counters}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands to cbench's."""
+    """Add the commands to the application."""
     app.command("run", rich_help_panel=MEASURE)(run)
     app.command("list", rich_help_panel=MEASURE)(list_command)
     app.command("explain", rich_help_panel=MEASURE)(explain_command)

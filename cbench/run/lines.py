@@ -17,7 +17,7 @@ SLOWER_SHARE = 0.01
 
 
 def workload_lines(result: WorkloadResult) -> list[str]:
-    """At most MOST_LINES; the first names the workload and the CPU."""
+    """The report of one workload, in at most MOST_LINES lines; the first one names the workload and the CPU."""
     settings = " ".join(f"{key}={value:,}" for key, value in result.params.items())
     where = "isolated" if result.isolated else "housekeeping"
     lines = [f"{result.workload} ({settings}) on CPU {result.cpu} ({where})"]
@@ -35,7 +35,7 @@ def workload_lines(result: WorkloadResult) -> list[str]:
 
 
 def headline_text(headline: Headline, calibration: CalibrationFigures | None) -> str:
-    """The number, its interval and, if known, the time."""
+    """The headline with its interval and, if known, the time that it corresponds to."""
     if headline.value is None or headline.interval is None:
         return headline.how
     low, high = headline.interval
@@ -56,7 +56,7 @@ def _time(ns: float) -> str:
 
 
 def histogram(values: Sequence[int], headline: Headline) -> list[str]:
-    """A line of bars from the lowest value up to some widths of the interval; empty if all values are equal."""
+    """A histogram in one line, from the lowest value up to a few widths of the interval; [] if all values are equal."""
     ordered = sorted(values)
     if headline.interval is None or len(ordered) < 2 * len(BARS) or ordered[0] == ordered[-1]:
         return []
@@ -74,7 +74,7 @@ def histogram(values: Sequence[int], headline: Headline) -> list[str]:
 
 
 def _frequency(found: CalibrationFigures) -> list[str]:
-    """The range of the core's frequencies, if it is noticeably wide."""
+    """A line with the range of the core's frequency, if that range is wide; otherwise []."""
     if not (found.hz and found.low_hz and found.high_hz) or found.low_hz >= found.high_hz * (1 - SLOWER_SHARE):
         return []
     span = f"{found.low_hz / 1e9:.3f} to {found.high_hz / 1e9:.3f} GHz"
@@ -96,7 +96,7 @@ def _processes(result: WorkloadResult) -> list[str]:
 
 
 def _causes(result: WorkloadResult) -> list[str]:
-    """The causes that disturbed trials, the most frequent first."""
+    """A line with the causes that disturbed trials, the most frequent first."""
     rows = [row for row in result.causes if row.cause not in ("chains disagree", "core shared")]
     if not rows:
         return []

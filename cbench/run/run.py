@@ -27,7 +27,7 @@ QUICK_TRIALS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `cbench run`; Raises UsageError if the options are impossible.
+    """The options of `cbench run`. Raises UsageError for invalid options.
 
     `trials`: None for the default. `how`: the MeasureOptions derived from these options. `command`: stored with the
     trials.
@@ -74,7 +74,9 @@ class RunOptions:
 
 
 def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
-    """Measure for `cbench run`. Raises QuietError if that is impossible. `tell` receives messages for the user."""
+    """Measure for `cbench run`. `tell` receives messages for the user. Raises QuietError if a workload cannot be
+    measured.
+    """
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)
@@ -97,7 +99,7 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
 def _kept(
     options: RunOptions, host: describe.HostFacts, tell: Callable[[str], None]
 ) -> Iterator[measurement.Keep | None]:
-    """A keeper that stores trials in the requested file."""
+    """A context with a function that makes keepers for the requested file; None if no file was requested."""
     if options.output is None:
         yield None
         return

@@ -17,7 +17,7 @@ from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
-"""How many discarded trials to show; the last one is shown too."""
+"""The numbers of the discarded trials to show, besides the last one."""
 
 
 def label(result: WorkloadResult) -> str:
@@ -91,7 +91,9 @@ def _source(causes: CausesSource) -> str:
 
 
 def cause_rows(group: Sequence[Sequence[CauseCount]]) -> list[tuple[str, list[int]]]:
-    """The commonest causes of a workload's results, and how many trials of each result had them; then the others."""
+    """The most common causes in a workload's results, each with the number of affected trials in every result; then a
+    row for the others.
+    """
     counts = [{row.cause: row.trials for row in causes} for causes in group]
     totals: dict[str, int] = {}
     for each in counts:
@@ -142,7 +144,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
 
 
 def _counted(group: Sequence[WorkloadResult]) -> list[str]:
-    """The additionally counted events in any of these results."""
+    """The names of the events that were additionally counted in any of these results."""
     return list(dict.fromkeys(name for result in group for name in result.counts))
 
 
@@ -167,7 +169,7 @@ def _on_floor(result: WorkloadResult) -> str:
 
 
 def _count(row: CountedEvent | None) -> str:
-    """Minimum, median and maximum of the additional counts, "-" if there are none."""
+    """Minimum, median and maximum of an additional count as text, "-" if it is missing."""
     if row is None:
         return "-"
     least, middle, most = row.min, row.median, row.max
@@ -175,7 +177,7 @@ def _count(row: CountedEvent | None) -> str:
 
 
 def _settling(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """How the first, discarded trials settled (thesis, figure 3-13)."""
+    """Print how the first, discarded trials settled (thesis, figure 3-13)."""
     for result in group:
         values, missed = result.settling.values, result.settling.mispredictions
         if not values:
@@ -191,7 +193,7 @@ def _missed(missed: Sequence[int], number: int) -> str:
 
 
 def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """A row per process and, if there are several, the spread within and between them."""
+    """Print a row per process and, if there are several, the spread within and between processes."""
     for result in group:
         processes = result.processes
         rows = processes.each
@@ -226,7 +228,7 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
 
 
 def catalogue(content: Catalogue) -> None:
-    """The lines of `cbench list`: one for each workload and counter."""
+    """Print the lines of `cbench list`: one for each workload and counter."""
     console = table_console(100)
     names = [*(each.name for each in content.workloads), *(each.name for each in content.counters)]
     width = max(map(len, names))

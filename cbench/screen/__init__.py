@@ -1,1 +1,1 @@
-"""Screening experiments: find the factors that affect performance, from an experiment file to an analysis."""
+"""Run and analyze screening experiments, which identify the factors that affect performance."""

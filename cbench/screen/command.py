@@ -1,4 +1,4 @@
-"""`cbench screen`: screening experiments."""
+"""The commands `cbench screen ...`, for screening experiments."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ OPTIONS = {
         ),
     ],
 }
-"""The options of both commands, by the field of ScreenOptions."""
+"""The options of `analyze` and `report`, by the field of ScreenOptions."""
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,7 +107,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class AnalysisProgress:
-    """Show one line of progress on a terminal, and nothing elsewhere."""
+    """One line of progress on a terminal; nothing elsewhere."""
 
     def __enter__(self) -> Callable[[str], None]:
         return self._say if sys.stderr.isatty() else lambda words: None
@@ -250,7 +250,7 @@ def report_command(
 def _analyzed(
     paths: Sequence[str], options: ScreenOptions, progress: Callable[[str], None]
 ) -> tuple[ScreenResult, ScreenData]:
-    """The analysis of a file. Raises UsageError."""
+    """The analysis of one or several files, and the data. Raises UsageError for unusable files or options."""
     try:
         from cbench.screen.analysis.analysis import analyse
         from cbench.screen.data import hosts
@@ -268,7 +268,7 @@ def _analyzed(
 
 
 def end(data: str, result: ScreenResult) -> None:
-    """Raises UsageError for an analysis without an answer, and Exit with 1 if some factor matters."""
+    """End the command. Raises UsageError if nothing was tested, and Exit(1) if some factor matters."""
     from cbench.screen.analysis.verdict import nothing_told
 
     if nothing_told(result):
@@ -278,5 +278,5 @@ def end(data: str, result: ScreenResult) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the application these commands."""
+    """Add the commands to the application."""
     app.add_typer(screen, name="screen", rich_help_panel=STUDY)

@@ -1,4 +1,4 @@
-"""Run `cbench screen init`, `plan`, `run`, `resume` and `status`, between the command line and the terminal."""
+"""Implement `cbench screen plan`, `run`, `resume` and `status`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ LEVEL = "level"
 
 
 def plan(path: str) -> ScreenPlan:
-    """Plan an experiment: its runs, and the effects that they could test. Raises UsageError if something is wrong with
-    the file.
+    """Plan an experiment: its runs, and the effects that they can test. Raises UsageError if the file is invalid.
 
     The duration is estimated if the store next to the file has trials of the same tests.
     """
@@ -51,8 +50,9 @@ def plan(path: str) -> ScreenPlan:
 
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
-    """The standard deviation of a treatment's values by response, the median over treatments, and sentences about
-    clocks whose steps are coarse relative to it; empty if numpy is not installed or there are no values.
+    """For each response, the median over treatments of the standard deviation of a treatment's values; and sentences
+    about clocks with steps that are coarse relative to this deviation. Empty if numpy is not installed or there are no
+    values.
     """
     try:
         import numpy as np
@@ -75,7 +75,9 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The seconds from the beginning of a trial to that of the next, by test, in an earlier run of this experiment."""
+    """The time in seconds from the beginning of a trial to the beginning of the next one, by test, in an earlier run of
+    this experiment.
+    """
     names = {test.name: test.number for test in planned.tests}
     try:
         with StudyStore.open(data, kind=SCREEN) as store:
@@ -92,7 +94,7 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 class StartScreen:
     """An experiment that is about to begin. Raises UsageError for an error in its file.
 
-    `host`: the name from which, with the seed, its orders are drawn; "": from the seed alone.
+    `host`: the name that determines the orders together with the seed, "" for the seed alone.
     """
 
     def __init__(self, path: str, output: str | None, host: str = "") -> None:
@@ -112,7 +114,7 @@ class StartScreen:
         return _noise(self._target)[1]
 
     def run(self, show: Show) -> StudyStatus:
-        """Store its plan and run it. Raises QuietError."""
+        """Store the experiment's plan and run it. Raises QuietError if it cannot be run."""
         screen, planned, target, study = self._screen, self._planned, self._target, self._study
         check(study, str(self._path), SCREEN)
         _preflight(screen, str(self._path))
@@ -129,13 +131,13 @@ class StartScreen:
             try:
                 with StudyStore.create(target, header, every) as store:
                     return _go_on(screen, store, counter, show, rebuild=True)
-            except NotBuilt:  # no trial was measured: the next attempt starts over
+            except NotBuilt:  # no trial was measured, so the next attempt starts over
                 target.unlink()
                 raise
 
 
 def detach(path: str, output: str | None) -> DetachedJob:
-    """Check the file, and start the experiment detached. Raises QuietError."""
+    """Check the file and start the experiment detached. Raises QuietError if either fails."""
     screen = file.load(Path(path))
     planned = Planned(screen)
     planned.check()
@@ -161,7 +163,7 @@ class ResumeScreen:
         return _noise(self._path)[1]
 
     def run(self, show: Show) -> StudyStatus:
-        """Resume at the next trial. Raises QuietError."""
+        """Resume at the next trial. Raises QuietError if the experiment cannot be run."""
         path, screen = self._path, self._screen
         with lock.alone(path, kind=SCREEN), StudyStore.open(path, writing=True, kind=SCREEN) as store:
             header = store.header()
@@ -174,12 +176,14 @@ class ResumeScreen:
 
 
 def status(data: str) -> StudyStatus:
-    """The progress of an experiment, also while another process runs it; and the levels that are set on the host."""
+    """The progress of an experiment, even while another process runs it, and the levels that are set on the host.
+    Raises QuietError for an unusable store.
+    """
     return replace(study_status(data, SCREEN), set=tuple(_set_now(Path(data))))
 
 
 def _set_now(data: Path) -> list[str]:
-    """Levels set by commands, as recorded, and by quiet."""
+    """The levels that are set now, by commands (according to their record) and by quiet."""
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:
@@ -208,7 +212,7 @@ def _go_on(
 
 
 def _preflight(screen: Screen, label: str) -> None:
-    """Check that every level can be set here. Raises Refused, which names the level and the reason."""
+    """Check that every level can be set here. Raises Refused, with the level and the reason, if one cannot."""
     reader = Reader()
     for factor in screen.factors:
         for level in factor.levels:
@@ -232,7 +236,9 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
 
 
 def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
-    """`builds`: the builds whose folders contain the built workloads, once they exist."""
+    """The experiment as a study. `builds`: the builds whose folders contain the built workloads; None before they
+    exist.
+    """
 
     def folder_of(treatment: Treatment) -> str:
         built = builds.of(treatment) if builds is not None else None

@@ -56,7 +56,7 @@ def analysis(result: ScreenResult) -> None:
 
 
 def columns_words(columns: Mapping[str, str]) -> str:
-    """The role of each column of a table, as `factor: a, b; response: value`."""
+    """The roles of a table's columns as text, such as `factor: a, b; response: value`."""
     by_role: dict[str, list[str]] = {}
     for name, role in columns.items():
         by_role.setdefault(role, []).append(name)
@@ -95,7 +95,9 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def size(each: EffectSize) -> str:
-    """The effect; `+0.1 adj.` if the treatments are not balanced and the adjusted effect differs."""
+    """The effect as text, with an addition such as `+0.1 adj.` if the treatments are not balanced and the adjusted
+    effect differs.
+    """
     shown = "{:+.4g}" if each.signed else "{:.4g}"
     if each.effect is None or not each.is_adjusted:
         return number(each.effect, shown)
@@ -111,7 +113,7 @@ def boxes(plot: BlockPlot | None) -> str:
 
 
 def _hosts(found: ResponseHosts, confidence: float) -> Table:
-    """Each host separately; the row for all hosts shows whether they differ."""
+    """A table of effects on each host; the row for all hosts has the test for differences between hosts."""
     table = _table(("effect by host", "host", "n", "size", f"{100 * confidence:.4g} %", "%", "p effect"))
     for each in found.effects:
         name = shortened(f"{each.factor}: {each.levels[1]} - {each.levels[0]}", LONGEST_NAME)
@@ -149,7 +151,7 @@ def _treatments(row: ResponseResult, confidence: float) -> Table:
 
 
 def interval(ends: Sequence[float] | None) -> str:
-    """`[1, 2]`, or a dash."""
+    """An interval as text, such as `[1, 2]`."""
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 

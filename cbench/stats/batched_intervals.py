@@ -1,7 +1,7 @@
 """Compute intervals of the mean for thousands of samples of the same size.
 
-The same bootstrap draws serve a batch of samples: how often each place is drawn in each replicate is one matrix, and
-its product with the samples is all their replicates. For each sample, the replicates are those of a separate bootstrap,
+A batch of samples shares its bootstrap draws: one matrix holds how often each place is drawn in each replicate, and its
+product with the samples yields all their replicates. For each sample, the replicates are those of a separate bootstrap,
 and each batch draws a new matrix; samples of a batch share only the random error of the interval ends.
 """
 
@@ -19,17 +19,19 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import Values, exponent
 
 Progress = Callable[[float], None]
-"""Called with the completed fraction, from 0 to 1."""
+"""A function that is called with the completed fraction, from 0 to 1."""
 
 KEPT = 1 << 22
-"""So many replicates of a batch are in memory at a time: 32 MB."""
+"""The number of a batch's replicates in memory at a time: 32 MB."""
 
 COUNTS = 1 << 20
-"""So many counts of a batch's matrix are in memory at a time: 8 MB, and twice that while they are drawn."""
+"""The number of counts of a batch's matrix in memory at a time: 8 MB, and twice as much while they are drawn."""
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
-    """Student's intervals of rows of finite values, a sample each; width 0 if all of a row's values are equal."""
+    """The ends of Student's intervals, one per row; each row is a sample of finite values. The width is 0 if all values
+    of a row are equal.
+    """
     n = samples.shape[1]
     middle = samples.mean(axis=1)
     power = exponent(samples)
@@ -48,8 +50,8 @@ def bca_ends(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[Values, Values]:
-    """BCa intervals of the mean of rows of finite values, a sample each; NaN if a row has none, width 0 where all of
-    its values are alike.
+    """The ends of the BCa intervals of the mean, one per row; each row is a sample of finite values. NaN if a row has
+    no interval; the width is 0 if all values of a row are equal.
     """
     low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
     same = samples.min(axis=1) == samples.max(axis=1)
@@ -66,7 +68,7 @@ def bca_ends(
 
 
 def _batch(samples: Values, level: float, ties: str, drawn: Values, rng: np.random.Generator) -> tuple[Values, Values]:
-    """The replicates are written into `drawn`, a row for each sample."""
+    """The interval ends of one batch. The replicates are written into `drawn`, a row for each sample."""
     n, replicates = samples.shape[1], drawn.shape[1]
     middle = samples.mean(axis=1)
     away = samples - middle[:, None]
@@ -89,7 +91,7 @@ def _batch(samples: Values, level: float, ties: str, drawn: Values, rng: np.rand
 
 
 def counts(n: int, rows: int, rng: np.random.Generator) -> Values:
-    """The counts of n values in each of several bootstrap samples, a row each."""
+    """The counts of n values in bootstrap samples, a row for each sample. Shape (rows, n)."""
     places: NDArray[np.intp] = rng.integers(0, n, size=(rows, n), dtype=np.uint32).astype(np.intp)
     places += n * np.arange(rows)[:, None]
     return np.bincount(places.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

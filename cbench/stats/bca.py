@@ -2,8 +2,8 @@
 
 B. Efron, "Better bootstrap confidence intervals", J. Amer. Statist. Assoc. 82 (1987) 171-185; T. J. DiCiccio, B. Efron,
 "Bootstrap confidence intervals", Statist. Sci. 11 (1996) 189-228, section 2. z0 = Phi^-1(P), where P is the share of
-replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values minus the i-th one,
-which for means is the skewness over 6 sqrt(n).
+replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), where d_i is the mean of the jackknife values minus the
+i-th one; for means, a is the skewness divided by 6 sqrt(n).
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from cbench.stats import bootstrap
 from cbench.stats.interval import BCA, MID, STRICT, TIES, Interval, Values, alike, check_level, checked, no_numbers
 
 REPLICATES = 50_000
-"""TN 1855's number for its subsampling study."""
+"""The number of replicates in the subsampling study of TN 1855."""
 
 FEWEST = 3
 MOST_EXACT = 8
-"""8 values have 6,435 different resamples; 12 would have over a million."""
+"""The maximum number of values for exact intervals: 8 values have 6,435 different resamples; 12 would have over a
+million.
+"""
 
 _NORMAL = NormalDist()
 _SORTED = 4096
-"""Up to this many replicates are sorted completely."""
+"""The maximum number of replicates that are sorted completely."""
 
 _PROBE = 1024
-"""With more replicates, this many of them locate a quantile roughly."""
+"""With more replicates, a probe of this many of them locates a quantile roughly."""
 
 _FAR = 4
 """The safety margin of the guess, in standard deviations of the probe's rank."""
@@ -39,8 +41,9 @@ _FAR = 4
 
 @dataclass(frozen=True, slots=True)
 class CenteredSample:
-    """Values without their mean, in units of the largest distance to it; `rounding`: the distance below which values
-    count as equal, in these units."""
+    """Values minus their mean, in units of the largest distance from it. `rounding`: the distance below which values
+    count as equal, in these units.
+    """
 
     row: Values
     middle: float
@@ -58,7 +61,7 @@ class CenteredSample:
 
 @dataclass(frozen=True, slots=True)
 class IntervalKind:
-    """A kind of interval; ValueError if it does not exist."""
+    """The level and the convention of ties of an interval. Raises ValueError for invalid ones."""
 
     level: float
     ties: str
@@ -79,11 +82,13 @@ class IntervalKind:
 def bca(
     values: ArrayLike, level: float = 0.95, replicates: int = REPLICATES, seed: int = 0, ties: str = MID
 ) -> Interval:
-    """The BCa interval from `replicates` resamples of the values (one row, any order), drawn with `seed`.
+    """The BCa interval from `replicates` resamples of the values (a one-dimensional array in any order), drawn with
+    `seed`.
 
-    No interval, with its reason: fewer than 3 values, values that are not finite numbers, no or every replicate below
-    the estimate. All values alike: an interval of width 0, and this is reported. ValueError for a level outside (0, 1),
-    an unknown convention of ties, or fewer than 1 replicate.
+    There is no interval, with the reason in `why`, for fewer than 3 values, for values that are not finite, and if no
+    replicate or every replicate is below the estimate. If all values are equal, the interval has the width 0, with a
+    caveat in `why`. Raises ValueError for a level outside (0, 1), an unknown convention of ties, or fewer than 1
+    replicate.
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
@@ -95,12 +100,12 @@ def bca(
 
 
 def generator(*seed: int) -> np.random.Generator:
-    """The generator for all draws of this package."""
+    """The random generator for all draws of this package."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
 def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
-    """The values ready to be drawn from, or the interval that states why there is nothing to draw."""
+    """The values prepared for resampling, or the Interval to return if resampling is not possible or not needed."""
     row = checked(values)
     why = no_numbers(row)
     if why is None and row.size < FEWEST:
@@ -118,7 +123,7 @@ def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
 
 
 def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKind) -> Interval:
-    """The interval from these replicates."""
+    """The BCa interval from these replicates."""
     ends = corrected(share_below(replicates, kind.ties, centered.rounding), acceleration(centered.row), kind.level)
     if ends.why is not None:
         return kind.none(ends.why, replicates.size)
@@ -142,7 +147,7 @@ def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interv
 
 
 def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
-    """The mean of each different resample, ascending, and in how many orders it can be drawn."""
+    """The mean of each different resample, ascending, and the number of orders in which the resample can be drawn."""
     n = centered.row.size
     if n > MOST_EXACT:
         raise ValueError(f"at most {MOST_EXACT} values can be enumerated, there are {n}")
@@ -159,7 +164,7 @@ def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
 
 
 def exact_share(replicates: Values, ways: list[int], centered: CenteredSample, ties: str) -> float:
-    """P over all resamples."""
+    """The share P of all resamples below the estimate."""
     weights = np.array(ways)
     below = int(weights[replicates < -centered.rounding].sum())
     if ties == STRICT:
@@ -177,7 +182,7 @@ def _weighted(replicates: Values, ways: list[int], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """The quantiles of the replicates at the ends, by z0; `why`: there are none."""
+    """The quantiles of the replicates that are the interval's ends, and z0. `why`: the reason why there are none."""
 
     z0: float
     low: float
@@ -186,7 +191,9 @@ class Corrected:
 
 
 def corrected(p: float, a: float, level: float) -> Corrected:
-    """The two quantiles for a share `p` of replicates below the estimate; `why` if they cannot be computed."""
+    """The two quantiles for a share `p` of replicates below the estimate and the acceleration `a`; `why` is set if they
+    cannot be computed.
+    """
     none = float("nan")
     if not 0 < p < 1:
         share = "every" if p >= 1 else "no"
@@ -202,7 +209,9 @@ def corrected(p: float, a: float, level: float) -> Corrected:
 
 
 def share_below(replicates: Values, ties: str, rounding: float) -> float:
-    """P by one of TIES, of replicates whose estimate is 0; those within `rounding` of it are equal to it."""
+    """The share P of replicates below the estimate, which is 0, by one of the conventions TIES. Replicates within
+    `rounding` of 0 count as equal to it.
+    """
     below = int(np.count_nonzero(replicates < -rounding))
     if ties == STRICT:
         return below / replicates.size
@@ -217,7 +226,7 @@ def acceleration(row: Values) -> float:
 
 
 def quantiles(replicates: Values, low: float, high: float) -> tuple[float, float]:
-    """Both ends: the `low` and the `high` quantile of replicates in any order, between the two nearest ones."""
+    """The `low` and the `high` quantile of replicates in any order, interpolated between the two nearest ones."""
     if replicates.size <= _SORTED:
         ordered = np.sort(replicates)
         return _at(ordered, *_place(ordered.size, low)), _at(ordered, *_place(ordered.size, high))
@@ -226,14 +235,16 @@ def quantiles(replicates: Values, low: float, high: float) -> tuple[float, float
 
 
 def _place(count: int, q: float) -> tuple[int, float]:
-    """A quantile's place among `count` ascending values: the number of the lower one, and how far to the next."""
+    """A quantile's place among `count` ascending values: the index of the lower neighbor, and the fraction of the way
+    to the next value.
+    """
     at = (count - 1) * q
     whole = min(floor(at), count - 1)
     return whole, at - whole
 
 
 def _quantile(replicates: Values, probe: Values, q: float) -> float:
-    """A quantile. Order only the tail that almost surely contains it, and check that it does."""
+    """A quantile of the replicates. Only the tail that almost surely contains it is sorted; then this is verified."""
     whole, part = _place(replicates.size, q)
     upper = q > 0.5
     rank = probe.size * (1 - q if upper else q)

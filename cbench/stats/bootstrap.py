@@ -1,16 +1,16 @@
 """Compute sums of bootstrap samples: n values drawn with replacement from n values, any number of times.
 
-For many values, the draw is a count per value and not an index per draw; one lookup gives four counts.
+For many values, the program draws a count per value instead of an index per draw; one table lookup yields four counts.
 
-These counts are multinomial: those of independent Poisson variables, given that they add up to n. The variables are
-drawn with a mean a little below 1. If they add up to less than n, the missing values are drawn one by one (given their
-sum T, Poisson counts are those of T draws, for any T; n - T further draws give n). Samples with more than n are
-rejected: rejection depends only on T and does not change the distribution of the counts given T. The result is
-therefore an exact bootstrap sample, not an approximation.
+The counts are multinomial, which is the distribution of independent Poisson variables, given that these add up to n.
+The variables are drawn with a mean a little below 1. If they add up to less than n, the missing values are drawn one by
+one: given their sum T, Poisson counts are distributed like T draws, so n - T further draws complete the sample. Samples
+with a sum above n are rejected; rejection depends only on T and does not change the distribution of the counts given T.
+The result is therefore an exact bootstrap sample, not an approximation.
 
-Four counts are drawn at once: 16 random bits are one of 65,536 cells, and each combination of four counts has as many
-cells as its probability fills. Probabilities below one cell share the last cells, from which the rare combinations are
-drawn by a second table of cells and, for the remainder, by their cumulated probabilities.
+Four counts are drawn at once: 16 random bits select one of 65,536 cells, and each combination of four counts has as
+many cells as its probability fills. Probabilities of less than one cell share the last cells. If one of these is
+selected, a second table of cells selects the combination and, for the remainder, cumulative probabilities do.
 """
 
 from __future__ import annotations
@@ -25,38 +25,39 @@ from numpy.typing import NDArray
 from cbench.stats.interval import Values
 
 CHUNK = 120_000
-"""So many values are drawn at a time: the results stay in the CPU's caches, and larger products of matrices
-take four times as long per value in OpenBLAS."""
+"""The number of values drawn at a time: the results stay in the CPU's caches, and larger matrix products take four
+times as long per value in OpenBLAS.
+"""
 
 COUNTED = 256
-"""From this many values on, counts per value are drawn instead of indices."""
+"""With at least this many values, counts per value are drawn instead of indices."""
 
 FOUR = 4
 CELLS = 1 << 16
 MOST_COUNTS = 19
-"""A Poisson count with a mean below 1 is larger in fewer than one in 1e18 cases."""
+"""The largest count in the table; a Poisson count with a mean below 1 exceeds it in fewer than one in 1e18 cases."""
 
 BELOW = 1.75
-"""So many standard deviations below n the counts' sum is on average: 1 in 25 samples is discarded."""
+"""The distance of the counts' mean sum below n, in standard deviations; 1 in 25 samples is discarded."""
 
 BLOCKS = 8
-"""So many counts are drawn together as one chunk."""
+"""The number of parts in which a chunk of counts is converted."""
 
 Packed = NDArray[np.uint32]
-"""Four counts of one byte each."""
+"""Four counts, one byte each."""
 
 Places = NDArray[np.intp]
 
 
 def sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """The sums of `replicates` bootstrap samples of the row."""
+    """The sums of `replicates` bootstrap samples of the row. Shape (replicates,)."""
     if row.size >= COUNTED:
         return counted_sums(row, replicates, rng)
     return plain_sums(row, replicates, rng)
 
 
 def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """Sums by definition: draw n positions, look up the values, add them."""
+    """The sums of bootstrap samples by definition: draw n positions, look up the values, add them."""
     totals = np.empty(replicates)
     rows = max(1, CHUNK // row.size)
     for start in range(0, replicates, rows):
@@ -67,14 +68,15 @@ def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values
 
 
 def rounding(n: int, middle: float, scale: float) -> float:
-    """Means of samples that differ by less are treated as equal: in units of `scale`, of n values around `middle`."""
+    """The difference, in units of `scale`, below which means of n values around `middle` are treated as equal."""
     return 8 * float(np.finfo(np.float64).eps) * (sqrt(n) + abs(middle) / scale)
 
 
 @dataclass(frozen=True, slots=True)
 class CountTable:
-    """Four counts of each cell, but of those from `rare` on. For these, the four of a cell of `left` are taken or, from
-    `left_rare` on there, four of `last` by the `cumulated` probabilities."""
+    """The four counts of each cell before `rare`. For cells from `rare` on, a second cell selects four counts from
+    `left` or, from `left_rare` on, the `cumulated` probabilities select four counts from `last`.
+    """
 
     cells: Packed
     rare: int
@@ -86,7 +88,7 @@ class CountTable:
 
 @lru_cache(maxsize=4)
 def table(mean: float) -> CountTable:
-    """The cells for four Poisson counts with this mean, which is at most 1."""
+    """The table for four Poisson counts with this mean, which must be at most 1."""
     one = np.array([exp(-mean) * mean**k / factorial(k) for k in range(MOST_COUNTS + 1)])
     pair = np.multiply.outer(one, one).ravel()
     every = np.stack(list(np.indices((MOST_COUNTS + 1,) * FOUR, dtype=np.uint8)), axis=-1).reshape(-1, FOUR)
@@ -97,8 +99,9 @@ def table(mean: float) -> CountTable:
 
 
 def _cells(packed: Packed, chances: Values) -> tuple[Packed, int, Values]:
-    """Each of `packed` as often as its chance fills a cell; the first remaining cell; and the remainder of each
-    probability, in cells."""
+    """Each of `packed` repeated for the cells that its probability fills; the first remaining cell; and the remainder
+    of each probability, in cells.
+    """
     whole = np.floor(chances * CELLS).astype(np.intp)
     full = int(whole.sum())
     cells = np.zeros(CELLS, dtype=np.uint32)
@@ -107,7 +110,7 @@ def _cells(packed: Packed, chances: Values) -> tuple[Packed, int, Values]:
 
 
 def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """The sums of `replicates` bootstrap samples of the row, by how often each value is drawn."""
+    """The sums of `replicates` bootstrap samples of the row, computed from counts per value."""
     n = row.size
     drawer = Drawer(row, max(1, CHUNK // n))
     totals = np.empty(replicates)
@@ -122,7 +125,7 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
-    """Sums of the missing draws, by definition."""
+    """The sums of the missing draws, drawn one by one."""
     drawn = np.zeros(int(missing.sum()) + 1)
     row.take(rng.integers(0, row.size, size=drawn.size - 1, dtype=np.uint32), out=drawn[:-1], mode="clip")
     return np.where(missing > 0, np.add.reduceat(drawn, np.cumsum(missing) - missing), 0.0)
@@ -131,8 +134,8 @@ def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
 class Drawer:
     """Draws sets of Poisson counts, with a mean a little below 1, for the values of a row.
 
-    It keeps the memory that it draws into: to be given pages by the kernel takes as long as to draw. Draws are
-    converted to numbers in BLOCKS parts, which stay in the CPU's caches.
+    It reuses its memory, because getting pages from the kernel takes as long as the draws. Draws are converted to
+    numbers in BLOCKS parts, which stay in the CPU's caches.
     """
 
     def __init__(self, row: Values, rows: int) -> None:
@@ -142,12 +145,14 @@ class Drawer:
         self.packed = np.empty(BLOCKS * rows * width, dtype=np.uint32)
         self.numbers = np.empty((rows, FOUR * width))
         self.sums = np.empty((BLOCKS * rows, 2))
-        # Beside each value a 1, to count with. Padding of the last four is added as 0 and counted as 0.
+        # A 1 next to each value counts the draws. The padding of the last four values is 0 in both.
         self.marked = np.zeros((FOUR * width, 2), order="F")
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 
     def poisson_sums(self, rng: np.random.Generator) -> Values:
-        """The sums of the values and of the counts for the next sets of counts, in place of those before."""
+        """Draw the next sets of counts. Returns the sum of the values and the sum of the counts of each set, in an
+        array that the next call overwrites.
+        """
         random = np.asarray(rng.bit_generator.random_raw(-(-self.packed.size // FOUR)))
         codes = random.view(np.uint16)[: self.packed.size]
         np.copyto(self.places, codes)
@@ -163,7 +168,7 @@ class Drawer:
 
 
 def _rare(size: int, cells: CountTable, rng: np.random.Generator) -> Packed:
-    """The number of combinations that the last cells represent."""
+    """Draw `size` combinations of counts from those that the last cells represent."""
     codes = rng.integers(0, CELLS, size=size, dtype=np.uint16)
     drawn = cells.left[codes]
     last = np.flatnonzero(codes >= cells.left_rare)

@@ -1,10 +1,11 @@
 """Compute the robust center and spread of trials that interruptions can only make longer.
 
-The center is the densest place of the values: the mean of the values within a window around it, which is as wide as the
-shortest interval that holds a quarter of them, and never narrower than a few of the counter's steps. That is Venter's
-estimate of the mode ("On estimation of the mode", 1967) with the window's mean in place of its middle. A half-sample
-mode (Robertson, Cryer 1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) goes down to the two
-closest values, which on a clock with steps are two of the same step: here it repeats several times worse.
+The center is the point where the values are densest: the mean of the values within a window around this point. The
+window is as wide as the shortest interval that holds a quarter of the values, and never narrower than a few of the
+counter's steps. This is Venter's estimate of the mode ("On estimation of the mode", 1967), with the mean of the window
+instead of its midpoint. A half-sample mode (Robertson, Cryer 1974; Bickel, Fruehwirth, "On a fast, robust estimator of
+the mode", 2006) narrows down to the two closest values, which are equal on a clock with steps; on such trials, its
+results vary several times as much.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """`value`, between `low` and `high`."""
+    """A robust center, `value`, with its interval from `low` to `high`."""
 
     value: float
     low: float
@@ -38,7 +39,7 @@ def shortest(ordered: Sequence[float], share: float) -> tuple[float, float]:
 
 
 def center(values: Sequence[float], resolution: float) -> Center:
-    """The center of one process's values, each known to `resolution`. ValueError on no values.
+    """The center of one process's values, each known to `resolution`. Raises ValueError if there are no values.
 
     The interval contains the shortest half of the values, all except at most 5 % of the lowest values, and the
     resolution: disturbances make a trial longer, so a lower group of values may be the time of an undisturbed trial.
@@ -52,7 +53,9 @@ def center(values: Sequence[float], resolution: float) -> Center:
     middle = begin + width / 2
     for _ in range(1 + RECENTERED):
         inside = ordered[bisect_left(ordered, middle - width / 2) : bisect_right(ordered, middle + width / 2)]
-        middle = min(max(fmean(inside), inside[0]), inside[-1]) if inside else middle  # rounded, it may lie outside
+        middle = (
+            min(max(fmean(inside), inside[0]), inside[-1]) if inside else middle
+        )  # rounding may move it outside the window
     low, high = shortest(ordered, HALF)
     expected = TAIL * len(ordered)
     low = min(low, ordered[max(int(expected - 2 * sqrt(expected)), 0)])
@@ -60,9 +63,10 @@ def center(values: Sequence[float], resolution: float) -> Center:
 
 
 def across(centers: Sequence[Center]) -> Center:
-    """The center of several processes: the median of theirs, between the order statistics that hold it at LEVEL.
+    """The center of several processes: the median of their centers, with the order statistics that contain it at LEVEL
+    as the interval.
 
-    With so few processes that no order statistic does: between the ends of all of their intervals.
+    If there are too few processes for such order statistics, the interval spans the intervals of all processes.
     """
     values = sorted(each.value for each in centers)
     rank = _rank(len(values))

@@ -1,9 +1,9 @@
-"""Derive a trial's cycles from the chains of additions around it, and decide whether the chains can measure it.
+"""Derive a trial's cycles from the chains of additions around it, and decide whether the chains can measure the trial.
 
-A narrow chain takes one core cycle per addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
-is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
-them. A wide chain takes all that the core can execute in a cycle. On a core that runs another thread it takes longer
-beside the narrow one: then the trial may have taken longer too, and no clock shows that.
+A narrow chain takes one core cycle per addition, so at that moment, ticks / cycles = (chain's ticks) / length. A trial
+is kept if its two narrow chains agree: neither was interrupted, and the frequency did not change between them. A wide
+chain uses all execution units of the core in each cycle. If the core also runs another thread, the wide chain takes
+longer relative to the narrow one; the trial may then have taken longer too, and no clock shows this.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER = 0.02
-"""How far readings may differ, in steps of the clock and as a share; the same as in quiet's chains."""
+"""The tolerances for differences of readings, in steps of the clock and as a share; the same as for quiet's chains."""
 SLOWEST = 1.02
-"""If chains disagree, they count as at most this many times as long as the fastest before: both may have been
-interrupted. A trial that is left out then has too many cycles rather than too few."""
+"""If chains disagree, their time counts at most as this multiple of the fastest earlier time, because both may have
+been interrupted. An omitted trial then has too many cycles rather than too few.
+"""
 
 
 def cycles(times: ChainTimes, calibration: Calibration) -> float:
@@ -33,7 +34,7 @@ def cycles(times: ChainTimes, calibration: Calibration) -> float:
 
 
 def wide_ratio(times: ChainTimes) -> float:
-    """The ratio of the wide to the narrow chain, before or after the trial, whichever is larger."""
+    """The larger ratio of the wide to the narrow chain's time, before or after the trial."""
     return max(times.wide_before / times.before, times.wide_after / times.after)
 
 
@@ -64,7 +65,7 @@ def kept(trial: Trial) -> bool:
 
 
 def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:
-    """ "", DISAGREE or SHARED for each trial; and why no trial can be kept, else ""."""
+    """ "", DISAGREE or SHARED for each trial; and the reason why no trial can be kept, "" if one can."""
     agreeing = [chains_agree(each.before, each.after, step) for each in trials]
     ratios = [(each.wide_before / each.before, each.wide_after / each.after) for each in trials]
     alone, why = unshared_ratio([max(pair) for pair, same in zip(ratios, agreeing, strict=True) if same], machine)

@@ -1,11 +1,11 @@
 """Select the trials that count as clean.
 
-CAUSES   no known interruption: what a counter of cycles and the kernel's own account can tell.
-FLOOR    the value itself: at most two of the counter's steps above the floor, or above a value one step below it. For
-         virtual machines, where the host interrupts and no counter of the guest sees it: a trial without a known cause
-         is often not clean there, and one with an interrupt beside the timed region often is.
-CHAINS   what the chains of additions around it tell, for cycles by calibration: an interrupt within the trial is not
-         among that, and the robust center takes care of it.
+CAUSES   No known interruption, according to a counter of cycles and the kernel's own counts.
+FLOOR    The value is at most two of the counter's steps above the floor, or above a value one step below it. For
+         virtual machines, in which no counter of the guest detects interruptions by the host: there, a trial without a
+         known cause is often not clean, and a trial with an interrupt outside the timed region often is.
+CHAINS   The chains of additions around the trial agree, for cycles by calibration. They do not detect an interrupt
+         within the trial, which the robust center tolerates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORDS = {
 
 
 def rule_for(unit: str, virtual: bool) -> str:
-    """The rule for a counter in this unit: FLOOR for a clock's ticks in a virtual machine, else CAUSES."""
+    """The rule for a counter in this unit: FLOOR for a clock's ticks in a virtual machine, otherwise CAUSES."""
     if unit == CALIBRATED_UNIT:
         return CHAINS
     return FLOOR if virtual and unit.endswith("ticks") else CAUSES

@@ -2,7 +2,7 @@
 
 Two sides are drawn from the measured processes, with replacement, and compared as `cbench compare` does: by the
 interval of the ratio that belongs to the rank-sum test. Multiplying one side multiplies the interval, so each draw
-shows which differences it would have found: those larger than 1/low - 1.
+shows the differences that it would have detected: those larger than 1/low - 1.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ DRAWS = 2000
 BATCH = 500
 FEWEST_A_SIDE = 4
 MOST_DRAWN = 40
-"""With more processes per side the interval shrinks with the square root of their number."""
+"""The maximum number of processes to draw per side; with more, the interval shrinks with the square root of their
+number.
+"""
 MOST_A_SIDE = 100_000
 REPEATS, REPEATED_DRAWS = 100, 200
-"""Resamples, and draws from each of them, for the interval of the answer."""
+"""The number of resamples for the interval of the answer, and of draws from each."""
 
 Logs = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """A difference as a share: found with probability POWER by `processes` per side; `low` to `high`: its interval.
+    """The difference, as a share, that comparisons with `processes` per side detect with probability POWER; `low` to
+    `high`: its interval.
 
-    `third_found`: the share of draws that find a third of it; more than 30 % where the processes fall into groups.
-    `false_alarms`: the share of draws without any difference that a comparison would have called one.
+    `third_found`: the share of draws that detect a third of this difference; more than 30 % if the processes fall into
+    groups. `false_alarms`: the share of draws without any difference for which a comparison would have reported one.
     """
 
     difference: float
@@ -45,13 +48,17 @@ class Detectable:
     false_alarms: float
 
     def processes_for(self, wanted: float) -> int | None:
-        """How many processes per side find `wanted`; the interval shrinks with their square root. None: too many."""
+        """The number of processes per side that detect the difference `wanted`; intervals shrink with its square root.
+        None if too many are needed.
+        """
         needed = ceil(self.processes * (self.difference / wanted) ** 2)
         return max(needed, FEWEST_A_SIDE) if needed <= MOST_A_SIDE else None
 
 
 def detectable(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> Detectable:
-    """From the headlines of at least two processes, all above 0; `step`: the counter's, as a share of a headline."""
+    """The smallest detectable difference, from the headlines of at least two processes, all above 0. `step`: the
+    counter's step as a share of a headline.
+    """
     logs = spread_of(headlines)
     rng = np.random.default_rng(seed)
     side, scale = simulated(processes)
@@ -65,20 +72,22 @@ def detectable(headlines: Sequence[float], processes: int, seed: int, step: floa
 
 
 def difference(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> float:
-    """Only the difference that detectable() finds."""
+    """The difference that detectable() computes, without its interval."""
     side, scale = simulated(processes)
     lows, _ = intervals(spread_of(headlines), side, DRAWS, np.random.default_rng(seed))
     return max(_found(lows, scale), step)
 
 
 def simulated(processes: int) -> tuple[int, float]:
-    """The number of processes to draw a side, and the factor to scale the result for the requested number."""
+    """The number of processes to draw per side, and the factor that scales the result to the requested number."""
     side = min(processes, MOST_DRAWN)
     return side, sqrt(side / processes)
 
 
 def spread_of(headlines: Sequence[float]) -> Logs:
-    """Logarithms around 0, as far apart as those of the machine: draws from a few values are too close together."""
+    """The headlines' logarithms, centered at 0 and spread to the machine's estimated spread, because draws from few
+    values are too close together.
+    """
     if len(headlines) < 2 or min(headlines) <= 0:
         raise ValueError("at least two headlines above 0 are needed")
     logs = np.log(np.asarray(headlines, dtype=np.float64))
@@ -101,13 +110,13 @@ def intervals(logs: Logs, processes: int, draws: int, rng: np.random.Generator) 
 
 
 def found_share(logs: Logs, processes: int, difference: float, seed: int, draws: int = DRAWS) -> float:
-    """The share of comparisons that find a planted difference, in its direction."""
+    """The share of comparisons that detect a planted difference with the correct sign."""
     lows, _ = intervals(logs, processes, draws, np.random.default_rng(seed))
     return float(np.mean(lows + np.log1p(difference) > 0))
 
 
 def _found(lows: Logs, scale: float) -> float:
-    """The smallest difference that POWER of the draws find."""
+    """The smallest difference that the share POWER of the draws detects."""
     return max(float(np.expm1(-scale * np.quantile(lows, 1 - POWER))), 0.0)
 
 
@@ -116,7 +125,8 @@ def _resampled(logs: Logs, rng: np.random.Generator) -> list[Logs]:
 
 
 def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int, int]:
-    """The number of comparisons of adjacent blocks of processes that call equal code different, and their total.
+    """The number of comparisons of adjacent blocks of processes that report equal code as different, and the number of
+    all comparisons.
 
     Blocks have `processes` processes, or half of the available ones; each comparison has all of A before B.
     """

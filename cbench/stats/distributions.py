@@ -1,6 +1,7 @@
 """Compute tails and quantiles of the chi-squared, beta, Student's and F distributions.
 
-scipy has them, but takes longer to load than most analyses take. Small tails have as many correct digits as large ones.
+scipy has these functions, but takes longer to load than most analyses take. Small tails have as many correct digits as
+large ones.
 
 chi-squared  M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), 26.4.4 and 26.4.5: whole degrees of
              freedom, finite sums of positive terms.
@@ -9,8 +10,8 @@ beta         A. R. DiDonato, A. H. Morris, "Significant digit computation of the
              Stirling's series (6.1.41) stands for gamma functions of large numbers, which would cancel.
 Student      The same handbook, 26.5.2 and 26.7.1 (by the incomplete beta function). Quantiles: 26.7.5, the expansion
              for many degrees of freedom; below, Newton's method on the tail, kept between two bounds.
-F            The same handbook, 26.6.2. The beta function's argument and what is left of 1 are both worked out from F,
-             so that small tails keep their digits.
+F            The same handbook, 26.6.2. The argument of the beta function and its complement to 1 are both computed from
+             F, so that small tails keep their digits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _ENOUGH = 1e-16
 _MOST_STEPS = 200_000
 _MOST_NEWTON_STEPS = 200
 _EXPANDED = 1000
-"""From this many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
+"""With at least this many degrees of freedom, the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
 _LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
@@ -42,7 +43,9 @@ def chi2_sf(x: float, df: int) -> float:
 
 
 def _terms(half: float, first: float, top: float) -> float:
-    """The sum of exp(-half) half^k/gamma(k + 1) for k = first, first + 1 ... top, from the largest to both sides."""
+    """The sum of exp(-half) half^k/gamma(k + 1) for k = first, first + 1, ..., top, added from the largest term to both
+    sides.
+    """
     peak = min(max(first, half // 1 + first), top)
     largest = exp(peak * log(half) - half - lgamma(peak + 1))
     total, term, k = largest, largest, peak
@@ -68,7 +71,7 @@ def student_p(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """The t with P(T <= t) = p for `df` > 0 degrees of freedom. ValueError for p not within (0, 1)."""
+    """The t with P(T <= t) = p for `df` > 0 degrees of freedom. Raises ValueError if p is not within (0, 1)."""
     if not 0 < p < 1:
         raise ValueError("a probability between 0 and 1 is needed")
     if df <= 0:
@@ -97,7 +100,7 @@ def _expansion(z: float, df: float) -> float:
 
 
 def _solved(wanted: float, df: float, start: float) -> float:
-    """The t above 0 with P(|T| > t) = wanted."""
+    """The t > 0 with P(|T| > t) = wanted, by Newton's method from `start`."""
     low, high = 0.0, max(start, 1.0)
     while student_p(high, df) > wanted:
         low, high = high, 2 * high
@@ -117,7 +120,7 @@ def _solved(wanted: float, df: float, start: float) -> float:
 
 
 def beta_sf(x: float, a: float, b: float) -> float:
-    """P(X > x) for X ~ Beta(a, b); small ones are exact in as many digits as others."""
+    """P(X > x) for X ~ Beta(a, b); small probabilities have as many correct digits as others."""
     return beta_cdf(1 - x, x, b, a)
 
 
@@ -136,7 +139,7 @@ def f_sf(f: float, df1: float, df2: float) -> float:
 
 
 def beta_cdf(x: float, rest: float, a: float, b: float) -> float:
-    """P(X < x) for X ~ Beta(a, b); `rest` is 1 - x, with all its digits."""
+    """P(X < x) for X ~ Beta(a, b). `rest`: 1 - x, to full precision."""
     if x <= 0:
         return 0.0
     if rest <= 0:
@@ -179,7 +182,7 @@ def _beyond_stirling(z: float) -> float:
 def _fraction(x: float, rest: float, a: float, b: float) -> float:
     apart = a * rest - b * x + 1
     c = a * apart / (a + 1)
-    if -_TINY <= c <= _TINY:  # in Lentz's method none may be 0
+    if -_TINY <= c <= _TINY:  # no term may be 0 in Lentz's method
         c = _TINY
     found, d = c, 0.0
     for m in range(1, _MOST_STEPS):

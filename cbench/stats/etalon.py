@@ -1,7 +1,8 @@
-"""Compare the etalon with an independent clock, and check whether a series' first run is like the others.
+"""Compare the etalon with an independent clock, and check whether the first run of a series is like the others.
 
-D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
-over, and a wristwatch shows whether that clock is right; the only outliers of one metric were the first of each series.
+D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until its time is over according to
+a clock, and a wristwatch shows whether that clock is right. The only outliers of one metric were the first values of
+each series.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from cbench.stats.distributions import student_p, t_quantile
 from cbench.stats.interval import Interval, checked, deviation, no_squares, t_interval
 
 FIRST_ALPHA = 0.001
-"""A first value of lower probability among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"
-of the sd; the ratio of sds that a first value of this rarity causes depends on n, and is the threshold here. Series are
-examined by the dozen, and one false alarm in a thousand is rare enough."""
+"""A first value that is less probable than this among normal values is flagged. TN 1855 has no number, only "an order
+of magnitude" of the sd. The threshold here is the ratio of sds that a first value of this probability causes, which
+depends on n. Dozens of series are examined, and one false alarm in a thousand is rare enough.
+"""
 
 FIRST_LEAST = 5
-"""Among fewer values than this, an outlier has no significance."""
+"""The fewest values among which an outlier can be significant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Etalon:
-    """n values compared with the `wanted` value, in its unit: mean, median, sd and sem (None with fewer than 2 values),
-    cv (sd/mean). t, p: Student's t and two-sided p for mean = wanted; None if sd is 0 or None. t_mean, bca_mean:
-    intervals of the mean. why: missing results, with the reason.
+    """`n` values compared with the `wanted` value, in its unit: `mean`, `median`, `sd` and `sem` (None for fewer than 2
+    values), `cv` (sd/mean). `t`, `p`: Student's t and two-sided p-value for mean = wanted; None if `sd` is 0 or None.
+    `t_mean`, `bca_mean`: intervals of the mean. `why`: missing results, with the reason.
     """
 
     n: int
@@ -49,7 +51,9 @@ class Etalon:
 def etalon(
     values: ArrayLike, wanted: float = 10.0, level: float = 0.95, replicates: int = 50_000, seed: int = 0
 ) -> Etalon:
-    """Measured durations of an etalon that should take `wanted`, and how they differ from it."""
+    """Compare measured durations of an etalon with the duration `wanted` that each should have. Raises ValueError for
+    an invalid level.
+    """
     row = checked(values)
     ends = t_interval(row, level), bca(row, level, replicates, seed)
     why = no_squares(row) or (None if row.size else "there are no values")
@@ -71,11 +75,12 @@ def etalon(
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """sd of all n values and of all but the first; `ratio` of the two (infinite if all others are alike).
+    """The sd of all n values and of all except the first, and the `ratio` of the two (infinite if all others are
+    equal).
 
-    flagged: the ratio is above the `threshold`, and no other value is as far from the others' median as the first: a
-    warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it is not known, or a
-    note.
+    `flagged`: whether the first value looks like a warm-up, because the ratio is above the `threshold` and no other
+    value is as far from the others' median. `p`: the probability of a first value at least this far off among normal
+    values. `why`: the reason why the result is unknown, or a note.
     """
 
     n: int
@@ -89,10 +94,11 @@ class FirstRun:
 
 
 def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
-    """Values of one series in the order in which they were measured.
+    """Check the first value of one series, whose values are in the order of measurement.
 
-    The first value's distance to the others' mean in units of their sd, d/(s sqrt(n/(n - 1))), is Student's t with
-    n - 2 degrees of freedom if it is one of them, and ratio^2 = (n - 2 + t^2)/(n - 1); so a probability is a ratio.
+    The first value's distance to the others' mean in units of their sd, d/(s sqrt(n/(n - 1))), is distributed as
+    Student's t with n - 2 degrees of freedom if the first value is like the others, and ratio^2 = (n - 2 + t^2)/(n -
+    1); so each probability corresponds to a ratio.
     """
     if not 0 < alpha < 1:
         raise ValueError("alpha must lie between 0 and 1")

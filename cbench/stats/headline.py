@@ -1,8 +1,8 @@
 """Compute the number that represents all trials of a workload, and its interval; or report why there is none.
 
-Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are reported
-only from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept
-busy by others the few that seem undisturbed are not.
+Each process contributes its floor if the floor repeats, otherwise the robust center of its trials. Calibrated cycles
+are reported only from trials whose chains agree on a core that is not shared, and only if there are enough of these: on
+a machine that is busy with other work, the few trials that seem undisturbed are not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
 
 ON_FLOOR = 0.05
-"""The smallest share of undisturbed trials that must be on a floor for it to repeat."""
+"""A floor repeats if at least this share of the undisturbed trials is on it."""
 SLOWER = 1.01
 KEPT_SHARE, KEPT_LEAST = 0.05, 30
-"""With fewer trials, as a share or in number, cycles are unknown; with less than twice as many, half of them count."""
+"""With fewer kept trials than this share or number, cycles are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFigures:
-    """The results of the chains, over all processes.
+    """The figures of the calibration over all processes.
 
-    `uncertainty`: half the headline's interval as a share of its value; None without an interval. `resolution`: the
-    relative reading resolution of chains and trial. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`:
-    median of the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown.
-    `shared_times`: how many times longer the wide chains took while the core was shared, None if it never was. `below`:
-    the share of kept trials at a frequency more than 1 % below the highest.
+    `uncertainty`: half the headline's interval as a share of its value, None if there is no interval. `resolution`: the
+    relative reading resolution of chains and trial. `disagree`, `shared`: the shares of trials whose chains disagree,
+    and of trials on a shared core. `ticks_per_cycle`: median of the kept trials; the frequencies and `value_ns`, the
+    headline as a time, are None if unknown. `shared_times`: how many times longer the wide chains took while the core
+    was shared, None if it never was. `below`: the share of kept trials at a frequency more than 1 % below the highest.
     """
 
     length: int
@@ -64,7 +64,9 @@ class CalibrationFigures:
 
 
 def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial]], counter: Counter) -> Headline:
-    """The headline of the trials of each process; `base`: the trials from which a floor is derived."""
+    """The headline over all processes. `processes`: the trials of each process; `base`: the trials of each process from
+    which its floor is derived.
+    """
     if counter.calibration:
         return _calibrated(processes, counter, counter.calibration)
     step = counter.quantum or 1
@@ -98,7 +100,7 @@ def _centers(values: Sequence[Sequence[float]], resolution: float, unit: str, wh
 
 
 def needed(count: int) -> int:
-    """The number of trials that must be kept."""
+    """The number of `count` trials that must be kept."""
     return max(ceil(KEPT_SHARE * count), min(KEPT_LEAST, ceil(count / 2)))
 
 
@@ -118,23 +120,25 @@ def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibrat
 
 
 def _undisturbed(kept: list[Trial]) -> list[Trial]:
-    """The kept trials with no known interruption, if there are enough.
+    """The kept trials without a known interruption if there are enough of these, otherwise all kept trials.
 
-    A few are enough: trials about as long as the kernel's tick are nearly all interrupted, and a share would be reached
-    by one process and missed by the next.
+    A small number is enough: nearly all trials that last about as long as the kernel's tick are interrupted, and a
+    required share would be reached by one process and missed by the next.
     """
     clean = [trial for trial in kept if not trial.causes]
     return clean if len(clean) >= min(KEPT_LEAST, ceil(len(kept) / 2)) else kept
 
 
 def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
-    """The share of trials with a known interruption among those that a headline is made of."""
+    """The share of trials with a known interruption among the trials from which a headline is computed."""
     used = [trial for trials in processes for trial in _undisturbed([t for t in trials if chains.kept(t)])]
     return sum(bool(trial.causes) for trial in used) / len(used) if used else 0.0
 
 
 def resolution_of(times: Sequence[ChainTimes], calibration: Calibration) -> float:
-    """The relative change in a trial's cycles if both readings of the clock move by half a step; 1 without trials."""
+    """The relative change in a trial's cycles if both readings of the clock move by half a step; 1 if there are no
+    trials.
+    """
     if not times:
         return 1.0
     ticks, both = median(each.ticks for each in times), median(each.before + each.after for each in times)
@@ -144,7 +148,7 @@ def resolution_of(times: Sequence[ChainTimes], calibration: Calibration) -> floa
 def figures(
     processes: Sequence[Sequence[Trial]], calibration: Calibration, found: Headline, rates: Sequence[float | None]
 ) -> CalibrationFigures:
-    """`rates`: each process's ticks of the clock in a second."""
+    """The figures of the calibration. `rates`: the clock's ticks per second in each process, None if unknown."""
     usable = [trial.chains for trials in processes for trial in trials if trial.chains and chains.kept(trial)]
     shared, disagree = shares(processes)
     ticks = sorted((each.before + each.after - 2 * calibration.edge) / (2 * each.length) for each in usable)

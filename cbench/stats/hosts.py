@@ -1,9 +1,9 @@
 """Compare the hosts of one study: test whether an effect differs between hosts, and which host differs from the others.
 
-Whether hosts differ in an effect: B. L. Welch, "On the comparison of several mean values: an alternative approach",
-Biometrika 38 (1951) 330-336, whose variances may differ. One host against the others: Welch's t of its effect minus the
-mean of the others' effects, and Student's t of its level (the logarithm of its median) as a further draw from the
-others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
+The test for differences of an effect is that of B. L. Welch, "On the comparison of several mean values: an alternative
+approach", Biometrika 38 (1951) 330-336, which allows unequal variances. One host is compared with the others by Welch's
+t of its effect minus the mean of the others' effects, and by Student's t of its level (the logarithm of its median) as
+a further draw from the others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import f_sf, student_p
 
 FEWEST_LEVELS = 4
-"""With fewer hosts, no level of a host can be called unlike the others."""
+"""The fewest hosts for which the level of one host is tested against the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostMean:
-    """A mean of independent values: its variance, and the degrees of freedom of that."""
+    """A mean of independent values, its variance, and the degrees of freedom of this variance."""
 
     mean: float
     variance: float
@@ -36,7 +36,9 @@ def mean_of(values: NDArray[np.float64]) -> HostMean:
 
 
 def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> HostMean:
-    """The second's mean minus the first's, two or more values each; degrees of freedom are Welch's."""
+    """The mean of the second sample minus that of the first, each with two or more values; the degrees of freedom are
+    Welch's.
+    """
     one, two = mean_of(first), mean_of(second)
     variance = one.variance + two.variance
     spread = one.variance**2 / one.freedom + two.variance**2 / two.freedom
@@ -44,7 +46,7 @@ def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> Ho
 
 
 def interaction_p(means: Sequence[HostMean]) -> float | None:
-    """Welch's test of equal means; None for fewer than two with a variance."""
+    """The p-value of Welch's test of equal means; None if fewer than two means have a variance."""
     some = [each for each in means if each.variance > 0]
     if len(some) < 2 or len(some) < len(means):
         return None
@@ -58,7 +60,9 @@ def interaction_p(means: Sequence[HostMean]) -> float | None:
 
 
 def outlier_p(value: float, others: Sequence[float]) -> float | None:
-    """Student's two-sided p of one value as a further draw from the others' distribution; None for fewer than 3."""
+    """Student's two-sided p-value of one value as a further draw from the others' distribution; None if there are fewer
+    than 3 others.
+    """
     if len(others) < FEWEST_LEVELS - 1:
         return None
     deviation = float(np.std(others, ddof=1)) * sqrt(1 + 1 / len(others))
@@ -68,7 +72,9 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """For each host, Welch's p of its effect minus the mean of the others' effects."""
+    """For each host, Welch's p-value for its effect minus the mean of the others' effects; None if it cannot be
+    computed.
+    """
     known = [each for each in means if each is not None and each.variance > 0]
     if len(known) < 3:
         return [None] * len(means)
@@ -88,7 +94,9 @@ def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
 
 
 def levels_against_others(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """For each host, the p of its level among the others', and by how many percent it is above their mean."""
+    """For each host, the p-value of its level among the others' levels, and its difference from their mean in %; None
+    if it cannot be computed.
+    """
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]
     found: list[tuple[float, float] | None] = []

@@ -1,7 +1,7 @@
 """Define the interval of a mean, or the reason why there is none; compute Student's interval.
 
-Also the names for the conventions in which programs differ, and the checks of a sample that all intervals share. A
-sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
+This module also names the conventions in which programs differ, and has the checks of a sample that all intervals
+share. A sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Values = NDArray[np.float64]
 
 STRICT, MID = "strict", "mid"
 TIES = (STRICT, MID)
-"""How replicates equal to the estimate count in P: not at all (R's boot), or as one half each (scipy)."""
+"""The conventions for replicates that equal the estimate: they count in P not at all (R's boot), or as one half each
+(scipy).
+"""
 
 LARGEST = 1e150
 TOO_LARGE = "the values are too large to be squared"
@@ -29,9 +31,10 @@ METHODS = (T, BCA)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with the reason in
-    `why`. method: "BCa (mid)", "BCa (strict)" or "t". replicates: number of replicates used, 0 if none are needed.
-    `why` may also contain a caveat about an existing interval (all values equal, not stable with this many replicates).
+    """An interval from `low` to `high`, in the values' unit, at `level`; both are None if there is no interval, with
+    the reason in `why`. `method`: "BCa (mid)", "BCa (strict)" or "t". `replicates`: the number of replicates used, 0 if
+    none are needed. `why` may also contain a caveat about an existing interval (all values equal, not stable with this
+    many replicates).
     """
 
     low: float | None
@@ -43,22 +46,22 @@ class Interval:
 
     @property
     def width(self) -> float | None:
-        """high - low; None if there is no interval."""
+        """The width, high - low; None if there is no interval."""
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
     def half(self) -> float | None:
-        """Half the width."""
+        """Half the width; None if there is no interval."""
         width = self.width
         return None if width is None else width / 2
 
     def holds(self, value: float) -> bool:
-        """Whether `value` lies in it, ends included; no interval holds nothing."""
+        """Whether `value` lies in the interval, ends included; False if there is no interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
 def checked(values: ArrayLike) -> Values:
-    """The values as one row of floats. Raises ValueError for more than one dimension."""
+    """The values as a one-dimensional array of floats. Raises ValueError for more than one dimension."""
     row = np.asarray(values, dtype=np.float64)
     if row.ndim != 1:
         raise ValueError("one row of values is needed")
@@ -66,7 +69,7 @@ def checked(values: ArrayLike) -> Values:
 
 
 def check_level(level: float) -> None:
-    """ValueError for a level not within (0, 1)."""
+    """Raises ValueError if the level is not within (0, 1)."""
     if not 0 < level < 1:
         raise ValueError("a level must lie between 0 and 1")
 
@@ -85,7 +88,9 @@ def scaled(number: float, power: int) -> float:
 
 
 def deviation(row: Values) -> float | None:
-    """The standard deviation (n - 1); exactly 0 if all values are equal, None of fewer than 2."""
+    """The standard deviation with the divisor n - 1; exactly 0 if all values are equal, None for fewer than 2
+    values.
+    """
     if row.size < 2:
         return None
     power = exponent(row)
@@ -93,20 +98,24 @@ def deviation(row: Values) -> float | None:
 
 
 def no_numbers(row: Values) -> str | None:
-    """The reason why values that are not all finite have no interval; None if all are."""
+    """The reason why the values have no interval if some are not finite; None if all are finite."""
     wrong = int(row.size - np.count_nonzero(np.isfinite(row)))
     return f"{wrong:,} of {row.size:,} values are not finite numbers" if wrong else None
 
 
 def no_squares(row: Values) -> str | None:
-    """The reason why the values have no interval, or no standard deviation in 64 bits; None if they have both."""
+    """The reason why the values have no interval, or no standard deviation within 64-bit range; None if they have
+    both.
+    """
     if row.size and np.isfinite(row).all() and float(np.abs(row).max()) > LARGEST:
         return TOO_LARGE
     return no_numbers(row)
 
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). Fewer than 2 values, or no finite numbers: none, with its reason."""
+    """Student's interval of the mean, mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). There is none, with the reason in
+    `why`, for fewer than 2 values or values that are not finite.
+    """
     check_level(level)
     row = checked(values)
     why = no_squares(row)
@@ -122,5 +131,5 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def alike(n: int) -> str:
-    """A caveat for an interval of zero width."""
+    """The caveat for an interval of width 0."""
     return f"all {n:,} values are equal: a width of 0 says nothing about other values"

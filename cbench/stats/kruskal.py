@@ -1,9 +1,10 @@
 """Compute the Kruskal-Wallis test.
 
 W. H. Kruskal, W. A. Wallis, "Use of ranks in one-criterion variance analysis", J. Amer. Statist. Assoc. 47 (1952)
-583-621: average ranks, H divided by 1 - sum(t^3 - t)/(n^3 - n) for ties of t values, chi-squared with k - 1 degrees of
-freedom. With two groups H is the square of Mann and Whitney's z without continuity correction. H is summed from the
-groups' distances to the mean rank: the usual formula subtracts 3(n + 1) from nearly as much.
+583-621: average ranks; H is divided by 1 - sum(t^3 - t)/(n^3 - n) for ties of t values, and compared with chi-squared
+on k - 1 degrees of freedom. For two groups, H is the square of Mann and Whitney's z without continuity correction. H is
+computed from the groups' distances to the mean rank, because the usual formula subtracts 3(n + 1) from a number that is
+nearly as large.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Kruskal:
-    """`h` and its `p`; `n` values in `groups` groups; `lengths` of ties. All values alike: `h` is 0 and `p` is 1."""
+    """The statistic `h` and its p-value, for `n` values in `groups` groups; `lengths`: the lengths of ties. If all
+    values are equal, `h` is 0 and `p` is 1.
+    """
 
     h: float
     p: float
@@ -31,7 +34,7 @@ class Kruskal:
 
     @property
     def eta2(self) -> float | None:
-        """(H - k + 1)/(n - k), negative if H is below its expectation; None if n <= k.
+        """The effect size (H - k + 1)/(n - k), negative if H is below its expectation; None if n <= k.
 
         M. Tomczak, E. Tomczak, "The need to report effect size estimates revisited", Trends in Sport Sciences 1 (2014)
         19-25, formula 15.
@@ -40,12 +43,14 @@ class Kruskal:
 
     @property
     def epsilon2(self) -> float | None:
-        """H/(n - 1), from 0 to 1 (the same article, formula 16); None if n < 2."""
+        """The effect size H/(n - 1), from 0 to 1 (formula 16 of the article in eta2()); None if n < 2."""
         return self.h / (self.n - 1) if self.n > 1 else None
 
 
 def kruskal(groups: Sequence[Values]) -> Kruskal | None:
-    """The test over samples; empty ones are omitted. None with fewer than two, or with values that are not numbers."""
+    """The Kruskal-Wallis test of several samples; empty samples are omitted. None if fewer than two remain, or if a
+    value is not a number.
+    """
     filled = [group for group in groups if group.size]
     if len(filled) < 2:
         return None
@@ -53,13 +58,15 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
 
 
 def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
-    """The test over two or more sorted, nonempty samples. `placed`: placements() of two samples, if known."""
+    """The Kruskal-Wallis test of two or more sorted, nonempty samples. `placed`: placements() of two samples, if
+    known.
+    """
     if any(np.isnan(group[-1]) for group in groups):
         return None
     every = np.concatenate(groups)
     every.sort(kind="stable")  # merges presorted runs
     lengths = tied(every)
-    if len(groups) == 2:  # the number of pairs in which the first is larger is equivalent to the sum of its ranks
+    if len(groups) == 2:  # the number of pairs in which the first sample is larger is equivalent to its rank sum
         first, second = groups
         placed = placements(first, second)[0] if placed is None else placed
         away = float(placed.sum()) - first.size * second.size / 2
@@ -72,7 +79,7 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
 
 
 def placements(first: Values, second: Values) -> tuple[Values, Values]:
-    """For each value of one sorted sample how many of the other one are below it, ties counting one half."""
+    """For each value of one sorted sample, the number of values of the other sample below it; ties count one half."""
     low, high = second.searchsorted(first), second.searchsorted(first, side="right")
     # A value of the second sample exceeds those values of the first whose count does not exceed its index.
     counted = np.bincount(low, minlength=second.size + 1) + np.bincount(high, minlength=second.size + 1)
@@ -80,7 +87,7 @@ def placements(first: Values, second: Values) -> tuple[Values, Values]:
 
 
 def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:
-    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and the result of `tied`."""
+    """The test from the sum over groups of (rank sum - size (n + 1)/2)^2/size, and from the result of tied()."""
     ties = 1.0 if lengths is None else tie_correction(lengths, n)
     if ties <= 0:
         return Kruskal(0.0, 1.0, n, groups, lengths)
@@ -101,7 +108,7 @@ def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
 
 
 def tie_correction(lengths: Values, n: int) -> float:
-    """1 - sum(t^3 - t)/(n^3 - n); 0 if all values are alike."""
+    """The divisor of H for ties, 1 - sum(t^3 - t)/(n^3 - n); 0 if all values are equal."""
     if lengths.size == 1:
         return 0.0
     return 1 - float(lengths @ (lengths * lengths - 1)) / (float(n) ** 3 - n)

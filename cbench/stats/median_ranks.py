@@ -1,8 +1,8 @@
 """Compute the interval of a median by ranks, without assumptions about the distribution.
 
-It lies between the j-th and the k-th smallest of n values. j is the largest with P(B <= j - 1) <= (1 - level)/2 for B ~
-Binomial(n, 1/2), and k = n + 1 - j (J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems
-(2010), theorem 2.1). There is no interval unless 1 <= j < k <= n.
+The interval lies between the j-th and the k-th smallest of n values. j is the largest number with P(B <= j - 1) <= (1 -
+level)/2 for B ~ Binomial(n, 1/2), and k = n + 1 - j (J.-Y. Le Boudec, Performance Evaluation of Computer and
+Communication Systems (2010), theorem 2.1). There is no interval unless 1 <= j < k <= n.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from functools import lru_cache
 from math import ceil, comb, exp, floor, lgamma, log, sqrt
 from statistics import NormalDist
 
-_FAR = 40  # standard deviations from the middle: probabilities beyond are below 1e-300
+_FAR = 40  # standard deviations from the middle; probabilities beyond are below 1e-300
 
 
 @lru_cache(maxsize=4096)
 def ranks(n: int, level: float, published: bool = False) -> tuple[int, int] | None:
-    """The ranks (j, k), from 1 to n; None without such an interval. `published`: use the ranks of OrderSage's tool."""
+    """The ranks (j, k), from 1 to n; None if there is no such interval. `published`: use the ranks of OrderSage's
+    tool.
+    """
     if published:
         half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(n) / 2
         low, high = floor(n / 2 - half), ceil(n / 2 + half) + 1
@@ -32,7 +34,7 @@ def ranks(n: int, level: float, published: bool = False) -> tuple[int, int] | No
 
 
 def _chance(n: int, i: int) -> float:
-    """P(B = i)."""
+    """P(B = i) for B ~ Binomial(n, 1/2)."""
     if n < 1000:
         return float(comb(n, i) / 2**n)
     return exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) - n * log(2))

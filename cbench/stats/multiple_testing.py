@@ -3,7 +3,7 @@
 bonferroni  C. E. Bonferroni (1936): p < alpha/m. The paper's Algorithm 1.
 holm        S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70:
             the same guarantee, never weaker.
-none        each by itself.
+none        each test by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ P = NDArray[np.float64]
 
 
 def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
-    """p-values to compare with alpha itself, at most 1; NaN stays, and is not a test."""
+    """The adjusted p-values, at most 1, for comparison with alpha. NaN is not counted as a test and stays NaN."""
     p = np.array(values, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(p))
     if rule == HOLM:
@@ -35,6 +35,6 @@ def holm_of_smallest(ranked: ArrayLike, m: int) -> P:
 
 
 def significant(values: ArrayLike, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
-    """Flags: the adjusted p-value is below alpha, as the paper compares."""
+    """Flags for the tests whose adjusted p-value is below alpha, with < as in the paper."""
     with np.errstate(invalid="ignore"):
         return np.asarray(adjusted(values, rule) < alpha)

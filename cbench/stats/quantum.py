@@ -8,17 +8,17 @@ from itertools import pairwise
 from math import ceil
 
 RARE = 0.005
-"""A difference in fewer reads than this share counts as an interruption."""
+"""A difference that occurs in a smaller share of the reads counts as an interruption."""
 
 ROUNDING = 2
-"""Differences this close count as one level: a step of 24.5 shows as 24 and 25."""
+"""Differences up to this far apart count as one level: a step of 24.5 appears as 24 and 25."""
 
 
 def quantum(deltas: Sequence[int]) -> int:
     """The counter's step, rounded up; at least 1.
 
-    Counters that advance in coarse steps show differences in narrow levels, one step apart; a fine one shows
-    a continuum, whose smallest distance is the step.
+    If a counter advances in coarse steps, the differences form narrow levels, one step apart. If it advances in fine
+    steps, they form a continuum, and the step is their smallest distance.
     """
     counts = {value: count for value, count in Counter(deltas).items() if count >= len(deltas) * RARE}
     values = sorted(counts)

@@ -1,7 +1,7 @@
-"""Generate reproducible random numbers on every platform and version: one stream per seed and name.
+"""Generate random numbers that are the same on every platform and version: one stream per seed and name.
 
-SHA-256 over "seed/name/counter", its bytes taken in turn. Python's own generator promises its sequence for random()
-only, and a global one is drawn from by others too: recorded seeds then do not give the recorded orders again.
+The numbers are the bytes of SHA-256 over "seed/name/counter". Python's own generator guarantees its sequence only for
+random(), and other code draws from a global one; recorded seeds would then not reproduce the recorded orders.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class Stream:
         self._rest = b""
 
     def below(self, limit: int) -> int:
-        """A whole number from 0 to limit - 1, each equally likely. ValueError for a limit below 1."""
+        """A whole number from 0 to limit - 1, each equally likely. Raises ValueError for a limit below 1."""
         if limit < 1:
             raise ValueError("nothing to draw from")
         size = ((limit - 1).bit_length() + 7) // 8
         mask = (1 << (limit - 1).bit_length()) - 1
-        while True:  # a value that is too large is drawn again: a remainder would favor small numbers
+        while True:  # draw again if a value is too large, because a remainder would favor small numbers
             number = int.from_bytes(self._take(size), "big") & mask
             if number < limit:
                 return number
 
     def shuffled(self, items: Sequence[T]) -> tuple[T, ...]:
-        """A permutation, each equally likely (R. Durstenfeld, algorithm 235, Commun. ACM 7 (1964) 420)."""
+        """A permutation of the items, each equally likely (R. Durstenfeld, algorithm 235, Commun. ACM 7 (1964) 420)."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)

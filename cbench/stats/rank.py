@@ -19,17 +19,19 @@ from statistics import NormalDist
 from struct import unpack
 
 EXACT_UP_TO = 60
-"""Up to this many values in total the exact distribution is used, above it a normal approximation."""
+"""The largest total number of values for which the exact distribution is used instead of a normal approximation."""
 
 ENUMERATED = 4
-"""The search for a ratio ends when this many ratios per value remain; these are sorted."""
+"""The search for a ratio ends when this many ratios per value remain, which are then sorted."""
 
 Number = int | float
 
 
 @dataclass(frozen=True, slots=True)
 class RankSum:
-    """`u`: pairs in which the second sample's value is the larger one, a tie counting one half; two-sided `p`."""
+    """The result of a rank-sum test. `u`: the number of pairs in which the second sample's value is larger, with ties
+    counting one half; `p`: the two-sided p-value.
+    """
 
     u: float
     p: float
@@ -37,7 +39,9 @@ class RankSum:
 
 
 def rank_sum(a: Sequence[Number], b: Sequence[Number]) -> RankSum:
-    """The two-sided test that neither sample tends to larger values. Raises ValueError on an empty sample."""
+    """The two-sided test of the hypothesis that neither sample tends to larger values. Raises ValueError for an empty
+    sample.
+    """
     if not a or not b:
         raise ValueError("two samples with values are needed")
     ranks = doubled_ranks(sorted([*a, *b]))
@@ -52,7 +56,7 @@ def rank_sum(a: Sequence[Number], b: Sequence[Number]) -> RankSum:
 
 
 def doubled_ranks(ordered: Sequence[Number]) -> dict[Number, int]:
-    """Twice the mean rank of each value: a whole number with ties too."""
+    """Twice the mean rank of each value, which is a whole number even with ties."""
     ranks: dict[Number, int] = {}
     start = 0
     while start < len(ordered):
@@ -65,20 +69,22 @@ def doubled_ranks(ordered: Sequence[Number]) -> dict[Number, int]:
 
 
 def _exact_p(ranks: Sequence[int], n: int, total: int) -> float:
-    """The share of all choices of `n` of these (doubled) ranks whose sum is as far from its mean as `total`."""
-    mean = n * sum(ranks)  # times len(ranks), to stay with whole numbers
+    """The share of all choices of `n` of these (doubled) ranks whose sum is at least as far from its mean as
+    `total`.
+    """
+    mean = n * sum(ranks)  # multiplied by len(ranks), so that all numbers are whole
     distance = abs(total * len(ranks) - mean)
     counts = _choices(tuple(sorted(ranks)), n)
     extreme = sum(count for value, count in enumerate(counts) if abs(value * len(ranks) - mean) >= distance)
     return extreme / comb(len(ranks), n)
 
 
-@lru_cache(maxsize=64)  # without ties all samples of the same sizes have the same
+@lru_cache(maxsize=64)  # without ties, the result depends only on the sample sizes
 def _choices(ranks: tuple[int, ...], n: int) -> tuple[int, ...]:
     """The number of choices of `n` of these ranks with the sum 0, 1, ...
 
-    The counts of all sums are one whole number, 64 bits each: no count of EXACT_UP_TO values needs more, and adding a
-    rank to every sum is a shift.
+    The counts of all sums are stored in one large integer, 64 bits each, which suffices for EXACT_UP_TO values. Adding
+    a rank to every sum is then a shift.
     """
     sums = [1] + [0] * n
     for rank in ranks:
@@ -89,7 +95,9 @@ def _choices(ranks: tuple[int, ...], n: int) -> tuple[int, ...]:
 
 
 def _normal_p(u: float, m: int, n: int, ties: Sequence[int]) -> float:
-    """With the variance that ties leave, and a correction for continuity."""
+    """The two-sided p-value by the normal approximation, with the variance corrected for ties and a continuity
+    correction.
+    """
     total = m + n
     lost = sum(count**3 - count for count in ties) / (total * (total - 1))
     variance = m * n / 12 * (total + 1 - lost)
@@ -99,7 +107,9 @@ def _normal_p(u: float, m: int, n: int, ties: Sequence[int]) -> float:
 
 
 def tail(m: int, n: int) -> list[float]:
-    """P(U <= u) for u = 0, 1, ... when nothing is tied and nothing differs (Mann and Whitney's recurrence)."""
+    """P(U <= u) for u = 0, 1, ... if there are no ties and the samples do not differ (Mann and Whitney's
+    recurrence).
+    """
     # The number of ways is the coefficient of q^u in the Gaussian binomial of m + n over n.
     ways = [1] + [0] * (m * n)
     for k in range(1, n + 1):
@@ -113,10 +123,10 @@ def tail(m: int, n: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class RatioInterval:
-    """The ratio of the second sample's values to the first's, and an interval of it.
+    """The ratio of the second sample's values to the first's, with an interval.
 
-    `ratio` is the median of the ratios of all pairs; it lies in [low, high] at `level`, which is the wanted one
-    or the first attainable one above it. `attained` is False where samples so small allow only a lower level.
+    `ratio` is the median of the ratios of all pairs; it lies in [low, high] at `level`, which is the requested level or
+    the next attainable one above it. `attained`: False if the samples are so small that they allow only a lower level.
     """
 
     ratio: float
@@ -127,9 +137,8 @@ class RatioInterval:
 
 
 def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> RatioInterval:
-    """Ratios of positive values are shifts of their logarithms, so the interval for a shift is one for the ratio.
-
-    Raises ValueError on values that are not positive.
+    """The ratio of two samples, with its interval. Ratios of positive values are shifts of their logarithms, so the
+    interval for a shift yields one for the ratio. Raises ValueError on values that are not positive.
     """
     if not a or not b or min(*a, *b) <= 0:
         raise ValueError("two samples with positive values are needed")
@@ -143,7 +152,9 @@ def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> Ra
 
 @lru_cache(maxsize=256)
 def interval_rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
-    """The rank of the ratios that bound the interval, from each end, its level, and if that is at least 1 - alpha."""
+    """The rank, from each end, of the ratios that bound the interval; the interval's level; and whether the level is at
+    least 1 - alpha.
+    """
     if m + n <= EXACT_UP_TO:
         cumulated = tail(m, n)
         skip = sum(2 * p <= alpha for p in cumulated)
@@ -155,12 +166,16 @@ def interval_rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
 
 
 def nth_ratio(a: Sequence[Number], b: Sequence[Number], k: int) -> float:
-    """The k-th smallest (from 1) of all b/a, both sorted and positive, without making all of them."""
+    """The k-th smallest (from 1) of all ratios b/a, without computing all of them; both samples are sorted and
+    positive.
+    """
     low, high = b[0] / a[-1], b[-1] / a[0]
     below, upto = _count(a, b, low), len(a) * len(b)
     if below >= k:
         return low
-    while upto - below > ENUMERATED * (len(a) + len(b)):  # low has fewer than k ratios up to it, high k or more
+    while upto - below > ENUMERATED * (
+        len(a) + len(b)
+    ):  # fewer than k ratios are at most `low`, and k or more at most `high`
         middle = low + (high - low) / 2
         if not low < middle < high:
             return high
@@ -188,7 +203,7 @@ def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) 
 
 
 def _count(a: Sequence[Number], b: Sequence[Number], limit: float) -> int:
-    """The number of ratios b/a that are at most `limit`: a larger a has no fewer."""
+    """The number of ratios b/a that are at most `limit`, counted in one pass because the number grows with a."""
     count = j = 0
     for divisor in a:
         while j < len(b) and b[j] / divisor <= limit:

@@ -1,4 +1,4 @@
-"""Decide when to stop discarding the first trials, and whether a series stays in one state.
+"""Decide when to stop discarding the first trials, and determine whether a series stays in one state.
 
 Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
 (Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).
@@ -15,13 +15,13 @@ WINDOW = 10
 LIMIT = 200
 TOLERANCE = 0.001
 MISPREDICTIONS = 2
-"""Windows whose mispredictions differ by no more than this have settled."""
+"""The maximum difference in mispredictions between two settled windows."""
 MISPREDICTED_SHARE = 0.05
 
 STATE_SHARE = 0.2
-"""A state holds at least this share of the trials."""
+"""The minimum share of trials in a state."""
 APART = 5
-"""Two states are farther apart than this many times the spread of either's trials."""
+"""The minimum distance of two states, in multiples of the spread of either state's trials."""
 
 RULE = (
     f"the lowest of {WINDOW} trials and the lowest of the {WINDOW} before agree within one step of the counter or "
@@ -30,8 +30,8 @@ RULE = (
 
 
 def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] = ()) -> bool:
-    """Whether RULE holds for the last two windows; `mispredictions`: mispredicted branches of the same trials, empty if
-    not counted. Compares the lowest values, because an interruption makes a trial longer and never shorter.
+    """Whether RULE holds for the last two windows. It compares their lowest values, because an interruption makes a
+    trial longer and never shorter. `mispredictions`: mispredicted branches of the same trials, empty if not counted.
     """
     if len(values) < 2 * WINDOW:
         return False
@@ -46,7 +46,9 @@ def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] =
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """Two levels between which a series changes: their medians, the lower one's share of the trials, the changes."""
+    """The two levels between which a series changes: their medians, the share of trials at the lower level, and the
+    changes.
+    """
 
     low: int
     high: int
@@ -55,7 +57,7 @@ class States:
     first_change: int
 
     def text(self, unit: str, first: int | None = None) -> str:
-        """The result as text; trials are counted from 1. `first`: the index of the first change among all trials, from
+        """The states as text, with trials counted from 1. `first`: the index of the first change among all trials, from
         0.
         """
         levels = f"{self.low:,} ({self.low_share:.0%} of the trials) and {self.high:,} {unit}"
@@ -68,8 +70,8 @@ def states(values: Sequence[int], quantum: int = 1) -> States | None:
     """The two states of a series, None if it stays in one.
 
     The trials are split at the widest gap between neighboring values that leaves STATE_SHARE of them on each side; the
-    two sides are states when their medians lie APART times the wider one's interquartile range from each other, and
-    more than two steps of the counter.
+    two sides are states whether the distance of their medians is at least APART times the wider side's interquartile
+    range, and more than two steps of the counter.
     """
     ordered = sorted(values)
     least = max(int(len(ordered) * STATE_SHARE), 2)

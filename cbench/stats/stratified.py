@@ -4,9 +4,9 @@ Ph. van Elteren, "On the combination of independent two-sample tests of Wilcoxon
 351-361; E. L. Lehmann, "Nonparametrics: Statistical methods based on ranks", 1975, section 3.3: the sum over strata of
 the rank sums, each divided by its stratum's size + 1. The same weights combine Wilcoxon's signed ranks of pairs.
 
-p is by permutation within strata: counted, ties included, where that takes at most WORK additions on a grid that holds
-every weighted sum. Else the square of the sum is treated as a beta variable with its exact variance and kurtosis, as in
-cbench/order/stats/permutation.py.
+p is computed by permutation within strata: by counting, ties included, if that takes at most WORK additions on a grid
+that contains every weighted sum. Otherwise, the square of the sum is treated as a beta variable with the exact variance
+and kurtosis of the sum, as in cbench/order/stats/permutation.py.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 from cbench.stats.trials import Codes, Flags, Values
 
 WORK = 4_000_000
-"""The most additions for the exact distribution of one test."""
+"""The maximum number of additions for the exact distribution of one test."""
 
 
 @dataclass(frozen=True, slots=True)
 class StratifiedTest:
-    """`z`: the weighted sum divided by its standard deviation; `p`: two-sided; `strata`: the number of strata that
-    contribute.
+    """The result of a test within strata. `z`: the weighted sum divided by its standard deviation; `p`: the two-sided
+    p-value; `strata`: the number of strata that contribute.
     """
 
     z: float
@@ -39,8 +39,10 @@ class StratifiedTest:
 
 @dataclass(frozen=True, slots=True)
 class _Stratum:
-    """`doubled`: twice the difference of its sum from the expected sum. `scores`, `size`: the sums of the scores, over
-    subsets of this size or (None) with all signs, are its distribution; `weight`: the reciprocal of its weight."""
+    """The contribution of one stratum. `doubled`: twice the difference of the stratum's sum from the expected sum.
+    `scores`, `size`: the distribution is that of the sums of the scores over all subsets of this size or, if `size` is
+    None, with all signs; `weight`: the reciprocal of the stratum's weight.
+    """
 
     doubled: int
     scores: tuple[int, ...]
@@ -49,10 +51,10 @@ class _Stratum:
 
 
 def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest | None:
-    """Whether the values that are `second` are larger or smaller than the others of their stratum.
+    """Test whether the values flagged `second` are larger or smaller than the others of their stratum.
 
-    Three arrays of one length. A stratum without values on either side does not contribute; None if no stratum
-    contributes.
+    The three arrays have the same length. A stratum without values on either of the sides does not contribute; None if
+    no stratum contributes.
     """
     parts = []
     for number in np.unique(stratum).tolist():
@@ -67,13 +69,13 @@ def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest 
 
 
 def signed_ranks(away: Values, stratum: Codes) -> StratifiedTest | None:
-    """Whether differences of pairs, within strata, lie to one side of 0; None of no pair."""
+    """Test whether the differences of pairs within strata lie to one side of 0; None if there is no pair."""
     parts = []
     for number in np.unique(stratum).tolist():
         inside = away[stratum == number]
         ranks = _doubled(np.abs(inside))
         signs = np.sign(inside).astype(np.int64)
-        scores = tuple(sorted(ranks[signs != 0].tolist()))  # Pratt: zeros have ranks, and no sign
+        scores = tuple(sorted(ranks[signs != 0].tolist()))  # Pratt: zeros have ranks but no sign
         parts.append(_Stratum(int((signs * ranks).sum()), scores, None, inside.size + 1))
     return _combined(parts)
 
@@ -112,7 +114,7 @@ def _cumulants(scores: tuple[int, ...], size: int | None) -> tuple[float, float]
     square, fourth = float((a**2).sum()), float((a**4).sum())
     variance = size * (n - size) / (n * (n - 1)) * square
     share = [1.0]
-    for at in range(4):  # P(so many given values are in the subset)
+    for at in range(4):  # the probability that this many given values are in the subset
         share.append(share[-1] * (size - at) / (n - at) if n > at else 0.0)
     pairs = square * square - fourth
     moment = share[1] * fourth + share[2] * (3 * pairs - 4 * fourth) + share[3] * 6 * (2 * fourth - square * square)
@@ -121,8 +123,8 @@ def _cumulants(scores: tuple[int, ...], size: int | None) -> tuple[float, float]
 
 
 def _counted(parts: Sequence[_Stratum]) -> float | None:
-    """The share of all permutations within strata whose sum is at least as far from 0; None if there are too many
-    permutations.
+    """The share of all permutations within strata whose sum is at least as far from 0 as the observed one; None if
+    counting takes too many additions.
     """
     common = lcm(*(part.weight for part in parts))
     spans = [_span(part) * (common // part.weight) for part in parts]
@@ -152,18 +154,18 @@ def _least(part: _Stratum) -> int:
 
 
 def _span(part: _Stratum) -> int:
-    """Cells of its distribution, less one: with signs its sums are 2 apart."""
+    """The number of cells of the stratum's distribution, minus one; with signs, sums are 2 apart."""
     return sum(part.scores) if part.size is None else sum(part.scores[-part.size :]) - _least(part)
 
 
 def _centre(part: _Stratum) -> int:
-    """The expected sum, above the least one: twice the mean rank is the stratum's size + 1."""
+    """The expected sum minus the lowest one; twice the mean rank is the stratum's size + 1."""
     return sum(part.scores) if part.size is None else part.size * part.weight - _least(part)
 
 
 @lru_cache(maxsize=256)
 def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
-    """The probability of each sum, from the smallest one."""
+    """The probability of each sum, beginning with the smallest."""
     if size is None:
         signed = np.zeros(sum(scores) + 1)
         signed[0] = 1.0
@@ -178,7 +180,7 @@ def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
     for score in scores:
         by = score - base
         ways[1:, by:] += ways[:-1, : most + 1 - by].copy()
-        if n > 500:  # else the number of subsets is a finite float
+        if n > 500:  # otherwise the number of subsets is a finite float
             ways /= ways.max()
     found = ways[size, sum(scores[:size]) - size * base :]
     return np.asarray(found / found.sum())

@@ -1,4 +1,5 @@
-"""Compute the runs test: the number of stretches of one kind in a sequence, and the probability of so few by chance.
+"""Compute the runs test: the number of stretches of one kind in a sequence, and the probability of at most that many by
+chance.
 
 A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
 147-162.
@@ -12,7 +13,7 @@ from itertools import pairwise
 from math import comb
 
 FEW = 0.001
-"""A sequence is not mixed if so few stretches have a lower probability than this."""
+"""A sequence is not mixed if the probability of at most its number of stretches is below this."""
 
 
 def stretches(kinds: Sequence[object]) -> int:
@@ -22,7 +23,9 @@ def stretches(kinds: Sequence[object]) -> int:
 
 @lru_cache(maxsize=64)
 def few(a: int, b: int, count: int) -> float:
-    """P(at most this many stretches) for a + b places, all sequences equally likely; 1 if there is only one kind."""
+    """The probability of at most `count` stretches in sequences of `a` and `b` items, all equally likely; 1 if there is
+    only one kind.
+    """
     if not a or not b:
         return 1.0
     every, most = comb(a + b, a), 2 * min(a, b) + (a != b)
@@ -40,5 +43,5 @@ def _ways(a: int, b: int, count: int) -> int:
 
 
 def mixed(a: int, b: int, count: int) -> bool:
-    """Whether a + b items in this many stretches were spread over the same time."""
+    """Whether `a` and `b` items that form `count` stretches were spread over the same time."""
     return not (count == 2 and a + b > 2) and few(a, b, count) >= FEW

@@ -1,7 +1,7 @@
 """Compute mode, floor, range, percentiles and spread of one workload's trials, as in the thesis's figures.
 
-How much of the spread lies within processes and how much between them: one-way random effects analysis of variance with
-unequal group sizes, Searle, Casella, McCulloch, "Variance Components" (1992), section 3.6: s_w^2 = MSW, s_b^2 = (MSB -
+The spread is divided into parts within and between processes by a one-way random effects analysis of variance with
+unequal group sizes: Searle, Casella, McCulloch, "Variance Components" (1992), section 3.6: s_w^2 = MSW, s_b^2 = (MSB -
 MSW) / n0 with n0 = (N - sum(n_i^2) / N) / (a - 1), not below 0.
 """
 
@@ -16,10 +16,11 @@ from statistics import fmean, median
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All in the counter's unit; `p90`, `p99` and `max` are differences from the mode.
+    """The summary of one workload's trials, in the counter's unit; `p90`, `p99` and `max` are differences from the
+    mode.
 
-    `floor` is the lowest value that repeats, None if no value does; `at_floor` counts the trials on it and `near_floor`
-    those within one step of the counter. `mode_count` is 1 when no value repeats.
+    `floor`: the lowest value that repeats, None if no value does; `at_floor`: the number of trials on the floor;
+    `near_floor`: the number within one step of the counter. `mode_count`: 1 if no value repeats.
     """
 
     count: int
@@ -36,12 +37,12 @@ class Summary:
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int:
-    """The nearest-rank percentile of sorted values: always one of them."""
+    """The nearest-rank percentile of sorted values, which is always one of the values."""
     return ordered[max(ceil(len(ordered) * percent / 100), 1) - 1]
 
 
 def mode(values: Sequence[int]) -> tuple[int, int]:
-    """The most frequent value and its number of occurrences; among several, the lowest value."""
+    """The most frequent value and its number of occurrences; if several are equally frequent, the lowest one."""
     counts = Counter(values)
     most = max(counts.values())
     return min(value for value, count in counts.items() if count == most), most
@@ -53,13 +54,15 @@ def floor(values: Sequence[int]) -> int | None:
 
 
 def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
-    """Whether more values lie below a floor than on it: two of many agree somewhere, and the true floor lies lower."""
+    """Whether more values lie below a floor than on it, which means that two of many values agree by chance and the
+    true floor is lower.
+    """
     return sum(value < lowest - quantum for value in values) > sum(abs(value - lowest) <= quantum for value in values)
 
 
 def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
-    """`base`: the subset of the values from which floor and mode are derived, None for all. Raises ValueError without
-    values.
+    """Summarize the values. `base`: the subset of values from which floor and mode are derived, None for all. Raises
+    ValueError if there are no values.
     """
     if not values:
         raise ValueError("no trials to summarize")
@@ -83,9 +86,9 @@ def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | Non
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """All in the values' unit. `floors`, `medians`: the range of the processes' floors and medians; `within`,
-    `between`: standard deviations within and between processes; `share_between`: the share of the variance between
-    processes (the intraclass correlation), 0 without variance.
+    """The spread within and between processes, in the values' unit. `floors`, `medians`: the ranges of the processes'
+    floors and medians; `within`, `between`: standard deviations within and between processes; `share_between`: the
+    share of the variance that is between processes (the intraclass correlation), 0 if nothing varies.
     """
 
     floors: int
@@ -96,12 +99,12 @@ class Spread:
 
 
 def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
-    """The spread of one group of values per process; None with fewer than two processes that have two values."""
+    """The spread of groups of values, one per process; None if fewer than two processes have two values."""
     groups = [group for group in groups if len(group) >= 2]
     if len(groups) < 2:
         return None
     total = sum(len(group) for group in groups)
-    base = min(min(group) for group in groups)  # differences from it: no digits are lost on large values
+    base = min(min(group) for group in groups)  # subtracted first, so that large values lose no digits
     means = [fmean(value - base for value in group) for group in groups]
     grand = sum(mean * len(group) for mean, group in zip(means, groups, strict=True)) / total
     inner = sum((value - base - mean) ** 2 for mean, group in zip(means, groups, strict=True) for value in group)
@@ -120,7 +123,9 @@ def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
 
 
 def by_level(levels: Sequence[object], floors: Sequence[int]) -> Mapping[str, float]:
-    """The median of the processes' values for each level; {} for one level only, or one with a single process."""
+    """The median of the processes' floors for each level; {} if there is only one level, or a level with only one
+    process.
+    """
     found: dict[str, list[int]] = {}
     for level, value in zip(levels, floors, strict=True):
         found.setdefault(str(level), []).append(value)

@@ -13,7 +13,7 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
-"""Used in place of a predecessor's number if nothing ran before in this run."""
+"""The predecessor's number of a trial that is the first of its run."""
 BLOCK = 1 << 20
 
 
@@ -23,15 +23,15 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """One row for each value of each trial; a trial of a test with several metrics has several rows.
+    """The trials of a study, with one row for each value; a trial of a test with several metrics has several rows.
 
-    names: names of the series, one for each metric of each test; tests: the test number of each series; test_names: the
-    names of the tests. series, random, value: one entry per row; the value is NaN for a failed trial. run: the run of
-    each row, numbered from 0 in chronological order of their start (if `timed`; otherwise in any order); position:
-    position of the trial in its run, from 0. Both are None if unknown. metrics: the metric of each series, empty if
-    every test has only one. single: no two tests have the same position in a run. host: the number in `hosts` of each
-    row, only with several hosts; a host's runs then have consecutive numbers. release: frees memory if the columns are
-    in a file.
+    `names`: the names of the series, one for each metric of each test; `tests`: the test number of each series;
+    `test_names`: the names of the tests. `series`, `random`, `value`: one entry per row; the value is NaN for a failed
+    trial. `run`: the run of each row, numbered from 0, if `timed` in chronological order of the runs' starts;
+    `position`: the position of the trial in its run, from 0. Both are None if unknown. `metrics`: the metric of each
+    series, empty if every test has only one. `single`: whether no two tests have the same position in a run. `host`:
+    the index into `hosts` of each row, only with several hosts; the runs of a host then have consecutive numbers.
+    `release`: frees memory if the columns are in a file.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Trials:
     release: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
 
     def blocks(self) -> Iterator[slice]:
-        """All rows in parts, for steps that need copies of a column; memory is released after each part."""
+        """The row numbers of all trials in parts, for steps that copy a column; memory is released after each part."""
         for begin in range(0, self.series.size, BLOCK):
             yield slice(begin, min(begin + BLOCK, self.series.size))
             self.release()
@@ -65,13 +65,15 @@ class Trials:
         return True
 
     def grouped(self) -> tuple[Trials, list[slice]]:
-        """The trials with the rows of each series side by side, and the position of each series."""
+        """The trials with the rows of each series in sequence, and the slice of rows of each series."""
         if self._is_grouped():
             bounds = np.searchsorted(self.series, np.arange(len(self.names) + 1, dtype=self.series.dtype))
             return self, [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(self.series, minlength=len(self.names)))])
         slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
-        narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
+        narrow = (
+            self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series
+        )  # 16-bit numbers are radix-sorted
         order = np.argsort(narrow, kind="stable")
         run, position, host = (None if each is None else each[order] for each in (self.run, self.position, self.host))
         return replace(
@@ -85,7 +87,7 @@ class Trials:
         ), slices
 
     def run_orders(self) -> Flags | None:
-        """Whether the order of each run is random; None if runs are not known."""
+        """For each run, whether its order is random; None if runs are unknown."""
         if self.run is None or not self.run.size:
             return None
         kinds = np.zeros(int(self.run.max()) + 1, dtype=bool)  # all rows of a run have one order
@@ -109,7 +111,7 @@ class Trials:
         return bool(((ordered[1:] == ordered[:-1]) & (tests[1:] != tests[:-1])).any())
 
     def predecessors(self) -> Codes | None:
-        """For each row the number of the test that ran before it in its run, or START; None if unknown."""
+        """For each row, the number of the test that ran directly before it in its run, or START; None if unknown."""
         if self.run is None or self.position is None or not self.single:
             return None
         if not self.series.size:
@@ -121,7 +123,9 @@ class Trials:
             ran = np.full(cells, START, dtype=np.int32)
             ran[place] = self.tests[self.series]
             if (ran != START).all():
-                ran[width - 1 :: width] = START  # before a run's first trial is the last cell of the run before
+                ran[width - 1 :: width] = (
+                    START  # the cell before a run's first trial is the last cell of the previous run
+                )
                 return np.asarray(ran[place - 1])
         return self._predecessors_sorted(place, width)
 

@@ -1,4 +1,4 @@
-"""Word the verdict in two lines: whether and how closely the trials repeat; which ones differ, and why."""
+"""Format the verdict in two lines: how closely the trials repeat; and which trials differ, and why."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MOST_NAMES = 8
 
 
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
-    """Two lines on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
+    """The verdict on trials, in two lines. The values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
 
-    The first: whether values repeat, and to how many units. The second: which trials differ, and why.
+    The first line states whether values repeat, and to how many units; the second, which trials differ, and why.
     """
     floor = summary.floor
     if len(trials) == 1:
@@ -42,7 +42,9 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
-    """Whether a value is on the floor within the counter's steps; exactly if it counts single units."""
+    """Whether a value is on the floor within the counter's steps; if the counter counts single units, the values must
+    be equal.
+    """
     return value == floor if quantum == 1 else abs(value - floor) <= quantum
 
 
@@ -61,7 +63,7 @@ def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
 
 
 def singular(unit: str) -> str:
-    """One of a unit: "cycle" for "cycles", "tick" for "TSC ticks", "miss" for "misses", "ns" for "ns"."""
+    """The singular of a unit: "cycle" for "cycles", "tick" for "TSC ticks", "miss" for "misses", "ns" for "ns"."""
     word = unit.rsplit(maxsplit=1)[-1]
     if word.endswith(("sses", "ches")):
         return word.removesuffix("es")
@@ -69,7 +71,7 @@ def singular(unit: str) -> str:
 
 
 def _why(trials: Sequence[Trial], virtual: bool) -> str:
-    """Each trial under its first known cause: "11 interrupted (LOC 9, IRQ 27 2), 2 unexplained"."""
+    """The number of trials by their first known cause, such as "11 interrupted (LOC 9, IRQ 27 2), 2 unexplained"."""
     kinds = Counter(_kind(trial) for trial in trials)
     phrases: list[str] = []
     for kind, count in sorted(kinds.items(), key=lambda item: (item[0] == UNEXPLAINED, -item[1])):
@@ -122,6 +124,8 @@ def _kind(trial: Trial) -> str:
 
 
 def short_name(name: str) -> str:
-    """ "LOC" for "LOC (Local timer interrupts)", "IRQ 27" for "27 (virtio1-virtqueues)"."""
+    """A short name of an interrupt: "LOC" for "LOC (Local timer interrupts)", "IRQ 27" for "27
+    (virtio1-virtqueues)".
+    """
     label = name.partition(" (")[0]
     return f"IRQ {label}" if label.isdigit() else label

@@ -1,1 +1,1 @@
-"""The SQLite file that holds trials."""
+"""Store trials in an SQLite file."""

@@ -1,4 +1,4 @@
-"""Opening, upgrading and closing a store's file, and the meaning of SQLite's errors."""
+"""Open, upgrade and close a store's file, and explain SQLite's errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_S = 10.0
-"""The longest wait (s) for another process that writes."""
+"""The longest wait, in seconds, for another process that writes."""
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -45,7 +45,7 @@ def reason(error: sqlite3.Error) -> str:
 
 @contextlib.contextmanager
 def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
-    """Convert SQLite's errors inside the block to a QuietError of one line."""
+    """A context that converts SQLite's errors to a QuietError of one line."""
     try:
         yield
     except sqlite3.Error as error:
@@ -55,13 +55,14 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
 _DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
 """The errors raised when SQLite, JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
-"""Further errors of code that trusts a store: because of a missing row or a wrong type, but also because of its own
-defects."""
+"""Further errors that code can raise, either because a damaged store has a missing row or a wrong type, or because of
+defects in the code itself.
+"""
 
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert any error that a damaged store causes in the code inside to a QuietError of one line.
+    """A context that converts any error that a damaged store causes to a QuietError of one line.
 
     If the error may also be a defect of the code, the line mentions this and the location; errors that can only be
     defects pass through unchanged.
@@ -79,12 +80,12 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _is_ours(thing: object) -> bool:
-    """Whether it is a module, or an object of a class of ours: nothing that a store could hold."""
+    """Whether an object is a module or an instance of one of our classes, which no store can contain."""
     return isinstance(thing, ModuleType) or type(thing).__module__.partition(".")[0] in ("cbench", "quiet")
 
 
 def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
-    """A function of a store's path, all of it within reading()."""
+    """Decorate a function of a store's path so that all of its code runs within reading()."""
 
     @wraps(function)
     def guarded(path: Path, /, *args: P.args, **options: P.kwargs) -> T:
@@ -95,7 +96,7 @@ def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concate
 
 
 class Database:
-    """An open store; a context manager."""
+    """An open store, as a context manager."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
         self.path = path
@@ -103,7 +104,9 @@ class Database:
         self._writing = writing
 
     def close(self) -> None:
-        """Merge the log, if there is one, and leave a single file; on a full disk the log stays and counts."""
+        """Close the store and merge its log, so that a single file remains. On a full disk, the log remains as a part
+        of the store.
+        """
         if self._writing:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA busy_timeout=0")
@@ -121,12 +124,12 @@ class Database:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Raises QuietError for content that a store cannot have."""
+        """A context with the connection for reading. Raises QuietError for content that a store cannot have."""
         with reading(self.path):
             yield self._connection
 
     def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        """Make a change in one transaction. Raises QuietError."""
+        """Make a change in one transaction. Raises QuietError if it cannot be written."""
         with explained(self.path, self._what_is_kept()):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -144,26 +147,28 @@ class Database:
 
 
 def for_writing(path: Path) -> sqlite3.Connection:
-    """A connection to a store of the newest version, which is made if there is no file or an empty one."""
+    """A connection to a store of the newest version. The store is created if there is no file, or an empty one, and
+    upgraded if it is older.
+    """
     _check(path, exists=False)
     if path.exists() and not os.access(path, os.W_OK):
         raise UsageError(f"{path}: not writable")
     connection = _connect(path, "rwc")
     with explained(path, "; nothing was stored"), _closed_on_error(connection):
-        # The identification of the file comes first: a foreign file must not be changed.
+        # Identify the file first, because a foreign file must not be changed.
         version = _version(path, connection)
         if version < VERSION:
-            _upgrade(connection)  # before there is a log: the file itself must identify its format
+            _upgrade(connection)  # before a log exists, because the file itself must identify its format
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
     return connection
 
 
 def for_reading(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, while another process may be writing."""
+    """A read-only connection, which works while another process writes."""
     _check(path, exists=True)
     log = Path(f"{path}-wal")
-    # In a read-only folder, SQLite cannot share a log's index; without a log it needs none.
+    # In a read-only folder, SQLite cannot share the index of a log; without a log, there is no index.
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
     _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")
@@ -183,7 +188,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _recover(path: Path) -> None:
-    """Make SQLite roll back a write that a kill interrupted, which it does when a process with write access reads."""
+    """Make SQLite roll back a write that a kill interrupted, by reading the file with write access."""
     if not Path(f"{path}-journal").exists() or not os.access(path, os.W_OK):
         return
     with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(path, "rw")) as connection:
@@ -212,7 +217,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:
-    """The version of the store in it, 0 for an empty file; UsageError for anything else."""
+    """The version of the store, 0 for an empty file. Raises UsageError for any other file."""
     try:
         connection.execute("BEGIN")  # a consistent view, even if another process is creating the store
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -239,7 +244,7 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrade step by step to the newest version, all or nothing."""
+    """Upgrade the store step by step to the newest version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
@@ -257,7 +262,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 
 def has_study(connection: sqlite3.Connection) -> bool:
-    """Whether there is a study in an open store."""
+    """Whether an open store contains a study."""
     table = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]
     return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
 
@@ -272,11 +277,11 @@ def has_content(path: Path) -> bool:
             if _version(path, connection) == 0:
                 return False
             return has_study(connection) or bool(connection.execute("SELECT count(*) FROM run").fetchone()[0])
-    except QuietError:  # it belongs to another program, or is damaged
+    except QuietError:  # the file belongs to another program, or is damaged
         return True
 
 
 def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None without a study. Raises QuietError if it is not a store."""
+    """The kind of the study in a store, None if it contains no study. Raises QuietError if the file is not a store."""
     with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

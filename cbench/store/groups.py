@@ -23,7 +23,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The processes of one test. `name` is the test's, with a suffix where several groups share the test."""
+    """The processes of one test. `name`: the test's name, with a suffix if several groups share the test."""
 
     name: str
     test: str
@@ -34,7 +34,9 @@ class Group:
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The trials, process by process; those of one build together where builds vary: they share its layout."""
+        """The trials, process by process. If builds vary, all trials of one build form one process, because they share
+        its layout.
+        """
         units: dict[object, list[tuple[StoredSeries, Stored]]] = {}
         for series in self.series:
             for at, trials in enumerate(series.processes):
@@ -50,7 +52,7 @@ def layout(series: StoredSeries, trial: Stored) -> tuple[object, int] | None:
 
 
 def grouped(series: Sequence[StoredSeries]) -> list[Group]:
-    """All series with trials, in groups, in the order in which each was first measured."""
+    """All series that have trials, in groups, in the order in which each group was first measured."""
     members_of: dict[tuple[str, int, str, str, str], list[StoredSeries]] = {}
     for each in series:
         if each.trials:
@@ -74,7 +76,7 @@ def grouped(series: Sequence[StoredSeries]) -> list[Group]:
 
 
 def _host(series: StoredSeries) -> str:
-    """The host's facts that must be equal for values to be of one kind."""
+    """The facts about a host that must be equal for series to be in one group."""
     host = series.run.host
     parts = (host.get("hostname"), host.get("cpu"), host.get("kernel"))
     return ", ".join(str(part) for part in parts if part) or "unknown host"

@@ -10,14 +10,14 @@ from quiet import UsageError
 
 
 def check_ordinary(path: Path) -> None:
-    """Raises UsageError unless it is a directory or a file with content.
+    """Raises UsageError unless the path is a directory or an ordinary file with content.
 
     Reading a pipe, a device, or a kernel file without a size such as /proc/kmsg may never end.
     """
     try:
         status = path.stat()
     except OSError:
-        return  # opening it reports why
+        return  # opening the path reports the reason
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path}: not an ordinary file")
     if stat.S_ISREG(status.st_mode) and not status.st_size:
@@ -25,7 +25,7 @@ def check_ordinary(path: Path) -> None:
 
 
 def is_store(path: Path) -> bool:
-    """Whether this is an SQLite file; database.for_reading() checks whether it is a store.
+    """Whether the path is an SQLite file. database.for_reading() then checks that the file is a store.
 
     Raises UsageError as check_ordinary() does.
     """
@@ -38,7 +38,7 @@ def is_store(path: Path) -> bool:
 
 
 def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) -> None:
-    """Raises UsageError for an output that is one of the inputs, is in one of these folders, or is a store."""
+    """Raises UsageError for an output that is one of the inputs, lies in an input folder, or is a store."""
     if not os.path.exists(output):
         return
     real = os.path.realpath(output)

@@ -10,16 +10,16 @@ from typing import Any
 from cbench.model import Trial
 
 EACH_TRIAL = "each trial"
-"""The fact `processes` of a series of a command."""
+"""The value of the fact `processes` for a series of a command."""
 LAYOUT = "layout"
-"""The count of a trial: the number of the build that was measured, where one arm has several."""
+"""The name of the count with the number of the measured build, if an arm has several builds."""
 NO_CPU = -1
-"""The CPU of a series that was not measured on a single one."""
+"""The CPU of a series that was not measured on a single CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`; times in ns since 1970, `ended_ns` None if it was killed or still runs."""
+    """One `cbench run`. Times are in ns since 1970; `ended_ns`: None if the run was killed or is still running."""
 
     number: int
     started_ns: int
@@ -54,8 +54,8 @@ class Stored:
 class StoredSeries:
     """The trials of one workload with one set of parameters in one process on one CPU.
 
-    `facts` are those from before the trials with those from after them; `ended_ns` None: it was cut short. `varied`:
-    the parameters that were drawn for each process, and so are not part of the test.
+    `facts`: the facts known before the trials, merged with those known after them; `ended_ns`: None if the series was
+    cut short. `varied`: the parameters that were drawn for each process, which are not part of the test.
     """
 
     number: int
@@ -88,12 +88,12 @@ class StoredSeries:
 
     @property
     def counter_name(self) -> str:
-        """The counted event, such as "cycles:u"; "" if it is not known."""
+        """The counted event, such as "cycles:u"; "" if unknown."""
         return str(self.counter.get("name", ""))
 
     @property
     def test(self) -> str:
-        """The workload and its parameters as text: "hash n=1000"."""
+        """The workload and its parameters as text, such as "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
 
@@ -121,13 +121,15 @@ class StoredSeries:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Two clocks read together at some moments, in order; between two of them both are taken to run evenly."""
+    """Chronological pairs of readings of two clocks; between two readings, both clocks are assumed to run evenly."""
 
     ticks: Sequence[int]
     ns: Sequence[int]
 
     def of(self, ticks: int) -> int | None:
-        """When the clock stood at `ticks`, in ns since 1970; None outside the moments that are known."""
+        """The time in ns since 1970 at which the clock showed `ticks`; None before the first and after the last
+        reading.
+        """
         if not ticks or len(self.ticks) < 2 or not self.ticks[0] <= ticks <= self.ticks[-1]:
             return None
         after = max(bisect_left(self.ticks, ticks), 1)

@@ -1,12 +1,18 @@
-"""Define the schema of a store, an SQLite file, and the migrations between schema versions. run: one command on one
-host. series: one workload with one set of parameters in one process on one CPU; `facts` contains the data known before
-its trials, `ended` the data known after them. trial: one execution, one number. chunk: trials that were stored
-together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and nanoseconds since
-1970. `process` numbers a workload's processes from 0; `position` counts from 0 within the parent row. study: the
-content of a study's file and the measured host, at most one per store. study_run: every run of the study, planned in
-full before the first begins, with its order as test numbers. study_trial: a trial that has ended, failed or not, with
-its output. study_value: the numbers read from a trial, and their text. A number is an integer if it fits into SQLite's
-signed 64 bits, otherwise its decimal digits as text, so it is always exact.
+"""Define the schema of a store, which is an SQLite file, and the migrations between schema versions.
+
+run          One command on one host.
+series       One workload with one set of parameters in one process on one CPU. `facts`: the data known before its
+             trials; `ended`: the data known after them. `process` numbers a workload's processes from 0.
+trial        One execution, one number. `position` counts from 0 within the parent row.
+chunk        Trials that were stored together, and the time on two clocks: ticks of quiet.noise.clock, as in trial.begin
+             and trial.end, and ns since 1970.
+study        The content of a study's file and the measured host, at most one per store.
+study_run    Every run of the study, planned in full before the first one begins, with its order as test numbers.
+study_trial  A trial that has ended, failed or not, with its output.
+study_value  The numbers read from a trial, and their text.
+
+A number is an integer if it fits into SQLite's signed 64 bits, otherwise its decimal digits as text, so it is always
+exact.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from typing import Any
 
 from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, ChainTimes, Trial, TrialCause
 
-APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
+APPLICATION_ID = 0x63626E63  # "cbnc": identifies the file as a store, also for file(1)
 
 STEPS = (
     """
@@ -91,7 +97,7 @@ _BITS = 2**63
 
 
 def number(value: int) -> int | str:
-    """The number as it is stored."""
+    """The stored form of a number: an integer if it fits into 64 bits, otherwise text."""
     return value if -_BITS <= value < _BITS else str(value)
 
 
@@ -110,9 +116,11 @@ def _plain(thing: object) -> object:
 
 
 def pack(trial: Trial) -> tuple[object, ...]:
-    """A trial in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in `more`."""
+    """A trial as a row in the order of NEW_TRIAL's columns; empty values are NULL, and values without a column are in
+    `more`.
+    """
     numbers = (trial.value, trial.output, trial.begin, trial.end)
-    traced = None  # None differs from "nothing was traced"
+    traced = None  # None means that there was no trace, () that nothing was traced
     if trial.traced is not None:
         traced = compact([{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced])
     return (
@@ -128,7 +136,7 @@ def pack(trial: Trial) -> tuple[object, ...]:
 
 
 def _more(trial: Trial) -> str | None:
-    """The fields that have no column, as JSON."""
+    """The fields of a trial that have no column, as JSON; None if all of them are empty."""
     more: dict[str, object] = {}
     if trial.kernel is not None:
         more["kernel"] = trial.kernel
@@ -138,7 +146,7 @@ def _more(trial: Trial) -> str | None:
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
-    """Build a cause from its description, which the file contains."""
+    """The cause that a stored description stands for."""
     for part in traced:
         if part.name == text:
             return part
@@ -154,7 +162,7 @@ def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]
 
 
 def unpack(row: tuple[Any, ...]) -> Trial:
-    """The trial of a row of such columns."""
+    """The trial that a row contains; the inverse of pack()."""
     value, output, begin, end, valid, migrated, switches, faults, *texts = row
     causes, interrupts, counts, traced, more = (None if text is None else json.loads(text) for text in texts)
     parts = None

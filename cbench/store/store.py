@@ -1,7 +1,7 @@
 """Store trials in one SQLite file, chunk by chunk, so that stored chunks survive a kill and a power cut.
 
-Write-ahead log with synchronous=FULL: a chunk is a transaction, and it is on disk when add() returns. With NORMAL, the
-kernel would write it back later, during the next trials, and a power cut would lose it
+The file has a write-ahead log with synchronous=FULL: a chunk is a transaction, which is on disk when add() returns.
+With NORMAL, the kernel would write a chunk back later, during the next trials, and a power cut would lose the chunk
 (https://www.sqlite.org/pragma.html#pragma_synchronous). A closed store is one file without a log.
 """
 
@@ -39,7 +39,7 @@ GIVEN = ("workload", "params", "cpu", "process")
 
 
 class Store(Database):
-    """An open store; a context manager. create() adds a run to it, open() only reads."""
+    """An open store, as a context manager. create() adds a run to the store, open() only reads."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
         super().__init__(path, connection, writing)
@@ -50,9 +50,9 @@ class Store(Database):
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], host: Mapping[str, Any], command: Sequence[str]) -> Self:
-        """A new store, or an existing one, with a new run in it.
+        """Create a store, or open an existing one, and add a new run to it.
 
-        UsageError if it is not a store or has no folder; QuietError if it cannot be written.
+        Raises UsageError if the file is not a store or its folder does not exist, QuietError if it cannot be written.
         """
         store = cls(Path(path), for_writing(Path(path)), True)
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
@@ -65,7 +65,7 @@ class Store(Database):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """An existing store, to read it. UsageError if it is not a store."""
+        """Open an existing store for reading. Raises UsageError if the file is not a store."""
         return cls(Path(path), for_reading(Path(path)), False)
 
     @property
@@ -89,20 +89,20 @@ class Store(Database):
         return series
 
     def renew(self, series: int, facts: Mapping[str, Any]) -> None:
-        """Replace the CPU of and the facts about a series that has no trials yet, and begin it now."""
+        """Replace the CPU and the facts of a series that has no trials yet, and set its begin to now."""
         rest = {name: value for name, value in facts.items() if name not in GIVEN}
         row = (facts["cpu"], time.time_ns(), _ticks(), compact(rest), series)
         change = "UPDATE series SET cpu = ?, started_ns = ?, started_ticks = ?, facts = ? WHERE series = ?"
         self._write(lambda c: c.execute(change, row))
 
     def add(self, series: int, trials: Sequence[Trial]) -> None:
-        """Store a chunk completely or not at all. Raises QuietError, which reports the data kept, if that is
-        impossible.
+        """Store a chunk completely or not at all. Raises QuietError, with the number of stored trials, if it cannot be
+        stored.
         """
         self.add_together([(series, trials)])
 
     def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
-        """Store chunks of several series: all of them or nothing. Raises QuietError as add() does."""
+        """Store chunks of several series in one transaction. Raises QuietError as add() does."""
         filled = [(series, trials) for series, trials in chunks if trials]
         if not filled:
             return
@@ -124,7 +124,9 @@ class Store(Database):
         self._kept += len(rows)
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
-        """The series is complete; `facts`: reported by its process at the end, with the warm-up's values."""
+        """Mark a series as complete. `facts`: facts that its process reported at the end, including the values of the
+        warm-up.
+        """
         row = (time.time_ns(), _ticks(), compact(facts), series)
         change = "UPDATE series SET ended_ns = ?, ended_ticks = ?, ended = ? WHERE series = ?"
         self._write(lambda c: c.execute(change, row))
@@ -161,7 +163,9 @@ class Store(Database):
 
 
 def _ticks() -> int | str:
-    """The trials' clock, as stored; imported here, because reading a store needs no compiled modules."""
+    """The current ticks of the trials' clock, as stored. The clock is imported here, because reading a store needs no
+    compiled modules.
+    """
     from quiet import ticks
 
     return number(ticks())
@@ -202,7 +206,9 @@ def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
 
 
 def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, ...]:
-    """With a cause for each trial whose chains cannot measure its cycles, which all trials of a process decide."""
+    """The trials, with a cause added to each whose chains cannot measure its cycles; this is judged over all trials of
+    a process.
+    """
     if not calibration:
         return stored
     trials = marked([each.trial for each in stored], Calibration(**calibration))
@@ -210,8 +216,8 @@ def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, .
 
 
 def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
-    """Names with the varied parameters: processes are numbered from 0 in each test, so a new test begins where the
-    numbers restart; differences before that point do not belong to it.
+    """The series with their `varied` parameters. Processes are numbered from 0 in each test, so a new test begins where
+    the numbers restart; differences before that point do not belong to it.
     """
     tests: dict[tuple[str, int], list[list[int]]] = {}
     for at, each in enumerate(series):

@@ -1,1 +1,1 @@
-"""Studies: read a study's file, run its trials and store them."""
+"""Read a study's file, run the study's trials and store them."""

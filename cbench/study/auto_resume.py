@@ -1,7 +1,7 @@
 """Install a systemd unit that resumes a study after each boot until it ends, for studies whose reset is a reboot.
 
 The unit is a file in /etc/systemd/system and the link that enables it; both are removed when the study has ended or is
-interrupted. They survive a kill or a power failure, so the next boot resumes the study. See systemd.unit(5),
+interrupted. Both survive a kill or a power failure, so the next boot resumes the study. See systemd.unit(5),
 systemd.service(5).
 """
 
@@ -48,14 +48,16 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
 
 
 def obstacle() -> str:
-    """The reason why a study cannot resume by itself here; "" if it can."""
+    """The reason why a study cannot resume automatically on this host; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
     return "" if os.geteuid() == 0 else "that needs a systemd unit, which only root may create"
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
-    """Make the study resume after each boot from now on; returns the unit's name. Raises Refused if impossible."""
+    """Make the study resume after each boot; returns the unit's name. Raises Refused if the unit cannot be
+    installed.
+    """
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:
@@ -72,7 +74,7 @@ def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kin
 
 
 def remove(data: Path, units: Path = UNITS) -> None:
-    """Stop resuming the study by itself. Idempotent."""
+    """Stop resuming the study automatically. Idempotent."""
     file = units / name(data)
     for path in (units / f"{TARGET}.wants" / file.name, file):
         path.unlink(missing_ok=True)

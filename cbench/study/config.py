@@ -34,12 +34,14 @@ OURS = dict.fromkeys(
 
 
 def load(path: Path) -> Study:
-    """The study that a file describes. Raises UsageError with the file's name, the line and the key."""
+    """The study that a file describes. Raises UsageError, with file, line and key, if the file is invalid."""
     return parse(text_of(path, "order", "study"), str(path), str(path.absolute().parent))
 
 
 def text_of(path: Path, command: str, kind: str) -> str:
-    """The text of a file of this kind, for which `cbench COMMAND init` writes an example. Raises UsageError."""
+    """The text of a file of this kind. Raises UsageError, with advice to run `cbench COMMAND init`, if it cannot be
+    read.
+    """
     if path.is_dir():
         raise UsageError(f"{path}: is a directory, not a {kind}'s file")
     check_ordinary(path)
@@ -52,7 +54,9 @@ def text_of(path: Path, command: str, kind: str) -> str:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
-    """Parse a study from the text of its file. `check`: require that workloads and counters exist."""
+    """Parse a study from the text of its file. `check`: require that workloads and counters exist. Raises UsageError as
+    load() does.
+    """
     whole = whole_of(text, file)
     study = whole.table("study")
     whole.only_tables("study", "test", "suite", "reset", "environment")
@@ -97,7 +101,9 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """The design; for a suite, one that its harness can run within one process."""
+    """The design of the study; for a suite, the harness must be able to run this design within one process. Raises
+    UsageError if not.
+    """
     if suite is None:
         return study.text("design", INTERLEAVED, DESIGNS)
     if suite.isolated == "yes":
@@ -124,7 +130,7 @@ def no_square(repetitions: int, tests: int) -> str:
 
 
 def with_tests(study: Study, names: Sequence[str]) -> Study:
-    """The study of a suite with the tests that the suite has listed."""
+    """The study of a suite, completed with the tests that the suite has listed."""
     return replace(study, tests=tuple(Test(name) for name in names))
 
 
@@ -134,7 +140,7 @@ def whole_of(text: str, file: str) -> TomlTable:
         content = tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{file}: {NESTED}") from None
-    except ValueError as error:  # includes numbers with more digits than Python reads
+    except ValueError as error:  # also raised for numbers with more digits than Python reads
         place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
         line = f":{place[1]}" if place else ""
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
@@ -154,7 +160,7 @@ def _depth(content: Any) -> int:
 
 
 def profile_of(study: TomlTable, check: bool) -> str:
-    """The profile that a table names, "" for none; `check`: require that it exists."""
+    """The profile that a table names, "" for none. `check`: require that the profile exists."""
     name = study.text("profile", "")
     if name and check:
         from quiet import load_profile
@@ -167,14 +173,14 @@ def profile_of(study: TomlTable, check: bool) -> str:
 
 
 def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
-    """Check the folders of the tests. The study's own folder is checked when it begins."""
+    """Check that the folders of the tests exist. The study's own folder is checked when the study begins."""
     for number, test in enumerate(tests):
         if folder.is_dir() and not (folder / test.directory).is_dir():
             raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")
 
 
 def counter_of(study: TomlTable, check: bool) -> str:
-    """The counter for workloads; `check`: require that this host has it."""
+    """The counter for workloads. `check`: require that this host has the counter."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
         from cbench.machine import counters, events
@@ -239,7 +245,7 @@ def _test(table: TomlTable, timeout: float, folder: str | None, default: str) ->
 
 
 def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
-    """The way the test's command is sampled, which all its metrics that count samples share."""
+    """The sampling of the test's command, shared by all its metrics that count samples; None if there are none."""
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
     if len(ways) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
@@ -247,8 +253,8 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
-    """The command and the workload of a table, one of them empty. `what`: the error message if both or neither are
-    given.
+    """The command and the workload of a table; one of the two is "". Raises UsageError, with the message `what`, if
+    both or neither are given.
     """
     given = [key for key in ("command", "workload") if table.has(key)]
     texts = {key: table.text(key, "") for key in ("command", "workload")}

@@ -27,7 +27,9 @@ from quiet import QuietError, Reader, Refused, UsageError, save
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "XDG_CACHE_HOME", "TMPDIR")
 START_S, PAUSE_S = 20.0, 0.05
 STOP_S = 120.0
-"""Restoring a profile takes seconds; a command that ignores SIGTERM is killed by the runner."""
+"""The longest wait for a stopped job: restoring a profile takes seconds, and the runner kills a command that ignores
+SIGTERM.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class DetachedJob:
 
     @property
     def alive(self) -> bool:
-        """Whether its supervisor is running."""
+        """Whether the job's supervisor is running."""
         return bool(self.pid) and self.boot_id == reboot.boot_id() and _started(self.pid) == self.started
 
 
@@ -65,7 +67,7 @@ def log_file(store: Path) -> Path:
 
 
 def read(store: Path) -> DetachedJob | None:
-    """The last detached job of a store; None if there was none. Raises QuietError for a damaged file."""
+    """The last detached job of a store; None if there was none. Raises QuietError if the file is damaged."""
     file = job_file(store)
     try:
         content = json.loads(file.read_bytes())
@@ -80,7 +82,9 @@ def read(store: Path) -> DetachedJob | None:
 
 
 def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
-    """Start `cbench ARGUMENTS` detached; returns once its supervisor runs. Raises Refused if a job is running."""
+    """Start `cbench ARGUMENTS` detached; returns when its supervisor runs. Raises Refused if a job is already
+    running.
+    """
     if not store.parent.is_dir():
         raise UsageError(f"-o {store}: no directory {store.parent}")
     before = read(store)
@@ -105,7 +109,9 @@ def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
 
 
 def start_again(store: Path) -> DetachedJob:
-    """Start this process's own command line detached, without --detach. Raises QuietError."""
+    """Start this process's own command line, without --detach, as a detached job. Raises QuietError if it cannot be
+    started.
+    """
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     own = [word for word in sys.argv[1:end] if word not in ("--detach", "--json")]
     job = start(store, [*own, *sys.argv[end:]])
@@ -115,14 +121,14 @@ def start_again(store: Path) -> DetachedJob:
 
 
 def start_new(store: Path, kind: str) -> DetachedJob:
-    """start_again() for a store that must not have content yet. Raises QuietError."""
+    """Like start_again(), for a store that must not have content yet. Raises QuietError if it has."""
     if not lock.held(store) and has_content(store):
         raise UsageError(f"{store}: already exists; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
 
 
 def stop(store: Path) -> None:
-    """End the measurement into this store, and wait until it has ended. Raises QuietError if that fails."""
+    """Stop the measurement that writes to this store, and wait for its end. Raises QuietError if that fails."""
     job = read(store)
     if job is not None and job.alive:
         with suppress(ProcessLookupError):
@@ -164,7 +170,9 @@ def _start_unit(unit: str, command: Sequence[str]) -> None:
 
 
 def _started(pid: int) -> int:
-    """Clock ticks after boot at which a process started (proc_pid_stat(5), field 22); -1 if there is none."""
+    """The start time of a process in clock ticks after boot (proc_pid_stat(5), field 22); -1 if there is no such
+    process.
+    """
     text = Reader().text(f"/proc/{pid}/stat") or ""
     fields = text.rpartition(")")[2].split()
     return int(fields[19]) if len(fields) > 19 and fields[0] not in "ZX" else -1
@@ -200,7 +208,7 @@ def _supervise(store: Path) -> int:
     _write(store, job)
     code = child.wait()
     code = 128 - code if code < 0 else code
-    with suppress(QuietError):  # a full disk: the store itself records the progress
+    with suppress(QuietError):  # on a full disk: the store itself records the progress
         _write(store, replace(job, code=code))
     return code
 

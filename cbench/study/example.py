@@ -1,4 +1,4 @@
-"""The example that `cbench order init` writes: every key, explained."""
+"""Define the example file that `cbench order init` writes, in which every key is explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the runner's hooks: no-ops in an order study; a screen sets levels in them."""
+"""Define the runner's hooks, which do nothing in a study of orders and set levels in a screening experiment."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cbench.study.records import FactValue, StoredFacts, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The environment of one trial: additional variables, CPUs, and whether addresses are randomized. None: inherit
-    from this process. `facts`: stored with the trial.
+    """The environment of one trial: additional variables, CPUs, and whether addresses are randomized (None: inherit
+    from this process). `facts`: the facts to store with the trial.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     cpus: frozenset[int] | None = None
     aslr: bool | None = None
-    partition: bool = False  # the CPUs are those that an applied profile has isolated
+    partition: bool = False  # whether an applied profile has isolated the CPUs
     facts: Mapping[str, FactValue] = field(default_factory=dict)
 
 
@@ -26,30 +26,32 @@ AS_IS = Held()
 
 
 class TrialHooks:
-    """Hooks around trials and runs. In this class they set no levels, as in a study of orders."""
+    """Hooks around trials and runs. Those of this class set no levels, for studies of orders."""
 
     def start(self) -> None:
-        """Called first: restore settings that an earlier process left behind. Raises QuietError."""
+        """Restore settings that an earlier process left behind; called first. Raises QuietError if that fails."""
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether the host is reset before this run. Raises ResetError if the run must be skipped."""
+        """Whether to reset the host before this run. Raises ResetError if the run must be skipped."""
         return True
 
     def first(self, run: StoredRun) -> bool:
-        """Whether the host is described in full before this run."""
+        """Whether to describe the host in full before this run."""
         return True
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """Environment variables for the reset's command."""
+        """The environment variables for the command of a reset."""
         return {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Called before a run's first trial, also on a resume. Raises QuietError, which ends the study."""
+        """Prepare a run and return facts to store; called before its first trial, and again on a resume. Raises
+        QuietError, which ends the study.
+        """
         return {}
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
-        """Set a trial's levels, and restore them. Raises QuietError, which ends the study."""
+        """A context in which a trial's levels are set. Raises QuietError, which ends the study."""
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        """Restore everything; called in any case. Raises QuietError if that is impossible."""
+        """Restore all settings; always called at the end. Raises QuietError if one cannot be restored."""

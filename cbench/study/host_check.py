@@ -17,16 +17,18 @@ INSIDE = "CBENCH_INSIDE_QUIET"
 
 
 def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
-    """If the study asks for a profile, restart as the command of `quiet run`; returns when this is within it.
+    """If the study requests a profile, restart this command within `quiet run`; return if it already runs there.
 
-    This process becomes `quiet run`, so a signal that ends it ends the study and restores every setting.
-    Raises QuietError within `quiet run` without an applied profile.
+    This process becomes `quiet run`, so a signal that ends the process ends the study and restores every setting.
+    Raises QuietError if the command runs within `quiet run` but no profile is applied.
     """
     inside_profile(study.profile, study.cpus, [kind, *arguments])
 
 
 def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
-    """Check the command line `cbench ARGUMENTS`; `profile`: "" requires nothing; `cpus`: "" for the profile's CPUs."""
+    """Like inside(), for the command line `cbench ARGUMENTS`. `profile`: "" requires no profile; `cpus`: "" for the
+    profile's CPUs.
+    """
     if not profile:
         return
     if os.environ.get(INSIDE):
@@ -35,7 +37,7 @@ def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
             raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
         return
     chosen = ["--cpus", cpus] if cpus else []
-    same = ["--as", "root"] if os.geteuid() == 0 else []  # even under sudo: resets need root
+    same = ["--as", "root"] if os.geteuid() == 0 else []  # even under sudo, because resets need root
     outer = ["-P", "-m", "quiet", "run", "--profile", profile, *chosen, *same, "--"]
     inner = [sys.executable, "-P", "-m", "cbench", *arguments]
     sys.stdout.flush()
@@ -45,7 +47,7 @@ def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
 
 
 def described(counter: StudyCounter | None) -> StoredFacts:
-    """The host, and the counter of the study's workloads."""
+    """The facts about the host, and about the counter of the study's workloads if there is one."""
     host = json_object(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
     return {**host, "counter": to_json(counter)}
 
@@ -67,7 +69,7 @@ def glance() -> StoredFacts:
 
 
 def look(tell: Callable[[str], None]) -> StoredFacts:
-    """The facts stored with a run: boot, load, CPUs, and with a profile the result of `quiet verify`."""
+    """The facts stored with a run: boot, load, CPUs and, if a profile is applied, the result of `quiet verify`."""
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
     facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
     if (verdict := noise.verified()) is not None:

@@ -1,4 +1,4 @@
-"""The lifecycle of a study: `init`, `run`, `resume` and `status`, between the command line and the terminal."""
+"""Implement the lifecycle of a study: `cbench order init`, `run`, `resume`, `status` and `stop`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def init(path: str) -> None:
 
 
 def write_example(path: str, example: str, next_command: str) -> None:
-    """Write the example, and name the next command. Raises UsageError if the file exists."""
+    """Write the example and print the next command. Raises UsageError if the file exists."""
     try:
         with open(path, "x") as file:
             file.write(example)
@@ -50,7 +50,8 @@ def write_example(path: str, example: str, next_command: str) -> None:
 class StartStudy:
     """A study that is about to begin. Raises UsageError for an error in its file.
 
-    `host`: the name from which, with the seed, its orders are drawn; None: the host's own, "": the seed alone.
+    `host`: the name that determines the orders together with the seed; None for the host's own name, "" for the seed
+    alone.
     """
 
     def __init__(self, file: str, output: str | None, host: str | None = None) -> None:
@@ -63,7 +64,7 @@ class StartStudy:
         inside(self._study, ["run", file, "--output", str(self._target), "--host", self._host])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Store the study's plan and run it. Raises QuietError. `again`: see go_on()."""
+        """Store the study's plan and run it. `again`: see go_on(). Raises QuietError if the study cannot be run."""
         study, target = self._study, self._target
         check(study, str(self._path))
         if study.suite is not None:
@@ -85,21 +86,21 @@ class StartStudy:
 
 
 def detach(file: str, output: str | None) -> DetachedJob:
-    """Check a study's file, and start the study detached. Raises QuietError."""
+    """Check a study's file and start the study detached. Raises QuietError if either fails."""
     study = config.load(Path(file))
     check(study, file)
     return detached.start_new(Path(output) if output is not None else Path(file).with_suffix(".db"), ORDER)
 
 
 def detach_again(data: str, kind: str = ORDER) -> DetachedJob:
-    """Resume a study, detached. Raises QuietError."""
+    """Resume a study as a detached job. Raises QuietError if that fails."""
     with StudyStore.open(Path(data), kind=kind):
         pass
     return detached.start_again(Path(data))
 
 
 def stop(data: str, kind: str = ORDER) -> StudyStatus:
-    """Stop a detached study; returns its progress. Raises QuietError."""
+    """Stop a detached study; returns its progress. Raises QuietError if it cannot be stopped."""
     with StudyStore.open(Path(data), kind=kind):
         pass
     detached.stop(Path(data))
@@ -121,7 +122,7 @@ class ResumeStudy:
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
-        """Resume at the next trial. Raises QuietError. `again`: see go_on()."""
+        """Resume at the next trial. `again`: see go_on(). Raises QuietError if the study cannot be run."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
@@ -133,7 +134,7 @@ class ResumeStudy:
 
 
 def status(data: str, kind: str = ORDER) -> StudyStatus:
-    """The progress of a study, also while another process runs it."""
+    """The progress of a study, even while another process runs it. Raises QuietError for an unusable store."""
     path = Path(data)
     limit = time.monotonic() + PATIENCE_S
     while True:
@@ -203,7 +204,9 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
 
 
 def _after_each_boot(kind: str, data: Path) -> None:
-    """Arrange for the study to resume by itself, or report that it will not. Raises Refused."""
+    """Make the study resume automatically after each boot, or print that it will not. Raises Refused if the unit cannot
+    be installed.
+    """
     if auto_resume.obstacle():
         tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
         return
@@ -230,9 +233,9 @@ def go_on(
     kind: str = ORDER,
     again: str | None = None,
 ) -> StudyStatus:
-    """Run the remaining trials and return the progress. Raises QuietError.
+    """Run the remaining trials and return the progress. Raises QuietError if the study cannot continue.
 
-    `kind`: the command that resumes it; `again`: the whole command line, if it differs.
+    `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different.
     """
     kept = f"what has finished is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 

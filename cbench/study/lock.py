@@ -1,7 +1,7 @@
 """Lock a study's store so that one process at a time runs it; the kernel releases the lock when its holder ends.
 
-SQLite uses locks of another kind (fcntl(2)), but a process loses these when it closes any descriptor of the file. So
-this lock is taken before SQLite opens the store, and released after SQLite has closed it.
+SQLite uses fcntl(2) locks, which a process loses when it closes any descriptor of the file. So the lock of this module
+is taken before SQLite opens the store, and released after SQLite has closed it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from cbench.study.model import CALLED
 from quiet import Refused, UsageError
 
 PATIENCE_S, PAUSE_S = 0.5, 0.05
-"""Readers hold the lock only for a moment."""
+"""The time to wait for the lock, and between attempts, in seconds: readers hold the lock only for a moment."""
 
 
 @contextmanager
 def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
-    """Hold the exclusive right to run the study in this file. Refused if another process does; UsageError if absent."""
+    """A context with the exclusive right to run the study in this file. Raises Refused if another process has it,
+    UsageError if there is no file.
+    """
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
     except OSError as error:

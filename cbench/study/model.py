@@ -1,4 +1,4 @@
-"""The parts of a study, as its file defines them."""
+"""Define the parts of a study, as its file describes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cbench.study.resets.reset import Reset
 from cbench.study.suite.suite import Suite
 
 HIGHER, LOWER = "higher", "lower"
-VALUE = "value"  # a workload's own number, in its counter's unit
+VALUE = "value"  # the number of a workload's trial, in the counter's unit
 
 CALLED = {"order": "study", "screen": "experiment"}
 """The word for a store in messages, by its kind."""
@@ -45,7 +45,7 @@ class Test:
     sampling: Sampling | None = None  # set if the command runs under `perf record`
 
     def probes(self) -> list[Probe]:
-        """New probes for one execution of its command: one of each name, however many metrics read it."""
+        """New probes for one execution of the command: one for each name, even if several metrics read it."""
         instruments = (BY_SOURCE[metric.source] for metric in self.metrics if metric.source in BY_SOURCE)
         probes = (each.probe(self.sampling) for each in instruments)
         by_name = {each.name: each for each in probes if each is not None}
@@ -54,7 +54,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class StudyCounter:
-    """The counter of a study's workloads: one for all of them."""
+    """The counter that all workloads of a study use."""
 
     name: str
     unit: str
@@ -63,8 +63,8 @@ class StudyCounter:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A complete study. `folder`: the folder of its file, in which commands run. `suite`: the suite, whose tests are
-    known after listing.
+    """A complete study. `folder`: the folder of its file, in which commands run. `suite`: the suite, if the study has
+    one; `tests` is empty until the suite's tests are listed.
     """
 
     name: str

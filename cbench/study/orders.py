@@ -1,13 +1,16 @@
 """Plan the orders in which a study runs its tests; a run is one pass through all tests.
 
-interleaved fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1. shuffled of each two
-runs one is fixed and one random, and a coin flip decides which is first: no periodic disturbance coincides with one
-order. random every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments in highly
-variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT). williams Latin squares
-in which each test is equally often at each position and after each other one: E. J. Williams, "Experimental designs
-balanced for the estimation of residual effects of treatments", Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n
-runs (n even) or 2n (n odd) are one square, its rows in random order. subsets each run has a random half of the tests,
-in the fixed order: for suites whose harness imposes an order, so that the tests that run before a test still vary.
+interleaved  Fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
+shuffled     One run of each pair is fixed and the other one random, and a coin flip decides which is first, so that no
+             periodic disturbance coincides with one order.
+random       Every run has a separate random order: A. Abedi, T. Brecht, "Conducting repeatable experiments in highly
+             variable cloud computing environments", ICPE 2017 (randomized multiple interleaved trials, RMIT).
+williams     Latin squares in which each test is equally often at each position and after each other test: E. J.
+             Williams, "Experimental designs balanced for the estimation of residual effects of treatments", Aust. J.
+             Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, whose rows are in
+             random order.
+subsets      Each run has a random half of the tests, in the fixed order: for suites whose harness imposes an order, so
+             that the tests that run before a given test still vary.
 """
 
 from __future__ import annotations
@@ -26,15 +29,18 @@ ISOLATED = "isolated"
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """`kind`: "fixed", "random" or "williams"; "isolated": a process per test, to compare with runs in one process.
-    `order`: numbers of the tests."""
+    """The order of one run. `kind`: "fixed", "random", "williams", or "isolated" for a separate process per test, as a
+    baseline for runs in one process. `order`: the numbers of the tests.
+    """
 
     kind: str
     order: tuple[int, ...]
 
 
 def seed_on(host: str, seed: int) -> int:
-    """The seed of a study's orders on one of several hosts, which draws its own orders; "": the seed."""
+    """The seed of a study's orders on one host, so that every host draws its own orders; the seed itself if `host` is
+    "".
+    """
     return Stream(seed, f"host {host}").below(2**62) if host else seed
 
 
@@ -65,7 +71,7 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
 
 
 def with_isolated(runs: list[PlannedRun], seed: int) -> list[PlannedRun]:
-    """Each run twice, once isolated, in random sequence."""
+    """The runs, each preceded or followed, at random, by the same run with isolated processes."""
     coin = Stream(seed, "isolated first")
     twice = []
     for run in runs:
@@ -81,12 +87,12 @@ def _subset(tests: int, number: int, seed: int) -> tuple[int, ...]:
 
 
 def drawn_order(tests: int, number: int, seed: int) -> tuple[int, ...]:
-    """The order of the random run with this number, from 0; independent of earlier draws."""
+    """The order of the random run with this number (from 0), independent of earlier draws."""
     return Stream(seed, f"order {number}").shuffled(range(tests))
 
 
 def square(tests: int) -> list[tuple[int, ...]]:
-    """The rows of a Williams design: `tests` of them, twice as many for an odd number above 1."""
+    """The rows of a Williams design: `tests` rows, or twice as many for an odd number of tests above 1."""
     first = [0] * tests
     for place in range(1, tests):
         first[place] = (place + 1) // 2 if place % 2 else tests - place // 2
@@ -110,6 +116,6 @@ def _squares(tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
 
 
 def drawn_square(tests: int, number: int, seed: int) -> list[tuple[int, ...]]:
-    """The square with this number, from 0, with tests and rows in random order; independent of earlier draws."""
+    """The square with this number (from 0), with tests and rows in random order, independent of earlier draws."""
     names = Stream(seed, f"names {number}").shuffled(range(tests))
     return [tuple(names[place] for place in row) for row in Stream(seed, f"rows {number}").shuffled(square(tests))]

@@ -11,11 +11,11 @@ from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
-"""Facts stored about a run or a trial, as JSON."""
+"""The facts stored about a run or a trial, as a JSON object."""
 
 
 def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
-    """An object within facts, empty if there is none. Raises ValueError if something else is there."""
+    """The object with this name within facts, empty if missing. Raises ValueError if the value is not an object."""
     found = facts.get(name)
     if found is None:
         return {}
@@ -25,12 +25,12 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
 
 
 def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
-    """An object of strings within facts. Raises ValueError."""
+    """The object of strings with this name within facts. Raises ValueError if the value is anything else."""
     return {key: str(value) for key, value in part(facts, name).items()}
 
 
 def number(facts: Mapping[str, FactValue], name: str) -> int:
-    """A whole number within facts, 0 if there is none. Raises ValueError."""
+    """The whole number with this name within facts, 0 if missing. Raises ValueError if the value is anything else."""
     found = facts.get(name, 0)
     if not isinstance(found, int):
         raise ValueError(f"{name} is not a whole number")
@@ -39,7 +39,9 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A study's identity. `source`: the text of its file; `tests`: the names of its tests, in the baseline's order."""
+    """The identity of a study. `source`: the text of the study's file; `tests`: the names of the tests, in the order of
+    the baseline.
+    """
 
     kind: str
     name: str
@@ -58,7 +60,7 @@ class Header:
 
     @property
     def hostname(self) -> str:
-        """The name of its host, "" in a store from before it was recorded."""
+        """The name of the study's host, "" in old stores that do not contain it."""
         return str(self.host.get("hostname") or "")
 
     @property
@@ -79,7 +81,9 @@ class Header:
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """A name for each store's host: its own, or the file's if that is not stored; both if names repeat."""
+    """A name for each store's host: the host's own name, or the file's name if the store has none; both if names
+    repeat.
+    """
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
         name if names.count(name) == 1 else f"{name} ({path.stem})" for name, path in zip(names, paths, strict=True)
@@ -91,7 +95,7 @@ def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A planned run and its progress: `done` trials have ended."""
+    """A planned run and its progress. `done`: the number of trials that have ended."""
 
     number: int
     kind: str
@@ -118,8 +122,9 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts known when a run began. `verified`: None if no profile was applied; `confirmed` and `controlled`: the
-    levels of an experiment's factors as the host had them."""
+    """The facts known when a run began. `verified`: None if no profile was applied; `confirmed`, `controlled`: the
+    levels of an experiment's hard factors and its controlled variables, as read from the host.
+    """
 
     run: int
     boot_id: str
@@ -129,7 +134,7 @@ class RunFacts:
 
     @classmethod
     def parse(cls, run: int, facts: Mapping[str, FactValue]) -> Self:
-        """Read from the store. Raises ValueError."""
+        """Parse the stored facts of a run. Raises ValueError if they are damaged."""
         said, levels = part(facts, "quiet"), part(facts, "levels")
         every = [cpu.get("lost_pct") for cpu in part(said, "cpus").values() if isinstance(cpu, Mapping)]
         lost = tuple(each for each in every if isinstance(each, int | float))
@@ -140,7 +145,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class TrialSamples:
-    """Samples of perf that a trial has lost, or that the kernel throttled."""
+    """The numbers of samples and of throttling that perf reports for a trial."""
 
     test: int
     lost: int
@@ -166,7 +171,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Trials that have ended, how many of them failed, when the last one ended, and how long one takes on average."""
+    """The number of trials that have ended, how many of these failed, the end of the last one, and the mean duration of
+    a trial.
+    """
 
     done: int
     failed: int
@@ -176,7 +183,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TestFailure:
-    """Trials of a test that failed for one reason."""
+    """A test and one reason for which trials of it failed."""
 
     test: str
     reason: str
@@ -192,9 +199,9 @@ class RunLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """The progress of a study. `running`: a process is running it; `left_s`: estimated time of the remaining trials in
-    seconds, None before the first trial has ended; `set`: settings that an experiment has applied to this host, None
-    for a study of orders.
+    """The progress of a study. `running`: whether a process is running the study; `left_s`: estimated time of the
+    remaining trials in seconds, None before the first trial has ended; `set`: settings that an experiment has applied
+    to this host, None for a study of orders.
     """
 
     name: str

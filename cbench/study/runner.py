@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_ASKED = 2
 MOST_SEED = 2**31 - 1
 MOST_TOLD = 20
-"""Failures that are printed one by one; all are stored."""
+"""The maximum number of failures that are printed individually; all failures are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class StudyProgress:
 
 
 class Runner:
-    """A study that is being run."""
+    """Runs the remaining trials of a study."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Runner:
         workloads: Workloads | None = None,
         hooks: TrialHooks | None = None,
     ) -> None:
-        """`look`: reads the host's facts at the beginning of each run; `tell`: messages; `show`: progress.
+        """`look` reads the host's facts at the beginning of each run; `tell` receives messages, and `show` progress.
 
-        `hooks`: levels that are set around trials; none in a study of orders.
+        `hooks`: the hooks that set levels around trials; None in a study of orders.
         """
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
@@ -101,12 +101,12 @@ class Runner:
         self._store.finish()
 
     def _end_strays(self) -> None:
-        """End commands of an earlier, killed process that may still run, before they are started again."""
+        """End commands of an earlier, killed process, which may still run, before they are started again."""
         runs = {each.number: each for each in self._runs}
 
         def cut_short(tag: ProcessTag) -> bool:
             run = runs.get(tag.run) if tag.run is not None else None
-            if run is None:  # setup runs again
+            if run is None:  # the setup runs again
                 return True
             if tag.position is None:
                 return run.begun_ns is None and not run.over
@@ -132,12 +132,12 @@ class Runner:
             self._progress(run, self._study.tests[number].name)
             with self._hooks.trial(number, run.number, position) as held:
                 ended = self._trial(number, run.number, position, held)
-                self._store.add(ended)  # before any restore, which may end the study
+                self._store.add(ended)  # before levels are restored, because an error then ends the study
             self._count(ended)
         self._store.end_run(run.number)
 
     def _whole(self, suite: Suite, run: StoredRun) -> None:
-        """Execute a run that is one process; an interrupted one has stored nothing."""
+        """Execute a run that is one process. If it is interrupted, none of its trials is stored."""
         self._progress(run, suite.harness)
         trials = self._process(suite, run.order, run.number, 0, "")
         self._store.add_run(run.number, trials)
@@ -166,7 +166,7 @@ class Runner:
         return self._supervised(run, position, lambda: [start(environment=environment)])[0]
 
     def _process(self, suite: Suite, order: tuple[int, ...], run: int, position: int, test: str) -> list[Ended]:
-        """The trials of one process of a suite."""
+        """Run one process of a suite and return its trials."""
         names = [each.name for each in self._study.tests]
         start = partial(
             measure,
@@ -178,7 +178,9 @@ class Runner:
         return self._supervised(run, position, start)
 
     def _supervised(self, run: int, position: int, start: Callable[[], list[Ended]]) -> list[Ended]:
-        """The trials of one process. Processes that left its session are ended if it was interrupted or timed out."""
+        """Run one process by `start` and return its trials. If it is interrupted or times out, processes that left its
+        session are also ended.
+        """
         late = True
         try:
             trials = start()
@@ -231,7 +233,7 @@ class Runner:
         if before in (
             "",
             now,
-        ):  # the same boot: not requested yet, or the requesting process was killed before it happened
+        ):  # the same boot: no reboot was requested, or the requesting process was killed before the reboot
             if times == MOST_ASKED:
                 raise ResetError(f"requested {times} reboots, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)

@@ -33,11 +33,11 @@ from quiet import QuietError, UsageError, __version__
 
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
 FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
-"""The name of the file, by the header's kind; the kind is also the name of the commands."""
+"""The placeholder for the file's name in messages, by the header's kind, which is also the name of the command."""
 
 
 class StudyStore(Database):
-    """An open study; a context manager."""
+    """An open study, as a context manager."""
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
@@ -96,7 +96,9 @@ class StudyStore(Database):
             raise
 
     def identity(self) -> str:
-        """A unique name on this host: the file's place on its disk, and its time of creation."""
+        """A name for the study that is unique on this host, from the file's place on its disk and its time of
+        creation.
+        """
         status = self.path.stat()
         return f"{status.st_dev:x}-{status.st_ino:x}-{self.header().made_ns:x}"
 
@@ -129,19 +131,21 @@ class StudyStore(Database):
             ]
 
     def begin_run(self, run: int, reset: Mapping[str, FactValue], facts: Mapping[str, FactValue]) -> None:
-        """Record that the host is reset and the run's first trial may begin."""
+        """Record that the host is reset and that the run's first trial may begin."""
         row = (time.time_ns(), compact(reset), compact(facts), run)
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
 
     def ask_to_boot(self, run: int, boot_id: str, times: int) -> None:
-        """Record that the host is about to reboot for this run, and how many times a reboot was requested; `boot_id`:
-        the id of the boot that ends.
+        """Record that the host is about to reboot for this run. `times`: the number of reboots requested so far;
+        `boot_id`: the ID of the boot that ends.
         """
         row = (compact({"boot_id_before": boot_id, "asked": times}), run)
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
     def asked_to_boot(self, run: int) -> tuple[str, int]:
-        """The ID of the boot that must end for a run, and how often a reboot was requested; "" and 0 if none was."""
+        """The ID of the boot that must end for a run, and the number of requested reboots; "" and 0 if none was
+        requested.
+        """
         with self._reading() as c:
             found = c.execute("SELECT reset FROM study_run WHERE run = ?", (run,)).fetchone()[0]
             asked = json.loads(found or "{}")
@@ -158,11 +162,11 @@ class StudyStore(Database):
         self._write(write)
 
     def add(self, trial: Ended) -> None:
-        """Store a trial that has ended: all of it or nothing."""
+        """Store a trial that has ended, in one transaction. Raises QuietError if it cannot be stored."""
         self._write(lambda c: _insert(c, trial))
 
     def add_run(self, run: int, trials: Sequence[Ended]) -> None:
-        """Store all trials of a run that were one process, and the order in which they ran: all of it or nothing."""
+        """Store all trials of a run that was one process, and the order in which they ran, in one transaction."""
 
         def write(c: sqlite3.Connection) -> None:
             for trial in trials:
@@ -190,7 +194,7 @@ class StudyStore(Database):
             return Counts(done, failed, last, mean)
 
     def failures(self) -> list[tuple[int, str]]:
-        """Tests by number, with the reasons of their failed trials, the latest first and each once."""
+        """The tests with failed trials, by number, with the reasons; the latest first and each reason once."""
         with self._reading() as c:
             return c.execute(
                 "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL "
@@ -198,7 +202,7 @@ class StudyStore(Database):
             ).fetchall()
 
     def first_failure(self) -> tuple[int, str]:
-        """Test and reason of the first trial that failed; there must be one."""
+        """The test and the reason of the first failed trial; at least one trial must have failed."""
         with self._reading() as c:
             test, reason = c.execute(
                 "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL ORDER BY run, position LIMIT 1"
@@ -206,14 +210,14 @@ class StudyStore(Database):
             return int(test), str(reason)
 
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
-        """Run, position, test, failure, begin and end of every trial, in chronological order."""
+        """Run, position, test, failure, begin and end (in ns since 1970) of every trial, in chronological order."""
         with self._reading() as c:
             return c.execute(
                 "SELECT run, position, test, failure, begun_ns, ended_ns FROM study_trial ORDER BY run, position"
             ).fetchall()
 
     def values(self) -> list[tuple[int, int, str, float]]:
-        """Run, position, metric and value of every number."""
+        """Run, position, metric and value of every number that was read."""
         with self._reading() as c:
             return c.execute("SELECT run, position, metric, value FROM study_value ORDER BY run, position").fetchall()
 
@@ -231,14 +235,14 @@ class StudyStore(Database):
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """The facts of every trial's samples, in chronological order."""
+        """The facts about each trial's perf samples, in chronological order."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]
             return [TrialSamples(test, number(each, "lost"), number(each, "throttled")) for test, each in known]
 
     def resumed_boots(self) -> dict[int, tuple[str, ...]]:
-        """The boots in which each run that was cut short resumed."""
+        """The IDs of the boots in which each interrupted run was resumed."""
         with self._reading() as c:
             rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
             return {run: tuple(str(each.get("boot_id", "")) for each in json.loads(text)) for run, text in rows}

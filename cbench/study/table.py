@@ -16,8 +16,8 @@ MOST_REASONS = 5
 
 
 class StudyBar:
-    """A progress bar with the finished trials, the current test and the remaining time; only on a terminal, drawn
-    between trials.
+    """A progress bar with the finished trials, the current test and the remaining time. It is shown only on a terminal,
+    and drawn between trials.
     """
 
     def __init__(self) -> None:
@@ -81,5 +81,5 @@ def _wrong(status: StudyStatus) -> str:
 
 
 def span(seconds: float) -> str:
-    """The duration as h:mm:ss; below ten seconds with one more digit."""
+    """A duration as h:mm:ss, or with tenths of a second below ten seconds."""
     return f"{seconds:.1f} s" if seconds < 10 else str(timedelta(seconds=round(seconds)))

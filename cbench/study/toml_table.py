@@ -19,7 +19,9 @@ KINDS = {
     dict: "a table",
 }
 MOST_BYTES = 32 * os.sysconf("SC_PAGE_SIZE")
-"""The limit of a variable with its name, "=" and the null character: MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
+"""The maximum size in bytes of an environment variable with its name, "=" and the null character: MAX_ARG_STRLEN, 128
+KiB with 4 KiB pages.
+"""
 
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
@@ -27,7 +29,7 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]
 
 
 class TomlTable:
-    """One table of the file. Reading a key marks it as known; end() rejects the others."""
+    """One table of the file. Reading a key marks the key as known; end() rejects unknown keys."""
 
     def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
         self._file, self._lines, self._path = file, lines, path
@@ -37,7 +39,7 @@ class TomlTable:
     def error(self, key: str, why: str) -> UsageError:
         """The error to raise, such as "study.toml:7: test[0].unit: ...".
 
-        The line is the key's, or its table's if the key is missing.
+        The line is that of the key or, if the key is missing, of its table.
         """
         return self.error_at((*self._path, key) if key else self._path, why)
 
@@ -50,7 +52,7 @@ class TomlTable:
         return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
 
     def has(self, key: str) -> bool:
-        """Whether the key exists; counts as known from then on."""
+        """Whether the key exists. Marks the key as known."""
         self._known.append(key)
         return key in self._values
 
@@ -67,7 +69,7 @@ class TomlTable:
         return str(value)
 
     def label(self, key: str, default: str | None = None) -> str:
-        """A name or a unit: a string of one line without control characters."""
+        """The value of a key that is a name or a unit: a string of one line without control characters."""
         value = self.text(key, default)
         if printable(value) != value or "\n" in value or "\t" in value:
             raise self.error(key, f"{value!r}: contains a control character")
@@ -99,11 +101,11 @@ class TomlTable:
         return tuple(items)
 
     def table(self, key: str) -> TomlTable:
-        """A table within this one; an empty one if there is none."""
+        """The table at this key; an empty table if there is none."""
         return TomlTable(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
 
     def tables(self, key: str) -> list[TomlTable]:
-        """An array of tables."""
+        """The tables in the array at this key; [] if there is none."""
         content = self._take(key, (list, dict), [])
         if isinstance(content, dict):
             raise self.error(key, f"there may be several: write [[{key}]]")
@@ -114,7 +116,7 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for a key outside every table, which explains why its table lacks it. `known`: tables."""
+        """Raises UsageError for any key besides the tables `known`, such as a key above the first table header."""
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):
@@ -123,7 +125,9 @@ class TomlTable:
                 )
 
     def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """A table of names with values of one kind; `refused`: names that are not allowed, with the reasons."""
+        """The names and values of a table whose values have one type, `kind`. `refused`: names that are not allowed,
+        with the reasons.
+        """
         content = self._take(key, (dict,), {})
         for name, value in content.items():
             path = (*self._path, key, name)
@@ -134,7 +138,9 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The value of a table of environment variables; `fitting`: whether they must fit this host's limit."""
+        """The value of a table of environment variables; `fitting`: whether each variable must be within this host's
+        size limit.
+        """
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():
             path = (*self._path, key, name)
@@ -165,10 +171,11 @@ class TomlTable:
 
 
 def lines(text: str) -> dict[Path, int]:
-    """The line, from 1, of each table and key; members of an array of tables by number, from 0. tomllib keeps no lines.
+    """The line (from 1) of each table and key, which tomllib does not provide. Members of an array of tables are
+    numbered from 0.
 
-    For tables and keys in their usual form (a header in brackets, a key at the beginning of a line); other forms, such
-    as a table within braces, have the line of the enclosing key.
+    This works for tables and keys in their usual form: a header in brackets, or a key at the beginning of a line. Other
+    forms, such as a table within braces, have the line of the enclosing key.
     """
     numbers: dict[Path, int] = {}
     here: Path = ()
@@ -206,7 +213,7 @@ def _names(text: str) -> Path:
 
 
 def _place(names: Path, many: bool, counts: dict[Path, int]) -> Path:
-    """A header's path, with its indices in the enclosing arrays of tables."""
+    """The path of a table header, with the indices in the enclosing arrays of tables."""
     path: Path = ()
     for depth, name in enumerate(names):
         path = (*path, name)

@@ -72,7 +72,7 @@ def command(
 
 
 def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[float, str]], str | None]:
-    """All numbers of the trial, or the reason why it failed: one unreadable number fails the trial."""
+    """All numbers of the trial, or the reason why the trial failed; one unreadable number fails the whole trial."""
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:

@@ -1,8 +1,9 @@
 """Run trials of cbench's workloads like `cbench run WORKLOAD --trials 1 --warmup 0`, each in a separate process.
 
 No trial is discarded, because a study looks for effects of earlier tests. As in every trial of cbench, the workload (or
-a share of it: `rewarm_share`) is called once, untimed, right before. The whole study uses one counter, also after a
-resume; a trial that cannot use this counter fails, so that numbers of two kinds are never mixed.
+the share of it that `rewarm_share` determines) is called once, untimed, right before the timed call. The whole study
+uses one counter, even after a resume. A trial that cannot use this counter fails, so that numbers of two kinds are
+never mixed.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from quiet import QuietError, UsageError, isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}
-"""The name of the file's own table, by kind."""
+"""The name of the main table in the file, by the kind of the store."""
 
 
 def find(test: Test, folder: str) -> Workload:
-    """The workload of a test, without compiling user code. Raises UsageError."""
+    """The workload of a test, without compiling user code. Raises UsageError if there is none."""
     if not user_code.is_user_code(test.workload):
         return registry.find(test.workload)
     path, function = user_code.split(str(Path(folder, test.workload)))
@@ -51,7 +52,7 @@ def cpu() -> int:
 
 
 class Workloads:
-    """The workloads of a study, ready to measure. `tell`: receives each message once; `kind`: order or screen."""
+    """The workloads of a study, ready to measure. `tell` receives each message only once; `kind`: order or screen."""
 
     def __init__(
         self, study: Study, counter: str, cache: Path, tell: Callable[[str], None], kind: str = "order"
@@ -73,7 +74,7 @@ class Workloads:
         return workload, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
-        """Run one trial."""
+        """Run one trial of a workload. Any failure is recorded in the result's `failure`."""
         workload, params = self._ready[test.name]
         plan = layout.SINGLE if held.aslr is None else layout.LayoutPlan(base=replace(PLAIN, aslr=held.aslr))
         options = measure_options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
@@ -108,7 +109,7 @@ class Workloads:
 
 
 def check(test: Test, folder: str) -> tuple[str, str] | None:
-    """The error in a test's workload: the key of the study's file that it is about, and the reason."""
+    """The error in a test's workload, as the key in the study's file and the reason; None if there is no error."""
     try:
         workload = find(test, folder)
     except UsageError as error:

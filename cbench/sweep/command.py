@@ -13,7 +13,7 @@ sweeps = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mod
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the command to cbench's."""
+    """Add the commands to the application."""
     app.add_typer(sweeps, name="sweep", help="Measure a workload over a range of sizes.", rich_help_panel=MEASURE)
 
 

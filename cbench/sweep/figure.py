@@ -23,7 +23,7 @@ def sweep(result: SweepResult, path: str) -> None:
                 sizes, [c.median_per_access for c in mine], marker="o", ms=3, label=f"{accesses:,} accesses"
             )
             cost.plot(sizes, [c.floor_per_access for c in mine], ls=":", color=line.get_color())
-            # a range of 0 has no place on a logarithmic axis: those points are omitted
+            # points with a range of 0 have no place on a logarithmic axis and are omitted
             some = [c for c in mine if c.range_pct > 0]
             spread.plot([c.size for c in some], [c.range_pct for c in some], marker="o", ms=3)
         cost.set(yscale="log", ylabel=f"{unit} per access", title=_title(result))

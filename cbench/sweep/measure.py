@@ -25,7 +25,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class SweepCell:
-    """One working set (bytes) with one number of accesses; `failed`: the reason why there is no result."""
+    """One working set (in bytes) with one number of accesses. `failed`: the reason why there is no result."""
 
     size: int
     accesses: int
@@ -38,14 +38,14 @@ class SweepCell:
 
 
 def grid(sizes: Sequence[int], accesses: Sequence[int], seed: int) -> list[tuple[int, int]]:
-    """All cells in random order: drift during the sweep must not look like an effect of the size."""
+    """All cells in random order, so that drift during the sweep does not look like an effect of the size."""
     cells = [(size, number) for size in sizes for number in accesses]
     random.Random(seed).shuffle(cells)
     return cells
 
 
 def find(name: str) -> Workload:
-    """A workload whose rounds are accesses to a working set; UsageError for others."""
+    """The workload with this name, whose rounds must be accesses to a working set. Raises UsageError if not."""
     workload = registry.find(name)
     if name not in ABLE:
         raise UsageError(f"--workload {name}: its rounds are not memory accesses; use {', '.join(ABLE)}")
@@ -61,7 +61,9 @@ def run(
     show: Show,
     tell: Tell,
 ) -> list[SweepCell]:
-    """Measure every cell in this order. A cell that fails is kept with its reason unless it is the first."""
+    """Measure every cell in this order. A cell that fails is returned with the reason. Raises QuietError if the first
+    cell fails.
+    """
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []

@@ -19,7 +19,7 @@ from quiet import table_html
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A working set (bytes) at which a cache is full or a TLB reaches no further; `kind`: "cache" or "tlb"."""
+    """A working set (in bytes) that fills a cache, or that is the reach of a TLB; `kind`: "cache" or "tlb"."""
 
     size: int
     name: str
@@ -48,9 +48,9 @@ class FailedCell:
 class MeasuredCell(WorkloadResult):
     """The result of `cbench run` for a cell, plus the figures of the sweep.
 
-    Per access, in the counter's unit: `floor_per_access` is from the lowest value that repeats, else (`floor_repeats`
-    false) from the minimum; of calibrated cycles from the headline, and all from trials whose chains agree.
-    `range_pct` and `polluted_pct` are in % of that and of the trials.
+    Values per access are in the counter's unit. `floor_per_access`: from the lowest value that repeats or, if
+    `floor_repeats` is false, from the minimum. For calibrated cycles, it is from the headline, and only trials whose
+    chains agree count. `range_pct`: in % of the floor; `polluted_pct`: in % of the trials.
     """
 
     size: int
@@ -68,7 +68,7 @@ class MeasuredCell(WorkloadResult):
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The whole result of a sweep; `cells`: by size and accesses; `order`: the order of measurement."""
+    """The whole result of a sweep. `cells`: sorted by size and accesses; `order`: the order of measurement."""
 
     workload: str
     cpu: int
@@ -98,7 +98,7 @@ class SweepResult:
 
 
 def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
-    """The sizes of caches and the reach of TLBs, ascending."""
+    """The marks at the sizes of caches and at the reach of TLBs, ascending."""
     limits: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
     limits += [(t.reach, t.name, "tlb") for t in tlbs]
     return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(limits))
@@ -144,7 +144,7 @@ def sweep_result(
     tlbs: TlbLevels,
     notes: Sequence[str],
 ) -> SweepResult:
-    """`cells` as they were measured; at least one has a result."""
+    """The result of a sweep. `cells`: in the order of measurement; at least one must have a result."""
     measured = next(cell.result for cell in cells if cell.result)
     return SweepResult(
         workload=workload,

@@ -23,7 +23,7 @@ ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """The options of `cbench sweep memory`; None: the default."""
+    """The options of `cbench sweep memory`; None stands for the default."""
 
     sizes: str | None = None
     accesses: str | None = None
@@ -38,7 +38,9 @@ class SweepOptions:
 
 
 def measure(options: SweepOptions) -> SweepResult:
-    """Measure the sweep and write its plot. Raises QuietError if that is impossible; options are checked first."""
+    """Measure the sweep and write its plot. Raises UsageError for wrong options, before measuring, and QuietError if
+    the measurement fails.
+    """
     quick = options.quick
     if options.output is not None:
         figures.check(options.output)

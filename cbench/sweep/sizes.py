@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(\d+)(?:e(\d{1,2}))?", re.IGNORECASE | re.ASCII)
 
 
 def binary(size: float) -> str:
-    """A size in bytes as text: 1536 -> "1.5 KiB"."""
+    """A size in bytes as text, such as "1.5 KiB" for 1536."""
     for unit, factor in reversed(UNITS.items()):
         if size >= factor:
             return f"{size / factor:g} {unit}iB"
@@ -24,7 +24,9 @@ def binary(size: float) -> str:
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling. Raises UsageError."""
+    """The sizes in bytes that a text such as "4K,1M-8M" denotes, ascending; a range contains each doubling of its
+    start. Raises UsageError for any other text.
+    """
     working_sets: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -46,7 +48,7 @@ def _size(text: str, whole: str) -> int:
 
 
 def accesses(text: str) -> tuple[int, ...]:
-    """ "1e4,200000" as numbers, ascending. Raises UsageError."""
+    """The numbers that a text such as "1e4,200000" denotes, ascending. Raises UsageError for any other text."""
     numbers = set()
     for part in text.replace("_", "").split(","):
         match = _NUMBER.fullmatch(part.strip())

@@ -1,6 +1,7 @@
-"""Convert columns as files have them into the columns of data.Trials.
+"""Convert the columns of files into the columns of stats.trials.Trials.
 
-A column is a sequence, or an array; one of names may come as numbers with their names (Coded), as Parquet keeps it.
+A column is a sequence or an array. A column of names may also be numbers with their names (Coded), as Parquet stores
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FIXED = "fixed"
 RANDOM = ("random", "williams")
 """Orders that change from run to run; their effects are analyzed in the same way."""
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""The strings that stand for a missing number; a missing name is only the empty string."""
+"""The strings that stand for a missing number. Only the empty string stands for a missing name."""
 
 UNTIMED = (
     "the order of the runs is not known: they are not numbered consecutively, and the rows are not in "
@@ -27,7 +28,9 @@ UNTIMED = (
 
 
 class ColumnError(ValueError):
-    """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why; `first`: the row it repeats."""
+    """Raised if a column cannot be used, with the reason. `row`: the row, from 0, None for the whole column; `first`:
+    the earlier row that `row` repeats.
+    """
 
     def __init__(self, column: str, row: int | None, why: str, first: int | None = None) -> None:
         super().__init__(why)
@@ -36,7 +39,9 @@ class ColumnError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Names by numbers: `names[codes[row]]`; a code below 0 is a missing name."""
+    """A column of names, coded as numbers: row `row` has the name `names[codes[row]]`, and a code below 0 stands for a
+    missing name.
+    """
 
     codes: Codes
     names: tuple[str, ...]
@@ -48,9 +53,9 @@ Columns = Mapping[str, Column]
 
 
 def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """Trials, and warnings, from the columns test, order, value and, if present, metric, run, position, host.
+    """The trials and warnings from the columns test, order, value and, if present, metric, run, position, host.
 
-    `metrics`: columns to use instead of `value`, each a separate metric. Raises ColumnError.
+    `metrics`: columns to use instead of `value`, each as a separate metric. Raises ColumnError for an unusable column.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
@@ -96,14 +101,14 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
 
 
 def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
-    """Raises ColumnError if a series has two rows at one place of a run."""
+    """Raises ColumnError if a series has two rows at the same position of a run."""
     if run is None or position is None or not series.size:
         return
     width = int(position.max()) + 1
     place = run.astype(np.int64) * width + position
     if (int(run.max()) + 1) * width <= 4 * place.size and int(np.bincount(place).max()) == 1:
         return
-    order = np.lexsort((series, place))  # stable: of equal rows the first one comes first
+    order = np.lexsort((series, place))  # stable: the first of several equal rows comes first
     at, of = place[order], series[order]
     again = np.flatnonzero((at[1:] == at[:-1]) & (of[1:] == of[:-1]))
     if again.size:
@@ -114,7 +119,7 @@ def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> No
 
 
 def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> Coded:
-    """A column of names as numbers, in the order of their first appearance. Raises ColumnError for a missing one.
+    """A column of names as Coded, with numbers in the order of first appearance. Raises ColumnError for a missing name.
 
     `blank`: whether a name may be empty.
     """
@@ -133,8 +138,9 @@ def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> C
 def _side_by_side(
     test: Coded, columns: Columns, metrics: Sequence[str]
 ) -> tuple[NDArray[np.intp], Coded, NDArray[np.float64]]:
-    """The rows, metrics and values of columns that have a value for each metric; of a test's metrics those that have a
-    value in any row."""
+    """The rows, metrics and values from a table with one column per metric. A test has only those metrics that have a
+    value in at least one of its rows.
+    """
     parts = []
     for number, name in enumerate(metrics):
         value = numbers_of(name, columns[name])
@@ -209,9 +215,10 @@ def _positions(column: Column | None) -> Codes | None:
 
 
 def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
-    """Runs numbered from 0, and whether in time: by their own numbers where those show it, else by the rows' order.
+    """The runs, numbered from 0, and whether in chronological order: by the runs' own numbers if these are
+    chronological, otherwise by the order of the rows.
 
-    The same name with both orders means two runs: some files restart the numbers for each order.
+    A name that occurs in both orders means two runs, because some files restart the numbers for each order.
     """
     if column is None:
         return None, False
@@ -235,7 +242,9 @@ def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str])
 def _runs_of_hosts(
     column: Column | None, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
 ) -> tuple[Codes | None, bool]:
-    """Number the runs of each host separately, host after host, because hosts may have runs of the same name."""
+    """Number the runs of each host separately, host after host, because runs on different hosts may have the same
+    name.
+    """
     if host is None or column is None:
         return _runs(column, random, warnings)
     if isinstance(column, np.ndarray):
@@ -258,7 +267,9 @@ def _runs_of_hosts(
 
 
 def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """A number for each run, and the numbers if all are; the same array twice if the column will do."""
+    """A code for each row's run, and the run numbers if all runs are numbers, otherwise None; the same array twice if
+    the column itself serves as both.
+    """
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu"
     if isinstance(column, np.ndarray) and whole and column.size and max(-int(column.min()), int(column.max())) < 2**52:
         return column, column
@@ -275,8 +286,9 @@ def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
 
 
 def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The different values ascending, and the number of each row's; by a table where whole numbers lie close together,
-    for sorting millions of them takes longer than all the rest."""
+    """The distinct values in ascending order, and the index of each row's value. Integers in a narrow range are looked
+    up in a table, because sorting millions of them would take longer than all other steps.
+    """
     least, most = (int(values.min()), int(values.max())) if values.dtype.kind in "iu" and values.size else (0, 0)
     if values.dtype.kind not in "iu" or not values.size or most - least > 2 * values.size + 1000:
         return np.unique(values, return_inverse=True)
@@ -290,7 +302,7 @@ def unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def first_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """The first place of each of `count` codes, which must all occur."""
+    """The first row with each of `count` codes; every code must occur."""
     found = np.empty(count, dtype=np.intp)
-    found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one written is the first of the rows
+    found[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # in reverse, so that the first row is written last
     return found

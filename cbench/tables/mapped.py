@@ -1,7 +1,8 @@
 """Group trials that do not fit in memory by series, in a memory-mapped temporary file.
 
-Two scans of the Parquet files: the first counts the rows of each series and numbers the runs, the second writes each
-row to its place. All later steps use one series at a time, so only a part of the file has to be in memory.
+The Parquet files are scanned twice: the first scan counts the rows of each series and numbers the runs, the second one
+writes each row to its place. All later steps use one series at a time, so only a part of the temporary file has to be
+in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cbench.tables.parquet_set import BATCH, ParquetSet
 from quiet import UsageError
 
 IN_MEMORY = 15_000_000
-"""Tables with more rows are analyzed out of core: with run and position 15 million rows take about 2 GB in memory."""
+"""Tables with more rows are analyzed out of core. 15 million rows with run and position take about 2 GB in memory."""
 RELEASE = 4 * BATCH
 """The number of rows after which the memory of the file's pages is released."""
 NO_POSITIONS = (
@@ -44,13 +45,14 @@ NO_POSITIONS = (
 Progress = Callable[[str, int, int], None]
 """Reports progress: the step, the completed amount, and the total."""
 WIDTH = 1 << 20
-"""Larger than any number of metrics."""
+"""A number larger than any number of metrics, by which codes of tests are multiplied."""
 
 
 @dataclass(slots=True)
 class MappedTrials:
-    """Trials whose columns are in a temporary file. `ordered`: room in it for the
-    sorted values and the differences of pairs."""
+    """Trials whose columns are in a temporary file. `ordered`: the part of the file for sorted values and for the
+    differences of pairs.
+    """
 
     trials: Trials
     warnings: list[str]
@@ -71,7 +73,7 @@ class MappedTrials:
 
 @dataclass(slots=True)
 class _Names:
-    """Numbers of names in the order of their first appearance, over all batches."""
+    """Numbers names in the order of their first appearance, over all batches."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -83,8 +85,8 @@ class _Names:
 
 @dataclass(slots=True)
 class _RunRanks:
-    """Runs by name and order, with the first row of each; `changes`: the number of rows whose run differs from the
-    previous row's.
+    """The runs by name and order, with the first row of each. `changes`: the number of rows whose run differs from that
+    of the previous row.
     """
 
     first: dict[tuple[float | str, bool], int] = field(default_factory=dict)
@@ -100,7 +102,7 @@ class _RunRanks:
         self.last = keys[codes[-1]]
 
     def number(self) -> bool:
-        """Number the runs as columns.trials does; whether this is their order in time."""
+        """Number the runs as columns.trials() does. Returns whether the numbers are chronological."""
         numbers: list[float] | None
         try:
             numbers = [float(name) for name, _ in self.first]
@@ -143,7 +145,9 @@ def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
 
 
 def map_trials(table: ParquetSet, progress: Progress) -> MappedTrials:
-    """The trials, grouped by series. Raises UsageError, including if the temporary file has no room."""
+    """The trials of a table, grouped by series. Raises UsageError for unusable content, and if there is no space for
+    the temporary file.
+    """
     wanted = [name for name in read.present(table.files[0], table.names, ("value",)) if name != "position"]
     rows = sum(table.rows)
     count = _Count("run" in wanted)
@@ -182,7 +186,9 @@ def _scan(
     add: Callable[[Columns, int], int],
     progress: Callable[[int], None],
 ) -> None:
-    """Every batch of rows. `add`: gets a batch and its first row, and returns how many rows it has."""
+    """Pass every batch of rows to `add`, which gets a batch and the number of its first row, and returns the number of
+    its rows.
+    """
     begin = 0
     for batch in table.batches(columns):
         try:
@@ -259,7 +265,7 @@ class _Fill:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """The columns in the temporary file."""
+    """The memory-mapped columns in the temporary file."""
 
     file: mmap.mmap
     value: Values
@@ -269,12 +275,14 @@ class _Room:
     random: Flags
 
     def release(self) -> None:
-        """Unmap the pages; their content stays in the file."""
+        """Release the memory of the pages; their content stays in the file."""
         self.file.madvise(mmap.MADV_DONTNEED)
 
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
-        """Raises UsageError if the file system has no room; /var/tmp, because /tmp may be in memory."""
+        """Create the file in /var/tmp, because /tmp may be in memory. Raises UsageError if the file system has too
+        little space.
+        """
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
         size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16
         try:

@@ -15,13 +15,13 @@ from cbench.tables.columns import ColumnError, Columns, trials
 from quiet import UsageError
 
 BATCH = 1 << 18
-"""Rows that a scan holds at a time."""
+"""The maximum number of rows that a scan holds at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetSet:
-    """Files in the order in which their rows are read; `rows`: the number of rows per file; `names`: the names of all
-    columns.
+    """The files, in the order in which their rows are read. `rows`: the number of rows of each file; `names`: the names
+    of all columns.
     """
 
     files: tuple[Path, ...]
@@ -30,7 +30,9 @@ class ParquetSet:
 
     @classmethod
     def open(cls, files: Sequence[Path]) -> ParquetSet:
-        """Reads the files' footers only. Raises UsageError for damaged files and for files with different columns."""
+        """Open the files and read only their footers. Raises UsageError if a file is damaged or files have different
+        columns.
+        """
         parquet = read.arrow_module("pyarrow.parquet")
         if parquet is None:
             raise UsageError(f"{files[0]}: {read.NO_PYARROW}")
@@ -48,7 +50,7 @@ class ParquetSet:
         return cls(tuple(files), tuple(rows), names[0])
 
     def columns(self, wanted: Sequence[str]) -> Columns:
-        """Whole columns in memory. Raises UsageError and ColumnError."""
+        """Whole columns in memory. Raises UsageError for a damaged file, ColumnError for an unusable column."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
             return read.arrow_columns(
@@ -56,7 +58,7 @@ class ParquetSet:
             )
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Columns]:
-        """The columns of at most BATCH rows at a time, in the rows' order. Raises UsageError and ColumnError."""
+        """The columns of at most BATCH rows at a time, in the order of the rows. Raises errors as columns() does."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
             scan = self._dataset(wanted).to_batches(
@@ -82,7 +84,7 @@ class ParquetSet:
         return made
 
     def placed(self, error: ColumnError) -> UsageError:
-        """The error to raise, with its file and row."""
+        """The error to raise for a ColumnError, with the file and the row in that file."""
         if error.row is None:
             return read.placed(self.files[0], True, error)
         ends = np.cumsum(self.rows)
@@ -101,7 +103,7 @@ class ParquetSet:
 
 
 def parquet_files(paths: Sequence[Path]) -> list[Path]:
-    """The Parquet files among these files and in these folders, each folder's sorted by name; none if a path is
+    """The Parquet files among these files and in these folders, sorted by name within each folder; [] if a path is
     anything else.
 
     Raises UsageError for a file that is given twice.
@@ -123,9 +125,8 @@ def parquet_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_set(table: ParquetSet, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """The trials of all files in memory, and warnings. `metrics`: columns to read instead of `value`.
-
-    Raises UsageError.
+    """The trials of all files in memory, and warnings. `metrics`: columns to read instead of `value`. Raises UsageError
+    for unusable content.
     """
     metrics, wanted = read.value_columns(metrics)
     present = read.present(table.files[0], table.names, wanted)

@@ -1,6 +1,6 @@
 """Read a file of trials as columns: CSV or Parquet with test, order, value, and optionally metric, run and position.
 
-pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
+pyarrow reads both formats if it is installed. Otherwise, Python reads CSV files, about ten times as slowly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', 
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
+    """The trials in a file, and warnings. `metrics`: columns to read instead of `value`. Raises UsageError for an
+    unusable file.
+    """
     metrics, wanted = value_columns(metrics)
     parquet = path.suffix.lower() in PARQUET
     try:
@@ -41,7 +43,9 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
 
 
 def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The given columns once each, and those to read: `value` if none is given. Raises UsageError."""
+    """The given columns without duplicates, and the columns to read, which are `value` if none is given. Raises
+    UsageError for a reserved name.
+    """
     metrics = tuple(dict.fromkeys(metrics))
     if names := [name for name in metrics if name in NAMES]:
         raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
@@ -54,7 +58,7 @@ def missing(count: int, rows: int, metrics: Sequence[str]) -> list[str]:
 
 
 def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
-    """The error to raise, with its row or line."""
+    """The error to raise for a ColumnError, with the row (Parquet) or the line (CSV)."""
     place, first = (
         "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
         for row in (error.row, error.first)
@@ -64,7 +68,9 @@ def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
 
 
 def line_of(path: Path, row: int) -> int:
-    """The line on which a row of a CSV ends: empty lines are not rows, and a quoted text may have several lines."""
+    """The line on which a row of a CSV file ends. Empty lines are not rows, and a quoted text may span several
+    lines.
+    """
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         next(itertools.islice((each for each in reader if each), row + 1, None), None)
@@ -72,7 +78,7 @@ def line_of(path: Path, row: int) -> int:
 
 
 def header(path: Path) -> list[str]:
-    """The names of a CSV's columns. Raises UsageError for a file that is not text, or empty."""
+    """The names of a CSV's columns. Raises UsageError if the file is not text or is empty."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
@@ -98,13 +104,15 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
 
 
 def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
-    """The columns of trials that a file has. Raises UsageError."""
+    """The columns of trials that a file has. Raises UsageError if a required one is missing."""
     check(path, names, values)
     return [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
 
 
 def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Columns:
-    """The columns of a Parquet file that `select` takes of its names. Raises UsageError and ColumnError."""
+    """The columns of a Parquet file that `select` returns for the file's column names. Raises UsageError for a damaged
+    file, ColumnError for an unusable column.
+    """
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:
         raise UsageError(f"{path}: {NO_PYARROW}")
@@ -114,7 +122,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
         for name in there:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
-        # not read_table(), which loads pandas if it is installed
+        # read_table() would load pandas if it is installed
         dictionaries = [name for name in NAMES if name in there]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
             return arrow_columns(file.read(columns=there), arrow)
@@ -122,7 +130,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raises UsageError if pyarrow cannot read the file."""
+    """A context that raises UsageError if pyarrow cannot read the file."""
     arrow = arrow_module("pyarrow")
     try:
         yield
@@ -146,11 +154,11 @@ def _csv(path: Path, values: Sequence[str]) -> Columns:
         read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
         return arrow_columns(read, arrow)
     except arrow.ArrowException:
-        return plain(path, there)  # plain() names the line and the column of the error
+        return plain(path, there)  # plain() reports the line and the column of the error
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Read columns of a CSV as texts in pure Python. Raises UsageError, with the line."""
+    """Read columns of a CSV file as texts in pure Python. Raises UsageError, with the line, for malformed content."""
     found: dict[str, list[str]] = {name: [] for name in names}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -173,7 +181,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 @contextmanager
 def frugal(arrow: Any) -> Iterator[None]:
-    """Use the C library's allocator: pyarrow's own keeps much of its freed memory."""
+    """A context in which pyarrow uses the C library's allocator, because its own keeps much of the freed memory."""
     before = arrow.default_memory_pool()
     arrow.set_memory_pool(arrow.system_memory_pool())
     try:
@@ -191,7 +199,7 @@ def arrow_module(name: str) -> Any:
 
 
 def arrow_columns(table: Any, arrow: Any) -> Columns:
-    """The columns of a table of pyarrow, which has no types."""
+    """The columns of a pyarrow table (`Any`, because pyarrow has no type annotations)."""
     found: dict[str, Column] = {}
     for name in table.column_names:
         column = table.column(name)

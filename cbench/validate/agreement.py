@@ -1,7 +1,7 @@
-"""Determine whether two metrics agree, on the same trials or on separate runs of the same work.
+"""Determine how well two metrics agree, on the same trials or on separate runs of the same work.
 
 J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical measurement",
-Lancet 327 (1986) 307-310: differences, not correlation; limits of agreement; the standard error of the limits is about
+Lancet 327 (1986) 307-310: use differences, not correlation; limits of agreement, whose standard error is about
 sqrt(3/n) sd. B. L. Welch, "The generalization of Student's problem when several different population variances are
 involved", Biometrika 34 (1947) 28-35, for metrics of separate runs.
 """
@@ -18,22 +18,24 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import Interval, T, Values, check_level, checked, deviation, no_squares, t_interval
 
 LIMITS = 1.96
-"""Standard deviations: 95 % of normal differences lie within."""
+"""The limits of agreement in standard deviations, which contain 95 % of normal differences."""
 
 WELCH = "t (Welch)"
 
 LOGARITHMS = 700.0
-"""Beyond this, a logarithm has no 64-bit number."""
+"""Logarithms of ratios above this have no 64-bit floating-point exponential."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """second - first: `difference` of the means with its interval, and `percent`, the same in % of the first's mean.
+    """The agreement of two metrics, second minus first. `difference`: of the means, with its interval; `percent`: the
+    same in % of the first metric's mean.
 
-    paired: both measured the same trials. `limits` (limits of agreement: LIMITS sd of the differences on both sides),
-    `limits_error` (their standard error) and `trend` (the correlation of difference and mean: above 0 the second grows
-    faster) are None unless paired. ratio: the ratio of the geometric means, second/first, with its interval; None
-    unless all values are positive. why: the reason why there is no answer, or why a part is missing.
+    `paired`: whether both metrics come from the same trials. `limits` (limits of agreement, LIMITS sd of the
+    differences on both sides), `limits_error` (their standard error) and `trend` (the correlation of difference and
+    mean, above 0 if the second metric grows faster) are None unless paired. `ratio`: the ratio of the geometric means,
+    second/first, with its interval; None unless all values are positive. `why`: the reason why there is no answer, or
+    why a part is missing.
     """
 
     n: tuple[int, int]
@@ -50,7 +52,9 @@ class Agreement:
 
 
 def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
-    """Two metrics in one unit. Raises ValueError if paired ones differ in number."""
+    """The agreement of two metrics in the same unit. Raises ValueError if paired metrics have different numbers of
+    values.
+    """
     check_level(level)
     first_values, second_values = checked(first), checked(second)
     if paired and first_values.size != second_values.size:

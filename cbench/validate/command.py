@@ -1,4 +1,4 @@
-"""The command `cbench screen validate`, which checks whether the instruments are fit for use."""
+"""The command `cbench screen validate`, which tests the instruments on work with a known answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def validate_command(
     options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
     with StudyBar() as bar:
         result = validated(options, bar.show)
-    from cbench.validate.table import validation  # needs numpy, which validated() requires
+    from cbench.validate.table import validation  # needs numpy; validated() reports if it is missing
 
     show(result, as_json, validation)
     if result.at_fault:
@@ -48,5 +48,5 @@ def validate_command(
 
 
 def add_to(screen: typer.Typer) -> None:
-    """Give `cbench screen` this command."""
+    """Add the command to `cbench screen`."""
     screen.command("validate")(validate_command)

@@ -1,6 +1,7 @@
-"""Check face validity: the properties that readings have if the instruments work. Each rule is a pure function.
+"""Check face validity, which means the properties that readings have if the instruments work. Each rule is a pure
+function.
 
-D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judged by plots; the numbers here are ours.
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judges by plots; the numbers here are cbench's own.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ from numpy.typing import ArrayLike
 from cbench.stats.interval import Values, checked, no_numbers
 
 DROP = 0.5
-"""A CPU metric below this share of its median counts as too low: a fixed amount of work is not halved by chance."""
+"""A CPU metric below this share of its median counts as too low, because a fixed amount of work is not halved by
+chance.
+"""
 
 NORMAL_IQRS = 3.0
 """Elapsed times within this many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
 
 TOLERANCE = 0.01
-"""Medians that differ by a larger share are not the same."""
+"""Medians that differ by more than this share are not the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule's verdict on some readings: whether it `holds` (None: unknown), `wrong` of `n` trials break it, and a
-    text.
+    """A rule's verdict on some readings. `holds`: whether the rule holds, None if unknown; `wrong` of `n` trials
+    violate it; `text`: a sentence.
 
     Rules about medians count no trials: `wrong` is 0 or n.
     """
@@ -39,9 +42,9 @@ class Finding:
 
 
 def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
-    """No trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS): such a reading
-    is the instrument's fault. Both metrics come from the same trials; their units may differ, and the CPU metric need
-    not be a time.
+    """The rule that no trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS).
+    Such a reading is a fault of the instrument. Both metrics must come from the same trials; their units may differ,
+    and the CPU metric need not be a time.
     """
     used, took = _alike(cpu, elapsed)
     rule = "CPU time does not drop while elapsed time is normal"
@@ -60,10 +63,10 @@ def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
 
 
 def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
-    """Like cpu_drop(), for work that ends at a given time and gets the CPU time that other programs leave.
+    """Like cpu_drop(), for work of a fixed duration that gets the CPU time that other programs leave.
 
-    No trial has a CPU time, in shares of its median, below DROP of the reading of `others` in the same trial (the
-    median of their shares): competing load takes from all of them, a fault from one.
+    The rule is that no trial has a CPU time, as a share of its median, below DROP times the median of the `others`'
+    shares in the same trial: competing load lowers all readings, a fault only one.
     """
     used, *beside = _alike(cpu, *others)
     rule = "CPU time does not drop where that of other instruments does not"
@@ -84,8 +87,9 @@ def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
 
 
 def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resolution: float = 0.0) -> Finding:
-    """CPU time is at most the elapsed time of the same trial (and `resolution`, in its unit), unless work is parallel:
-    then it should be above."""
+    """The rule that CPU time is at most the elapsed time of the same trial plus `resolution`, in the same unit; for
+    parallel work, the rule is that CPU time exceeds elapsed time.
+    """
     used, took = _alike(cpu, elapsed)
     rule = "CPU time is not above elapsed time"
     missing = _missing(used, took)
@@ -99,7 +103,9 @@ def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resol
 
 
 def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE) -> Finding:
-    """Elapsed times of the same workload by several instruments: all medians within `tolerance` of the smallest."""
+    """The rule that elapsed times of one workload by several instruments agree: all medians are within `tolerance` (a
+    share) of the smallest.
+    """
     rule = "elapsed times of all instruments agree"
     rows = {name: checked(values) for name, values in elapsed.items()}
     n = sum(row.size for row in rows.values())
@@ -121,9 +127,10 @@ def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE
 def user_system_is_clock(
     user: ArrayLike, system: ArrayLike, clock: ArrayLike, resolution: float, tolerance: float = TOLERANCE
 ) -> Finding:
-    """user + sys is cpu-clock, in the median, to `tolerance` and `resolution` each of user and sys.
+    """The rule that the median of user + sys equals the median of cpu-clock, up to `tolerance` (a share) and the
+    `resolution` of user and of sys.
 
-    Seconds. user and sys are of the same trials; cpu-clock may be of others.
+    All times are in seconds. `user` and `system` must come from the same trials; `clock` may come from others.
     """
     ours, theirs, other = *_alike(user, system), checked(clock)
     rule = "user and system time add up to cpu-clock"
@@ -138,7 +145,9 @@ def user_system_is_clock(
 
 
 def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
-    """An etalon's elapsed time is never below its waiting time (minus `resolution`), in seconds."""
+    """The rule that an etalon's elapsed time is never below its waiting time `wanted` minus `resolution`, all in
+    seconds.
+    """
     row = checked(elapsed)
     rule = "an etalon takes as long as it is set to wait"
     missing = _missing(row)
@@ -158,7 +167,7 @@ def _alike(*rows: ArrayLike) -> list[Values]:
 
 
 def _missing(*rows: Values) -> str | None:
-    """The reason why no verdict is possible, None if one is."""
+    """The reason why no verdict is possible; None if a verdict is possible."""
     if not rows[0].size:
         return "there are no readings"
     return next((words for row in rows if (words := no_numbers(row))), None)

@@ -1,7 +1,7 @@
 """Judge a validation: each metric of each workload, the rules that it must obey, and the instrument at fault.
 
-D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
-face_validity.py, agreement.py and cbench/stats/etalon.py; those below are ours.
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judges by eye. The rules and limits here are cbench's own, from
+face_validity.py, agreement.py, cbench/stats/etalon.py and this file.
 """
 
 from __future__ import annotations
@@ -54,13 +54,17 @@ from cbench.validate.series import ValidationData, ValidationSeries
 from cbench.workloads.programs import CLOCKS
 
 CLOCK_SHARE = 1e-3
-"""If a clock and the etalon differ by a larger share, one of them is wrong: crystals keep time to 1e-4. Other load
-makes an etalon end late and never early, so its shortest trial is compared with the host's clocks."""
+"""If a clock and the etalon differ by more than this share, one of them is wrong, because crystals keep time to 1e-4.
+Other load makes an etalon end late and never early, so its shortest trial is compared with the host's clocks.
+"""
 AGREE = 0.05
-"""CPU times disagree if their ratio is further from 1 than this; if the trials are not the same, with its whole
-interval."""
+"""CPU times disagree if their ratio is further from 1 than this or, if they come from different trials, if the whole
+interval of the ratio is.
+"""
 START_S = 0.01
-"""The most time that starting a command may take: `wall` includes it, `perf-elapsed` does not."""
+"""The longest time, in seconds, that starting a command may take; `wall` includes the start, `perf-elapsed` does
+not.
+"""
 BOTH = "user + sys"
 CPU = (TASK_CLOCK, CPU_CLOCK)
 COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
@@ -87,7 +91,7 @@ def judged(measured: ValidationData, level: float = 0.95) -> ValidationResult:
 
 
 def _workload(series: ValidationSeries) -> ValidatedWorkload:
-    """Each metric's values in short, and whether the first of them is one of the others."""
+    """A summary of each metric's values, with the check of its first value."""
     metrics = {}
     for name in series.values:
         row = series.row(name)
@@ -108,7 +112,7 @@ def _workload(series: ValidationSeries) -> ValidatedWorkload:
 
 
 def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
-    """The rules of face validity, each for the instruments that it applies to."""
+    """The findings of all rules of face validity, each for the instruments to which the rule applies."""
 
     def of_series(instruments: Sequence[str], finding: Finding) -> FindingResult:
         return extended(
@@ -141,7 +145,7 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Fi
 
 
 def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
-    """CPU times in seconds and elapsed times of the same trials, with the instrument's name."""
+    """For each instrument, its name, and the CPU times and elapsed times of the same trials, in seconds."""
     if WALL not in series.values:
         return
     if series.kind:
@@ -171,7 +175,9 @@ def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list
 
 
 def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[AgreementResult]:
-    """The agreement of instruments that should match: in the same trials, and sampled ones with those that are not."""
+    """The agreement of instruments that should match, both in the same trials and between sampled and unsampled
+    trials.
+    """
 
     def compared(
         first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool
@@ -208,11 +214,11 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
             yield compared(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
     if {WALL, PERF_ELAPSED} <= set(series.values):
         one, two = series.rows(WALL, PERF_ELAPSED)
-        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # expected to differ by the start of the command
+        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # these differ by the time to start the command
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
-    """Whether a ratio is within AGREE of 1; None if it is not, but its interval allows for chance."""
+    """Whether a ratio is within AGREE of 1; None if it is not, but its interval overlaps that range."""
     if abs(ratio - 1) <= AGREE:
         return True
     if paired or ends is None or ends.low is None or ends.high is None:
@@ -221,7 +227,7 @@ def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
 
 
 def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
-    """The etalon by every clock that there is; those of one host tick by one source."""
+    """The etalon measured with every available clock; the clocks of one host share one source."""
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
     for name, row in ((name, each.row(name)) for each in series for name in CLOCKS if name in each.values):

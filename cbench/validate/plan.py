@@ -1,4 +1,4 @@
-"""Plan a validation as a study: workloads of the Technical Note, each read by several instruments.
+"""Plan a validation as a study: workloads of NIST TN 1855, each read by several instruments.
 
 D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. All instruments
 that do not disturb a trial read the same trial; `perf record` disturbs, so each of its variants has separate trials.
@@ -24,7 +24,7 @@ FULL_SAMPLES, QUICK_SAMPLES = 1000, 10
 NAME = "validate"
 ETALON = "etalon"
 OWN = "ticks"
-"""cbench's own counter, around only the work: the program that is the workload reads it."""
+"""The metric of cbench's own clock, which the workload's program reads right before and after the work."""
 MARK = "# instruments: "
 SOCKET = "validate.load"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -43,7 +43,7 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 class ValidateOptions:
     """The options of `cbench screen validate`; None and () for options that were not given.
 
-    `run`: measure the remaining trials.
+    `run`: whether to measure the remaining trials.
     """
 
     data: str = "validate.db"
@@ -76,7 +76,7 @@ class ValidationFacts:
 
 
 def text(options: ValidateOptions) -> str:
-    """The study as a file's text. Raises UsageError for unknown names, and if nothing can be read."""
+    """The text of the study's file. Raises UsageError for unknown names, and if no instrument is available."""
     workloads = _chosen(options.workloads, NAMES, "--workload")
     chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
     what, why = "cbench's own counter, around only the work", "one tick of the CPU's counter"
@@ -105,7 +105,7 @@ def text(options: ValidateOptions) -> str:
 
 
 def duration(source: str) -> str:
-    """The duration of a validation, as far as it is known before the first trial."""
+    """The expected duration of a validation as text, as far as it is known before the first trial."""
     study = tomllib.loads(source)
     samples, tests = study["study"]["repetitions"], [each["name"] for each in study["test"]]
     etalons = samples * sum(name.split()[0] == ETALON for name in tests)
@@ -133,7 +133,7 @@ def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[st
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
-    """The kinds of trials: "" read all that does not disturb, the others are sampled."""
+    """The kinds of trials: "" is for trials that all undisturbing instruments read; all others are sampled."""
     sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
     plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]
@@ -147,7 +147,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
         f"name = {_quoted(test_name(name, kind))}",
         f"command = {_quoted(_python('programs', given))}",
     ]
-    if kind:  # its times show the cost of sampling
+    if kind:  # the times of sampled trials show the cost of sampling
         reads = {SAMPLES: kind, WALL: WALL, USER: USER, SYS: SYS}
     else:
         plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]
@@ -165,7 +165,7 @@ def test_name(workload: str, kind: str) -> str:
 
 
 def metric_name(read: str) -> str:
-    """The name of an instrument, valid in a study's file."""
+    """The name of an instrument's metric, which must be valid in a study's file."""
     return read.replace(":", "-")
 
 

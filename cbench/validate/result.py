@@ -15,7 +15,7 @@ Ends = tuple[float, float] | None
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """One metric of a workload, and whether its first value is like the others."""
+    """The summary of one metric of a workload, and whether its first value is like the others."""
 
     n: int
     mean: float
@@ -28,7 +28,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class OfWorkload:
-    """The results of a workload by one kind of trials, "" for those that are not sampled."""
+    """The workload and the kind of trials of a result; the kind is "" for trials that are not sampled."""
 
     workload: str
     kind: str
@@ -49,7 +49,7 @@ class ValidatedWorkload(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class FindingResult(OfWorkload):
-    """A rule of face validity, for the `instruments` that it judges; the rest is as in face_validity.Finding."""
+    """The verdict of a rule of face validity on `instruments`; the other fields are as in face_validity.Finding."""
 
     instruments: tuple[str, ...]
     rule: str
@@ -61,7 +61,7 @@ class FindingResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class AgreementResult(OfWorkload):
-    """Whether `second` agrees with `first`; the rest is as in agreement.Agreement."""
+    """The agreement of `second` with `first`; the other fields are as in agreement.Agreement."""
 
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""Run `cbench screen validate`, between the command line and the terminal."""
+"""Implement `cbench screen validate`: run the trials and judge them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
 
 def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:
-    """Run the remaining trials of the validation and judge the stored trials. Raises UsageError and QuietError."""
+    """Run the remaining trials of the validation and judge the stored trials. Raises UsageError for wrong options,
+    QuietError if trials cannot be run or read.
+    """
     try:
         from cbench.validate.judge import judged
     except ModuleNotFoundError as error:
@@ -40,7 +42,7 @@ def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -
 
 
 def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
-    """Write the study's file next to its store, and run it."""
+    """Write the study's file next to its store, and run the study."""
     file = data.with_suffix(".toml")
     text = plan.text(options)
     if file == data or (file.exists() and file.read_text(errors="replace") != text):

@@ -14,9 +14,9 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ValidationSeries:
-    """One workload by one kind of trials ("" or a `read` of samples): for each metric its values, by run.
+    """One workload and one kind of trials ("" or a `read` of samples), with the values of each metric by run.
 
-    Runs are in chronological order. `lost`, `throttled`: the kernel's statistics of its samples, over all trials.
+    Runs are in chronological order. `lost`, `throttled`: the kernel's statistics of samples, summed over all trials.
     """
 
     workload: str
@@ -26,11 +26,11 @@ class ValidationSeries:
     throttled: int = 0
 
     def row(self, metric: str) -> list[float]:
-        """A metric's values in chronological order; empty if it was not read."""
+        """The values of a metric in chronological order; [] if it was not read."""
         return [value for _, value in sorted(self.values.get(metric, {}).items())]
 
     def rows(self, *metrics: str) -> list[list[float]]:
-        """Values of the trials that have all of these metrics, in chronological order."""
+        """The values of each of these metrics, from the trials that have all of them, in chronological order."""
         columns = [self.values.get(metric, {}) for metric in metrics]
         both = sorted(set.intersection(*(set(each) for each in columns)))
         return [[each[run] for run in both] for each in columns]
@@ -38,7 +38,9 @@ class ValidationSeries:
 
 @dataclass(frozen=True, slots=True)
 class ValidationData:
-    """The data of a validation, and its progress. `failures`: test and reason of failed trials, each once."""
+    """The data of a validation, and its progress. `failures`: the test and the reason of failed trials, each pair
+    once.
+    """
 
     about: ValidationFacts
     series: tuple[ValidationSeries, ...]
@@ -50,7 +52,7 @@ class ValidationData:
 
 @reads_store
 def read(path: Path) -> ValidationData:
-    """The validation in a store. Raises UsageError if there is none; QuietError for a damaged one."""
+    """The validation in a store. Raises UsageError if there is none, QuietError if the store is damaged."""
     with StudyStore.open(path) as store:
         header, runs, counts = store.header(), store.runs(), store.counts()
         try:

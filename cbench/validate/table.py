@@ -12,7 +12,7 @@ from cbench.validate.result import MetricSummary, ValidationResult
 
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
-"""The order of metrics; clocks follow, and are shown only for the etalon."""
+"""The order of the metrics; clocks follow, and only for the etalon."""
 
 
 def validation(result: ValidationResult) -> None:

@@ -1,4 +1,4 @@
-"""Word the result of a validation."""
+"""Format the result of a validation as text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
-"""Work whose coefficient of variation is this many times the etalon's varies by itself."""
+"""Work varies by itself if its coefficient of variation is at least this many times the etalon's."""
 
 
 def verdict(result: ValidationResult) -> list[str]:
-    """The answer first, then the reasons, then the missing instruments."""
+    """The lines of the verdict: first the answer, then the reasons, then the missing instruments."""
     return [
         _answer(result),
         *_faults(result),
@@ -61,7 +61,9 @@ def _first_runs(result: ValidationResult) -> list[str]:
 
 
 def _steady(result: ValidationResult) -> list[str]:
-    """Little spread of the etalon and much of fixed work mean that the work varies (TN 1855, section 3.8)."""
+    """A sentence on work that varies by itself: a fixed amount of work spreads much while the etalon spreads little (TN
+    1855, section 3.8).
+    """
     spread = {each.workload: _cv(each) for each in result.workloads if not each.kind}
     known = spread.pop("etalon", None)
     if known is None:
@@ -73,7 +75,7 @@ def _steady(result: ValidationResult) -> list[str]:
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:
-    """The coefficient of variation of the work alone, by the clock that the etalon waits for."""
+    """The coefficient of variation of the work alone, measured with the clock that the etalon reads."""
     raw = workload.metrics.get("raw_s")
     return None if raw is None else raw.cv_pct
 

@@ -1,1 +1,1 @@
-"""The built-in workloads, one file per family."""
+"""Define the built-in workloads, one file per family."""

@@ -16,7 +16,7 @@ MASK = 2**64 - 1
 
 
 def outcomes(pattern: int, period: int) -> Iterator[bool]:
-    """Whether each branch is taken, without end."""
+    """Yield for each branch whether it is taken, without end."""
     x, index = SEED, 0
     while True:
         if pattern == RANDOM:
@@ -30,7 +30,7 @@ def outcomes(pattern: int, period: int) -> Iterator[bool]:
 
 
 def branch_expected(params: Params) -> int:
-    """The expected result of the two ways, x + 3 and x xor 5, from 0."""
+    """The expected value of x, which begins with 0 and becomes x + 3 or x xor 5 at each of n branches."""
     x = 0
     for taken in islice(outcomes(params["pattern"], params["period"]), params["n"]):
         x = x + 3 if taken else x ^ 5

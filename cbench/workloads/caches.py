@@ -1,10 +1,10 @@
 """Define workloads for latency and bandwidth of caches and memory: a pointer chase, and the four kernels of STREAM.
 
-The cycle is drawn again here: by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) and Sattolo's algorithm (Information
-Processing Letters 22, 1986), on a list of indexes where the C exchanges pointers.
+Python draws the same cycle as the C code: by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) and Sattolo's algorithm
+(Information Processing Letters 22, 1986), but on a list of indices instead of pointers.
 
-The result of STREAM's kernels (J. McCalpin, IEEE TCCA Newsletter, 1995) is a weighted sum of 64 elements of the array
-written, evenly spread: whole numbers, which doubles hold exactly.
+The result of STREAM's kernels (J. McCalpin, IEEE TCCA Newsletter, 1995) is a weighted sum of 64 evenly spaced elements
+of the written array, which are whole numbers that doubles represent exactly.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cbench.model import Parameter, Params, Workload
 
 SEED = 1
 MOST_LINKS = 2**18
-"""Up to this many the cycle is drawn again in Python, in about 0.3 s."""
+"""The maximum number of links for which Python draws the cycle too, in about 0.3 s."""
 MASK = 2**64 - 1
 
 
 def splitmix(seed: int) -> Iterator[int]:
-    """SplitMix64's numbers, 0 to 2**64 - 1."""
+    """The random numbers of SplitMix64, from 0 to 2**64 - 1, without end."""
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) & MASK
         z = seed
@@ -30,7 +30,7 @@ def splitmix(seed: int) -> Iterator[int]:
 
 
 def cycle(count: int) -> list[int]:
-    """For each of `count` links the one it leads to: a single cycle through all of them."""
+    """For each of `count` links, the next link; all links form a single cycle."""
     order, random = list(range(count)), splitmix(SEED)
     for i in range(count - 1, 0, -1):
         j = next(random) % i
@@ -39,7 +39,9 @@ def cycle(count: int) -> list[int]:
 
 
 def chase_expected(params: Params) -> int | None:
-    """The link that n steps from the first lead to (whole rounds change nothing); None for more than MOST_LINKS."""
+    """The number of the link that n steps from the first one lead to; None for more than MOST_LINKS links. Whole rounds
+    are skipped.
+    """
     count = params["size"] // params["stride"]
     if count > MOST_LINKS:
         return None
@@ -64,7 +66,9 @@ STREAM_PARAMETERS = (
 
 
 def probed(params: Params, kernel: Callable[[int, int], int]) -> int:
-    """The sum of the probes of a result; `kernel` gets the elements of a and b."""
+    """The weighted sum of the probed elements of a result. `kernel` computes an element from the elements of a and
+    b.
+    """
     last = params["size"] // DOUBLE - 1
     places = [number * last // (PROBES - 1) for number in range(PROBES)]
     return sum((k + 1) * kernel(1 + i % 1021, 2 + i % 509) for k, i in enumerate(places))

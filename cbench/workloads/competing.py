@@ -1,13 +1,13 @@
-"""Run a competing load beside trials: dd on one CPU, running only while a trial requests it, and not a child of the
-trial.
+"""Run a competing load during trials: dd on one CPU, which runs only while a trial requests it and is not a child of
+the trial.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
 
-What a trial starts is counted with it; so dd is started here, stopped, and continued while a trial is connected to the
-socket. A trial that is killed closes its connection, and dd stops.
+A process that a trial starts would be counted with the trial. So this program starts and stops dd, and lets it continue
+while a trial is connected to the socket. If a trial is killed, its connection is closed and dd stops.
 
-Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, there with the whole machine on one CPU (nosmp).
+Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, where the whole machine has one CPU (nosmp).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ ENDED = "the competing load has ended"
 
 @contextlib.contextmanager
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
-    """dd runs on that CPU inside. Yields a function: the CPU time (s) that it has had since.
+    """A context in which dd runs on this CPU. Yields a function that returns the CPU time, in seconds, that dd has used
+    since.
 
     Raises UsageError if nothing listens, QuietError if the load has ended.
     """
@@ -71,7 +72,7 @@ def begin(path: str) -> None:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     listening.listen()
     if os.fork():
-        os._exit(0)  # bound and listening: a client that connects now waits for its turn
+        os._exit(0)  # the socket is listening: a client that connects now waits for its turn
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
@@ -88,13 +89,13 @@ def begin(path: str) -> None:
 
 
 def _serve(listening: socket.socket, pid: int) -> bool:
-    """Serve one trial, from its beginning to its end; returns whether more may come."""
+    """Serve one trial, from its beginning to its end. Returns False after the request to end."""
     connection = listening.accept()[0]
     with connection:
         request = connection.recv(64)
         if request == END:
             return False
-        with contextlib.suppress(OSError, ValueError):  # a trial that is gone, or a CPU that is none
+        with contextlib.suppress(OSError, ValueError):  # the trial has ended, or the CPU does not exist
             os.sched_setaffinity(pid, {int(request)})
             before = _cpu_s(pid)
             os.kill(pid, signal.SIGCONT)
@@ -106,7 +107,9 @@ def _serve(listening: socket.socket, pid: int) -> bool:
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU time of a process so far, by its clock (CPUCLOCK_SCHED of the kernel's posix-timers.h)."""
+    """The CPU time of a process so far in seconds, from its CPU clock (CPUCLOCK_SCHED in the kernel's
+    posix-timers.h).
+    """
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -121,7 +124,7 @@ def end(path: str) -> None:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line. Returns the exit code."""
     try:
         if len(sys.argv) != 3 or sys.argv[1] not in ("begin", "end"):
             raise UsageError("write: python -m cbench.workloads.competing begin|end SOCKET")

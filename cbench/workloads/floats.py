@@ -1,7 +1,7 @@
 """Define floating-point workloads: a chain of scalar operations, and vectors.
 
-Python's float is IEEE 754 binary64 and rounds every operation by itself, math.sqrt included, as the C is compiled to
-do; so the results are the same to the last bit.
+Python's float is IEEE 754 binary64 and rounds every operation separately, including math.sqrt. The C code is compiled
+to do the same, so the results are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ GROWTH = 3.9
 
 
 def bits(value: float) -> int:
-    """The 64 bits of a double."""
+    """The 64 bits of a double as an integer."""
     return int.from_bytes(struct.pack("<d", value), "little")
 
 
 def float_expected(params: Params) -> int:
-    """The bits of s after n rounds."""
+    """The bits of s after n rounds of the scalar chain."""
     s = 0.5
     for _ in range(params["n"]):
         odds = s * s
@@ -31,7 +31,7 @@ def float_expected(params: Params) -> int:
 
 
 def vector_expected(params: Params) -> int:
-    """The bits of all lanes, each lane computed from its start to its end."""
+    """The expected result of the vector workload, from the bits of all lanes; each lane is computed separately."""
     result = 0
     for lane in range(LANES):
         x = (lane + 1) / 32

@@ -1,4 +1,4 @@
-"""Load the function that a trial times, and its state, from the C registry or the user's own library."""
+"""Load the function that a trial times, and the function's state, from the C registry or the user's library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quiet import UsageError
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`run` and `state`: pointers for the C code; `region`: address and size in bytes of memory that may be locked,
-    None if there is none. As a context manager, it destroys the state on exit.
+    None if there is none. On exit, this context manager destroys the state.
     """
 
     run: Any
@@ -32,7 +32,7 @@ class Loaded:
 
 
 def user_code(library: str, function: str) -> Loaded:
-    """A function without a state; UsageError when it cannot be loaded."""
+    """The user's function, which has no state. Raises UsageError if it cannot be loaded."""
     try:
         symbol = getattr(ctypes.CDLL(library), function)
     except OSError as error:
@@ -43,7 +43,9 @@ def user_code(library: str, function: str) -> Loaded:
 
 
 def builtin(name: str, params: Mapping[str, int]) -> Loaded:
-    """A workload of workloads.h with its state; `params` in the order of the workload's parameters."""
+    """A workload of workloads.h with its state. `params`: in the order of the workload's parameters. Raises UsageError
+    if the state cannot be created.
+    """
     pointer = ffi.new("const cb_workload **")
     if lib.cb_workload_find(name.encode(), pointer):
         raise UsageError(f"no workload {name!r} in the C code: rebuild it with `make setup`")

@@ -6,11 +6,11 @@
     python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          N blocks of M MiB from /dev/urandom to /dev/null
     python -m cbench.workloads.programs 4 [ms=N]                      reads a clock until N milliseconds are over
 
-Each checks its result and exits with 1 if that is wrong. It prints one JSON object: the work done, and the time of the
-work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
+Each program checks its result, and exits with 1 if the result is wrong. It prints one JSON object: the work done, and
+the time of the work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
 
-Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. There the numbers are 10^7, 8 processes and 31, 5 and
-10, and ten seconds.
+Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. In the Note, the parameters are start 10^7, 8 processes
+and exponent 31, 5 blocks of 10 MiB, and ten seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cbench.workloads.loader import builtin
 from quiet import QuietError, UsageError, ticks
 
 NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")
-"""By the Technical Note's numbers."""
+"""The names of the programs, in the order of the Note's numbers."""
 CLOCKS = {
     "raw_s": time.CLOCK_MONOTONIC_RAW,
     "monotonic_s": time.CLOCK_MONOTONIC,
@@ -38,13 +38,13 @@ Made = dict[str, Any]
 
 
 class WrongResult(QuietError):
-    """The workload did not do its work; the text gives the reason."""
+    """Raised if a program's result is wrong; the text gives the reason."""
 
     exit_code = 1
 
 
 def aliquot(times: int, start: int) -> Made:
-    """The sequence, `times` times over; each is checked."""
+    """Compute the aliquot sequence `times` times, and check each result."""
     params = registry.parameters(registry.find("aliquot"), {"start": start}, quick=False)
     with builtin("aliquot", params) as loaded:
         results, took = _timed(lambda: {int(loaded.run(loaded.state, params["n"])) for _ in range(times)})
@@ -53,7 +53,9 @@ def aliquot(times: int, start: int) -> Made:
 
 
 def beside_load(socket: str, times: int, start: int) -> Made:
-    """The aliquot sequence while dd runs on the same CPU, as in the original on a single CPU (nosmp)."""
+    """Compute the aliquot sequence while dd runs on the same CPU, as in the Note on a machine with a single CPU
+    (nosmp).
+    """
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
     with competing.load(socket, cpu) as load_s:
@@ -65,7 +67,9 @@ def beside_load(socket: str, times: int, start: int) -> Made:
 
 
 def perfect(processes: int, exponent: int) -> Made:
-    """All divisors, shared out among processes, add up to the number."""
+    """Check that a number is perfect: `processes` processes search for its divisors, which must add up to the number
+    itself.
+    """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -89,7 +93,7 @@ def _share(params: Mapping[str, int]) -> int:
 
 
 def copy(blocks: int, mib: int) -> Made:
-    """Random blocks, each complete and different from the others."""
+    """Copy random blocks, and check that each is complete and different from the others."""
     block, seen = bytearray(mib << 20), set[bytes]()
 
     def work() -> int:
@@ -115,7 +119,9 @@ def etalon(ms: int) -> Made:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
-    """The returned value, and its time by every clock: all of them are read in the same order before and after."""
+    """The value that `work` returns, and the time by every clock; the clocks are read in the same order before and
+    after the work.
+    """
     before = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
     before_ticks = ticks()
     result = work()
@@ -138,7 +144,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
     (copy, {"blocks": (5, 10**6), "mib": (10, 31)}),
     (etalon, {"ms": (10_000, 10**6)}),
 )
-"""By the Technical Note's numbers: the function, and the default and maximum of each parameter."""
+"""The programs, in the order of the Note's numbers: the function, and the default and maximum of each parameter."""
 
 
 def program(which: str, arguments: list[str]) -> Made:

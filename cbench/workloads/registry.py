@@ -1,6 +1,7 @@
 """Register the built-in workloads, and parse their parameters.
 
-Each has a computation of its result that shares nothing with the C. The C file of the same name exports its descriptor.
+Each workload has a Python function that computes its result and shares no code with C. The C file of the same name
+exports the workload's descriptor.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ USER_PARAMETERS = (Parameter("n", 1, 1, "passed to the function unchanged", 0, 2
 
 
 def find(name: str) -> Workload:
-    """The built-in workload of this name, else UsageError naming all of them."""
+    """The built-in workload with this name. Raises UsageError, with all names, if there is none."""
     for workload in WORKLOADS:
         if workload.name == name:
             return workload
@@ -35,20 +36,20 @@ def find(name: str) -> Workload:
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, int]:
-    """`["n=1000"]` as numbers, else UsageError."""
+    """The settings in texts such as "n=1000", by name. Raises UsageError for a malformed text."""
     settings: dict[str, int] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
-        if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() takes line breaks and other scripts' digits too
+        if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() would also accept line breaks and non-ASCII digits
             raise UsageError(f"--param {name}: {value!r} is not a whole number")
         settings[name] = int(value.replace("_", ""))
     return settings
 
 
 def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, int]:
-    """The workload's parameters with the user's settings in place; UsageError for one out of range."""
+    """The workload's parameters, with the user's settings. Raises UsageError for a setting out of range."""
     chosen = {p.name: p.quick if quick else p.default for p in workload.parameters}
     for parameter in workload.parameters:
         value = settings.get(parameter.name, chosen[parameter.name])
@@ -66,7 +67,7 @@ def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, i
 
 
 def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
-    """UsageError for a setting that no chosen workload knows."""
+    """Raises UsageError for a setting that is a parameter of none of these workloads."""
     chosen = tuple(workloads)
     known = sorted({p.name for workload in chosen for p in workload.parameters})
     for name in settings:

@@ -1,7 +1,8 @@
-"""Workloads of D. Flater, "Screening for Factors Affecting Application Performance in Profiling Measurements".
+"""Define the workloads of D. Flater, "Screening for Factors Affecting Application Performance in Profiling
+Measurements".
 
 NIST Technical Note 1855 (2014), section 3.2: the aliquot sequence from 10^7, the check that a number is perfect, and
-the clock etalon of ten seconds. programs.py has all five as commands.
+the clock etalon of ten seconds. programs.py provides all five as commands.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from collections.abc import Iterator
 from cbench.model import Parameter, Params, Workload
 
 PERFECT = (2, 3, 5, 7, 13, 17, 19, 31)
-"""Exponents p below 33 for which 2^p - 1 is prime, and so 2^(p-1) (2^p - 1) perfect."""
+"""The exponents p below 33 for which 2^p - 1 is prime, so that 2^(p-1) (2^p - 1) is perfect."""
 LARGEST = 10**15
-"""A larger term ends the sequence."""
+"""The limit of the aliquot sequence, which a larger term ends."""
 WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
-"""Enough to be certain below 3.8 * 10^18 (Y. Jiang, Y. Deng, Mathematics of Computation 83, 2014)."""
+"""The witnesses of the primality test, which is exact below 3.8 * 10^18 with these (Y. Jiang, Y. Deng, Mathematics of
+Computation 83, 2014).
+"""
 
 
 def is_prime(number: int) -> bool:
-    """Miller and Rabin's test with fixed witnesses."""
+    """Whether a number is prime, by Miller and Rabin's test with WITNESSES."""
     if number < 2:
         return False
     for p in WITNESSES:
@@ -61,7 +64,7 @@ def factor(number: int) -> int:
 
 
 def primes(number: int) -> Iterator[int]:
-    """The prime factors of a number, each as often as it occurs."""
+    """The prime factors of a number, with repetition."""
     if is_prime(number):
         yield number
     elif number > 1:
@@ -71,7 +74,7 @@ def primes(number: int) -> Iterator[int]:
 
 
 def proper_divisors(number: int) -> int:
-    """The sum of a number's proper divisors, by the product of 1 + p + ... + p^k over its primes."""
+    """The sum of a number's proper divisors, from the product of 1 + p + ... + p^k over its prime powers p^k."""
     result = 1
     for p, k in Counter(primes(number)).items():
         result *= sum(p**power for power in range(k + 1))
@@ -79,7 +82,9 @@ def proper_divisors(number: int) -> int:
 
 
 def aliquot(start: int) -> Iterator[int]:
-    """The terms from the start to 0, or to the first above LARGEST; endless if they cycle."""
+    """The terms of the aliquot sequence from `start` to 0, or to the first term above LARGEST; endless if they
+    cycle.
+    """
     while 0 < start <= LARGEST:
         yield start
         start = proper_divisors(start)
@@ -87,7 +92,7 @@ def aliquot(start: int) -> Iterator[int]:
 
 
 def aliquot_expected(params: Params) -> int:
-    """The first n terms, the k-th from the end taken 31^k times."""
+    """The expected hash of the first n terms: their sum, with the k-th term from the end multiplied by 31^k."""
     result = 0
     for _, term in zip(range(params["n"]), aliquot(params["start"]), strict=False):
         result = (31 * result + term) % 2**64
@@ -95,12 +100,12 @@ def aliquot_expected(params: Params) -> int:
 
 
 def perfect_number(exponent: int) -> int:
-    """The number 2^(p-1) (2^p - 1)."""
+    """The perfect number 2^(p-1) (2^p - 1) for the exponent p."""
     return int(2 ** (exponent - 1) * (2**exponent - 1))
 
 
 def perfect_expected(params: Params) -> int:
-    """The divisors that were tried, with their counterparts: all are 2^i or 2^i (2^p - 1)."""
+    """The expected sum of the tested divisors and their counterparts, which all have the form 2^i or 2^i (2^p - 1)."""
     p, first, step = params["exponent"], params["first"], params["step"]
     number = perfect_number(p)
     divisors = [2**i * factor for i in range(p) for factor in (1, 2**p - 1)]
@@ -135,10 +140,10 @@ WORKLOADS = (
         stresses="the clock: reads it until a time has passed, to check the counter against a known duration",
         cost="n milliseconds whatever the frequency; 10 trials without a warm-up unless requested otherwise",
         parameters=(Parameter("n", 10_000, 200, "milliseconds", 1, 1_000_000),),
-        expected=lambda params: params["n"],  # ended at the first reading after the deadline
+        expected=lambda params: params["n"],  # ends at the first reading after the deadline
         check_limit=2**40,
         rewarm_share=1_000,
-        enters_kernel=None,  # it does if the clock cannot be read in user space
+        enters_kernel=None,  # it enters the kernel if the clock cannot be read in user space
         trials=10,
     ),
     Workload(

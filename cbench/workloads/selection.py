@@ -15,14 +15,14 @@ MEMORY_SHARE = 0.8
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
-    """Built-in workloads by name, and the user's own; UsageError for other names."""
+    """The built-in or user's workloads with these names. Raises UsageError for any other name."""
     names = list(dict.fromkeys(texts))
     builtin = {text: registry.find(text) for text in names if not user_code.is_user_code(text)}
     return [builtin[text] if text in builtin else user_code.load(text, cache, tell) for text in names]
 
 
 def check_memory(workload: Workload, params: Params) -> None:
-    """UsageError when the buffer would not fit: locked memory cannot be swapped out."""
+    """Raises UsageError if the buffer would not fit into free memory, because locked memory cannot be swapped out."""
     available = psutil.virtual_memory().available
     if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(
@@ -34,7 +34,7 @@ def check_memory(workload: Workload, params: Params) -> None:
 def select(
     texts: Iterable[str], settings: Params, quick: bool, cache: Path, tell: Callable[[str], None]
 ) -> tuple[Sequence[Workload], Sequence[Params]]:
-    """The workloads and the parameters of each. UsageError for unknown ones."""
+    """The workloads, and the parameters of each. Raises UsageError for an unknown workload or parameter."""
     chosen = find(texts, cache, tell)
     registry.check_settings(chosen, settings)
     params = [registry.parameters(workload, settings, quick) for workload in chosen]

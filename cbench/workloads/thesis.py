@@ -12,7 +12,9 @@ WORD = 2**32
 
 
 def hash_expected(params: Params) -> int:
-    """x after n rounds, by finding where the orbit of x = 0 closes: at most 123,456 rounds for any n."""
+    """x after n rounds from x = 0. The orbit closes after at most 123,456 rounds, so larger n need no further
+    rounds.
+    """
     first_seen: dict[int, int] = {}
     orbit: list[int] = []
     x = 0
@@ -25,7 +27,7 @@ def hash_expected(params: Params) -> int:
 
 
 def sieve_expected(params: Params) -> int:
-    """Primes among 3..n by the sieve of Eratosthenes."""
+    """The number of primes among 3..n, by the sieve of Eratosthenes."""
     n = params["n"]
     prime = bytearray([1]) * (n + 1)
     prime[0:2] = bytes(min(2, n + 1))
@@ -36,7 +38,7 @@ def sieve_expected(params: Params) -> int:
 
 
 def memory_expected(params: Params) -> int:
-    """The generator's last state, the buffer's words computed instead of stored."""
+    """The last state of the generator, with the words of the buffer computed instead of stored."""
     words = params["size"] // 4
     x = value = 0
     for _ in range(params["n"]):

@@ -1,4 +1,4 @@
-"""Load functions of the user: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
+"""Load the user's functions: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PROTOTYPE = "uint64_t run(void *state, uint64_t n)"
 
 
 def is_user_code(text: str) -> bool:
-    """Whether the text names a file rather than a built-in workload."""
+    """Whether the text has the form FILE:FUNCTION, which built-in workloads do not have."""
     return ":" in text or "/" in text or text.endswith((".c", ".so"))
 
 
 def split(text: str) -> tuple[Path, str]:
-    """The file and the function's name, else UsageError."""
+    """The file and the name of the function. Raises UsageError for an invalid text."""
     file, _, function = text.rpartition(":")
     if not file or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
         raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, a {PROTOTYPE}")
@@ -36,9 +36,10 @@ def split(text: str) -> tuple[Path, str]:
 
 
 def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
-    """The shared library of a C file, built once for each `cache` directory.
+    """The path of the shared library of a C file, built once for each `cache` directory.
 
-    The command goes to `tell`. The compiler's messages go to stderr unchanged; UsageError when it fails.
+    `tell` receives the compiler's command line; the compiler's messages go to stderr unchanged. Raises UsageError if it
+    fails.
     """
     library = cache / f"{source.stem}-{source.parent.as_posix().encode().hex()[-32:]}.so"
     if library.exists():
@@ -59,7 +60,9 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
 
 
 def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
-    """The user's function as a workload; the worker checks that it exists."""
+    """The user's function as a workload; the worker checks that the function exists. Raises UsageError if the file is
+    unusable.
+    """
     path, function = split(text)
     library = compiled(path, cache, tell) if path.suffix == ".c" else path
     return Workload(

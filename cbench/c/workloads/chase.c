@@ -59,7 +59,7 @@ static void fill_chase(const cb_chase *chase)
 	}
 }
 
-/* Which link the walk from the first one has come to. */
+/* The number of the link that the walk from the first one has reached. */
 __attribute__((noinline)) uint64_t cb_chase_run(void *state, uint64_t n)
 {
 	const cb_link *at = link_at(state, 0);

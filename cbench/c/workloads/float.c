@@ -25,7 +25,7 @@ static inline double root(double x)
 	return x;
 }
 
-/* The last s, as the 64 bits it is made of. */
+/* The 64 bits of the last s. */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t bits;

@@ -28,7 +28,7 @@ static int map(size_t len, int huge, char **ret)
 	size_t size = whole_pages(len), head;
 	char *raw;
 
-	/* One huge page more than wanted, then the ends go back. */
+	/* Map one additional huge page, then unmap the unaligned ends. */
 	raw = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (raw == MAP_FAILED)
 		return -errno;
@@ -79,7 +79,7 @@ void cb_state_destroy(void *state)
 	free(state);
 }
 
-/* Made by the linker: where the section begins and ends. */
+/* Defined by the linker: the beginning and the end of the section. */
 extern const cb_workload *const __start_cb_workloads[] __attribute__((visibility("hidden")));
 extern const cb_workload *const __stop_cb_workloads[] __attribute__((visibility("hidden")));
 

@@ -94,7 +94,7 @@ STREAM_RUN(scale, 3.0 * a[i])
 STREAM_RUN(add, a[i] + b[i])
 STREAM_RUN(triad, a[i] + 3.0 * b[i])
 
-/* The three arrays lie one behind the other. */
+/* The three arrays are adjacent, with a gap of APART bytes between them. */
 #define APART 1344 /* bytes, 21 cache lines: arrays a power of two apart would all use the same sets */
 
 /* params: n, size in bytes of each array. */

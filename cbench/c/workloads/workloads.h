@@ -2,10 +2,11 @@
  * Declares every workload: its timed function and the construction of its
  * state.
  *
- * NAME.c holds all of a workload: the timed function, the filling of its
- * state, how that is made, and the descriptor that exports it. The workloads
- * that the kernel module has too are declared here; it compiles those files
- * with memory of its own (cbench/kmod/states.c) and lower limits.
+ * NAME.c contains a whole workload: the timed function, the creation and the
+ * initialization of its state, and the descriptor that exports it. The
+ * workloads that the kernel module also has are declared here; the module
+ * compiles the same files with its own memory allocation
+ * (cbench/kmod/states.c) and lower limits.
  */
 #ifndef CB_WORKLOADS_H
 #define CB_WORKLOADS_H

@@ -1,6 +1,6 @@
-"""Run trials in the kernel, with interrupts off, as the client of the module in cbench/kmod (docs/kernel-module.md).
+"""Run trials in the kernel with interrupts off, through the module in cbench/kmod (docs/kernel-module.md).
 
-The data that passes through the device is defined in cbench/kmod/cbench_kmod.h.
+cbench/kmod/cbench_kmod.h defines the data that passes through the device.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CUT_SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class ModuleAnswer:
-    """The module's output, and the ioctl's errno (0: none)."""
+    """The module's output, and the ioctl's errno (0 on success)."""
 
     error: int
     reason: int
@@ -93,10 +93,10 @@ def ask(device: int, request: bytearray) -> ModuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class KernelTrials:
-    """Trials in the order in which they ran.
+    """The trials of one request, in the order in which they ran.
 
     `counter.overhead` is the lowest value of an empty region, in the counter's unit. `longest_ns`: the longest time
-    that interrupts were off. `cut_short`: why there are fewer trials than requested, else "".
+    that interrupts were off. `cut_short`: the reason why there are fewer trials than requested, otherwise "".
     """
 
     values: tuple[int, ...]
@@ -117,12 +117,12 @@ def measure(
     rewarm: int = 0,
     counter: str = "auto",
 ) -> KernelTrials:
-    """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
+    """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded runs.
 
-    `params`: in the workload's order. `rewarm`: n of an untimed call before each trial, also with interrupts off; 0:
-    none. `counter`: one of COUNTERS. `stop_machine` stops every other CPU during a trial. Raises UsageError for
-    requests that no module supports; Refused if the module is not loaded, access is denied, or this host does not
-    support the request.
+    `params`: parameters in the workload's order. `rewarm`: the `n` of an untimed call before each trial, also with
+    interrupts off; 0 for no such call. `counter`: one of COUNTERS. `stop_machine`: whether to stop every other CPU
+    during a trial. Raises UsageError for a request that no module supports. Raises Refused if the module is not loaded,
+    access is denied, or this host does not support the request.
     """
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
@@ -141,7 +141,9 @@ def measure(
 
 @contextlib.contextmanager
 def opened() -> Iterator[int]:
-    """The open device. Raises Refused with the remedy if it cannot be opened."""
+    """A context with the file descriptor of the open device. Raises Refused, with the remedy, if it cannot be
+    opened.
+    """
     try:
         device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -158,7 +160,7 @@ def opened() -> Iterator[int]:
 
 @contextlib.contextmanager
 def bound(cpu: int) -> Iterator[None]:
-    """Bind this thread to that CPU, then restore its affinity."""
+    """A context in which this thread is bound to `cpu`; its affinity is restored at the end."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(affinity({cpu}))
@@ -181,7 +183,7 @@ def _counter(answer: ModuleAnswer) -> Counter:
 
 
 def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
-    """The error for an answer of the module: its meaning and the remedy."""
+    """The error to raise for an answer of the module, with the meaning of the answer and the remedy."""
     reason, error = answer.reason, answer.error
     work = f"{function} {' '.join(f'{name}={value:,}' for name, value in params.items())}"
     if error == errno.EPERM and reason == Reason.DONE:

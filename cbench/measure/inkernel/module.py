@@ -1,8 +1,8 @@
-"""Build the kernel module, and report why it is not loaded.
+"""Build the kernel module, and determine why it is not loaded.
 
-`python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or those in
-$KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE have the same
-meaning as in the kernel's own build. The build needs no root; loading does.
+`python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or the headers
+in $KDIR. This works with an installed cbench too, because the sources are part of the package. ARCH and CROSS_COMPILE
+have the same meaning as in the kernel's own build. The build needs no root privileges; loading the module does.
 
 Sources: Documentation/kbuild/modules.rst, admin-guide/sysctl/kernel.rst (modules_disabled), kernel_lockdown.7.
 """
@@ -21,15 +21,17 @@ from quiet import QuietError, Reader, UsageError
 
 SOURCES = Path(__file__).resolve().parents[2]
 NAME = "cbench"
-# Type information for tracers; needs pahole and the kernel's own image, and is of no use here.
+# Skip type information (BTF) for tracers: it needs pahole and the kernel image, and is of no use here.
 NO_TYPES = "CONFIG_DEBUG_INFO_BTF_MODULES="
-# Variables that a calling make sets for its own jobs.
+# Variables that a calling make sets for its own jobs, which must not reach this build.
 FROM_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 LOAD = "build it (`make kmod`, or `python -m cbench.measure.inkernel.module`) and load it as root: insmod .../cbench.ko"
 
 
 def headers(environment: Mapping[str, str], release: str) -> Path:
-    """The kernel's build tree: $KDIR, or the running kernel's. UsageError naming the package when there is none."""
+    """The kernel's build tree: $KDIR, or that of the running kernel. Raises UsageError, with the package to install, if
+    there is none.
+    """
     given = environment.get("KDIR")
     tree = Path(given or f"/lib/modules/{release}/build")
     if (tree / "Makefile").is_file():
@@ -45,13 +47,13 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
     """Build the module in `folder` and return its path.
 
-    `make`: `make -C TREE` plus the variables of a cross-build. If the build fails, its output goes to stderr, and
-    UsageError contains the first line that reports an error.
+    `make`: `make -C TREE` plus the variables of a cross-build. If the build fails, its output goes to stderr, and the
+    function raises UsageError with the first line that reports an error.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")
     try:
-        for name in ("kmod", "c"):  # the module's sources, and those that it includes
+        for name in ("kmod", "c"):  # the module's sources, and the sources that they include
             shutil.copytree(SOURCES / name, folder / name, ignore=wanted, dirs_exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}; give another folder to build in") from None
@@ -72,7 +74,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
 
 
 def why_absent(host: Reader | None = None) -> str:
-    """The reason why /dev/cbench is missing, and the remedy: one line."""
+    """The reason why /dev/cbench is missing and the remedy, in one line."""
     host = host or Reader()
     if host.text("/proc/modules") is None:
         return "this kernel was built without loadable modules (CONFIG_MODULES)"
@@ -91,7 +93,7 @@ def why_absent(host: Reader | None = None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the module, and print how to load it."""
+    """Build the module in the given folder and print how to load it. Returns the exit code."""
     release = platform.release()
     folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
     try:

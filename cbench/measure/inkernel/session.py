@@ -16,14 +16,18 @@ from cbench.stats.quantum import quantum
 from quiet import QuietError, UsageError
 
 CHUNK = 1000
-"""Trials of one request: the most that an interruption loses."""
+"""The number of trials in one request, and so the most that are lost if the measurement is interrupted."""
 AGAIN = 10
-"""Trials discarded at the beginning of each request: other programs used the caches in between."""
+"""The number of trials discarded at the beginning of each request, because other programs used the caches in
+between.
+"""
 HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()"
 
 
 def check(workload: Workload, counter: str) -> None:
-    """Raises UsageError for a workload that cannot run in the kernel, before anything is measured."""
+    """Check a request before anything is measured. Raises UsageError for a workload or counter that is unavailable in
+    the kernel.
+    """
     if workload.function not in client.WORKLOADS:
         raise UsageError(f"{workload.name} does not run in the kernel; {', '.join(client.WORKLOADS)} do")
     if counter not in client.COUNTERS:
@@ -31,9 +35,9 @@ def check(workload: Workload, counter: str) -> None:
 
 
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
-    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each at once.
+    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each request's trials at once.
 
-    Raises QuietError if the module cut them short, Refused if it is not there or not allowed.
+    Raises QuietError if the module cut a request short, Refused if the module is not loaded or access is denied.
     """
     params, count, warmup = job.params, job.trials, job.warmup
     request = partial(

@@ -1,1 +1,1 @@
-"""Statistics of order studies: arrays in, frozen results out."""
+"""Compute the statistics of order studies, from arrays to frozen results."""

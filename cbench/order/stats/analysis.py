@@ -1,4 +1,5 @@
-"""Analyze a study's trials: OrderSage's plain test for each series, and the effects of the order within runs.
+"""Analyze a study's trials: OrderSage's test of fixed against random order for each series, and the effects of the
+order within runs.
 
 D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.
 """
@@ -24,7 +25,7 @@ from cbench.stats.trials import Codes, Flags, Trials, Values
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
 SHARED = 300_000
-"""From this many values on, several processes analyze them."""
+"""With at least this many values, several processes share the analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class AnalysisRules:
 
 @dataclass(frozen=True, slots=True)
 class OrderSample:
-    """One series in one order. `values`: sorted values of the trials that count."""
+    """The values of one series in one order. `values`: sorted, only of the trials that count."""
 
     values: Values = field(repr=False)
     failed: int
@@ -68,10 +69,12 @@ class OrderSample:
 
 @dataclass(frozen=True, slots=True)
 class SeriesResult:
-    """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
+    """The results of one series; None for a number that cannot be computed from these trials. `p_adjusted`,
+    `significant`: known only after all series are analyzed.
 
-    p_brunner_munzel: of the studentized rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
-    runs in pairs; away: these pairs' differences, random minus fixed, as shares of the fixed order's median.
+    `p_brunner_munzel`: from the studentized rank sum; `p_spread`, `spread_ratio`: random over fixed order;
+    `signed_ranks`: the test of paired runs; `away`: the differences of these pairs, random minus fixed, as shares of
+    the fixed order's median.
     """
 
     name: str
@@ -98,8 +101,8 @@ class SeriesResult:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Runs of both orders in time: the number of stretches of equal orders, and the probability of at most that many by
-    chance. If the orders were not mixed in time, order and time are confounded.
+    """The sequence of both orders' runs in time: the number of stretches of equal orders, and the probability of at
+    most that many by chance. If the orders were not mixed in time, order and time are confounded.
     """
 
     fixed: int
@@ -115,7 +118,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All series, in the data's order. `sequence`: the chronological sequence of the runs, None if runs are unknown."""
+    """The results of all series, in the order of the data. `sequence`: None if runs are unknown."""
 
     rules: AnalysisRules
     level: float
@@ -124,11 +127,11 @@ class Analysis:
 
     @property
     def order_matters(self) -> bool:
-        """The verdict on the family: whether any series differs between the orders."""
+        """Whether any series differs significantly between the orders."""
         return any(result.significant for result in self.results)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # values near the largest float have only ranks and medians
+@np.errstate(over="ignore", invalid="ignore")  # for values near the largest float, only ranks and medians are computed
 def analyze(
     trials: Trials,
     rules: AnalysisRules,
@@ -177,7 +180,9 @@ def _kept(one: SeriesResult, keep: Callable[[Values], Values]) -> SeriesResult:
 
 
 def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
-    """The rows that do not count: failed ones, and those excluded with them. None if all count."""
+    """The rows that do not count: failed trials, and trials that are excluded because of them. None if all rows
+    count.
+    """
     failed = np.empty(trials.value.size, dtype=bool)
     for part in trials.blocks():
         failed[part] = np.isnan(trials.value[part])
@@ -215,7 +220,7 @@ def host_of_run(trials: Trials) -> Codes:
 
 
 def runs_by_host(trials: Trials) -> Codes | None:
-    """The number of each row's run, counted on its host; None if runs are not known."""
+    """The number of each row's run on its own host; None if runs are unknown."""
     if trials.host is None or trials.run is None:
         return trials.run
     host = host_of_run(trials)
@@ -227,8 +232,8 @@ def runs_by_host(trials: Trials) -> Codes | None:
 def _stratified(
     result: SeriesResult, whole: Trials, rows: slice, gone: Flags | None, pair: Codes | None
 ) -> SeriesResult:
-    """The series analyzed with hosts as strata; without a test if no host has both orders. `whole`: the values in the
-    units of each host.
+    """The series, analyzed with hosts as strata; without a test if no host has both orders. `whole`: the trials with
+    each host's original values.
     """
     assert whole.host is not None
     keep = ~np.isnan(whole.value[rows]) if gone is None else ~gone[rows]
@@ -312,7 +317,7 @@ def _series(
         trials.names[number],
         fixed_part,
         random_part,
-        None if test is None else replace(test, lengths=None),  # frees an array as long as the values
+        None if test is None else replace(test, lengths=None),  # frees an array that is as long as the values
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
@@ -330,8 +335,8 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """The p that decides for a series. With two samples, it is the larger one: without any effect of the order the
-    first keeps its level, and if only the spread differs the second does.
+    """The p-value that decides for a series. For two samples, it is the larger p of two tests: the permutation test is
+    valid if the order has no effect at all, and Brunner and Munzel's test if only the spread differs.
     """
     if result.test is None or result.p_permutation is None:
         return None
@@ -345,7 +350,7 @@ def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
 
 
 def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSample:
-    """`ordered`: the same values, where they were sorted before."""
+    """The sample of these values. `ordered`: the same values in increasing order, if already sorted."""
     if not values.size:
         return OrderSample(values, failed, np.nan, np.nan, np.nan)
     ordered = np.sort(values) if ordered is None else ordered
@@ -369,12 +374,12 @@ def _sequence(trials: Trials) -> Sequence | None:
 
 
 def _kinds(trials: Trials) -> Flags | None:
-    """Whether the order of each run, sorted by time, is random; None if the time is not known."""
+    """For each run in chronological order, whether its order is random; None if the times are unknown."""
     return trials.run_orders() if trials.timed else None
 
 
 def sequence(random: Flags) -> Sequence:
-    """The sequence, from the order of each run, chronologically."""
+    """The sequence of a study's runs. `random`: for each run in chronological order, whether its order is random."""
     ones = int(random.sum())
     count = stretches(random.tolist())
     return Sequence(random.size - ones, ones, count, few(random.size - ones, ones, count))

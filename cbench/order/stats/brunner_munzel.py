@@ -1,8 +1,9 @@
-"""Test whether values of one sample tend to be larger, allowing unequal spread; and whether the spreads differ.
+"""Test whether one of two samples tends to larger values, allowing for unequal spread; and test whether the spreads
+differ.
 
-A rank-sum test calibrated by permutation assumes that without an effect both samples have the same distribution. If a
-random order adds variance, this is wrong: with 40 fixed runs and 10 random runs of three times the deviation, a third
-of the studies raised a false alarm.
+A rank-sum test that is calibrated by permutation assumes that, without an effect, both samples have the same
+distribution. This assumption fails if a random order adds variance: with 40 fixed runs and 10 random runs of three
+times the deviation, a third of the studies raised a false alarm.
 
 E. Brunner, U. Munzel, "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation",
 Biometrical J. 42 (2000) 17-25: the rank sum, studentized by the variances of both samples' placements, against
@@ -30,11 +31,12 @@ from cbench.stats.kruskal import placements, tied
 Values = NDArray[np.float64]
 MANY = 100
 FEWEST = 3
-"""The fewest values that give a sample's own spread."""
+"""The fewest values from which a sample's spread is computed."""
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:
-    """Brunner and Munzel's p for two sorted samples; None if there are too few values, 0 if the samples do not overlap.
+    """Brunner and Munzel's p-value for two sorted samples; None if there are too few values, 0 if the samples do not
+    overlap.
 
     `placed`: placements() of both, if known.
     """
@@ -51,7 +53,7 @@ def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values
 
 
 def variance(values: Values) -> float:
-    """The variance of a sample; values.var(ddof=1) takes several times as long."""
+    """The variance of a sample, several times as fast as values.var(ddof=1)."""
     away = values - values.sum() / values.size
     return float((away * away).sum()) / (values.size - 1)
 
@@ -65,9 +67,10 @@ def _tails(t: float, freedom: float) -> float:
 
 
 def spread_p(first: Values, second: Values) -> float | None:
-    """Fligner and Killeen's p that two sorted samples are equally spread around their medians; None with too few.
+    """Fligner and Killeen's p-value for equal spread of two sorted samples around their medians; None if there are too
+    few values.
 
-    Exact where few distances are different, else by the chi-squared distribution.
+    Exact if there are few distinct distances, otherwise from the chi-squared distribution.
     """
     m, n = first.size, second.size
     if min(m, n) < FEWEST:
@@ -99,20 +102,21 @@ def spread_ratio(first: Values, second: Values) -> float | None:
 
 
 def _away(ordered: Values) -> Values:
-    """The distances from the median."""
+    """The distance of each value from the median."""
     return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
 
 
 def _folded(ordered: Values) -> tuple[Values, Values]:
-    """The distances to the median of the values below it and of the others, both ascending."""
+    """The distances from the median, in ascending order: of the values below the median, and of the others."""
     middle = _on_the_grid(ordered)
     below = int(ordered.searchsorted(middle))
     return middle - ordered[:below][::-1], ordered[below:] - middle
 
 
 def _on_the_grid(ordered: Values) -> float:
-    """The median; with a coarse clock, the more frequent of the two middle values, since half a step between both
-    would put all distances of one sample where the other one has none."""
+    """The median; if the clock is coarse, the more frequent of the two middle values, because a median halfway between
+    two steps would give one sample distances that the other cannot have.
+    """
     below, above = float(ordered[(ordered.size - 1) // 2]), float(ordered[ordered.size // 2])
     if below < above and 2 * (1 + int(np.count_nonzero(ordered[1:] > ordered[:-1]))) <= ordered.size:
         return below if np.count_nonzero(ordered == below) >= np.count_nonzero(ordered == above) else above

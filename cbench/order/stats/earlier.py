@@ -1,8 +1,9 @@
 """Find the test that changes another one by running anywhere before it in the same run.
 
-The direct predecessor (within_run_effects) reveals effects that the next test wipes out. In a suite that runs in one
-process, state persists: a filled cache, a fragmented heap. So the trials of a test are split by whether another one ran
-before, and compared by ranks (Kruskal and Wallis's H of two groups); p by permutation, as for predecessors.
+An analysis of direct predecessors (within_run_effects) detects effects that last only until the next test. In a suite
+that runs in one process, state persists: a filled cache, a fragmented heap. So the trials of a test are split into runs
+in which another test ran earlier and runs in which it did not, and compared by ranks (Kruskal and Wallis's H of two
+groups); p is computed by permutation, as for predecessors.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from cbench.stats.kruskal import tie_correction
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 MOST_CELLS = 20_000_000
-"""The limit of runs times tests, for each test; larger studies skip this search."""
+"""The maximum of runs times tests; larger studies skip this search."""
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """Trials of a series in runs in which the test `before` ran before it, against its others."""
+    """The trials of a series in runs in which the test `before` ran earlier, against its other trials."""
 
     series: int
     before: int
@@ -32,7 +33,9 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """The test that changes each series most; `pairs`: the number of compared pairs of a series and a test."""
+    """For each series, the earlier test that changes it most. `pairs`: the number of compared pairs of a series and a
+    test.
+    """
 
     found: tuple[Earlier, ...]
     pairs: int
@@ -69,7 +72,9 @@ def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
 def _strongest(
     values: Values, positions: Codes, before: NDArray[np.bool_]
 ) -> tuple[tuple[int, LabelEffect] | None, int]:
-    """The column of `before` that divides the values best, and how many divide them at all."""
+    """The column of `before` that separates the values best, with its effect; and the number of columns with two
+    groups.
+    """
     ordered = Ordered.of(values)
     split, n = before[ordered.order], values.size
     sizes = split.sum(axis=0)

@@ -1,11 +1,11 @@
 """Analyze several hosts in one study: the order's effect within each host and across hosts, and deviating hosts.
 
 Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
-(cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one
-level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
+(cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one level
+(`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
-Whether hosts differ in the effect of the order, and which host differs from the others: cbench/stats/hosts.py, over the
-hosts' mean differences of logarithms.
+cbench/stats/hosts.py tests, on the hosts' mean differences of logarithms, if hosts differ in the effect of the order,
+and which host differs from the others.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ FEWEST_SPREAD = 4
 
 @dataclass(frozen=True, slots=True)
 class HostOrders:
-    """One series on one host. p: fixed against random order on this host alone, not corrected; delta_pct and interval:
-    (fixed - random)/fixed in %, by Hodges and Lehmann. p_level, level_pct: its median against the other hosts' medians;
-    p_effect: its effect of the order against theirs."""
+    """One series on one host. `p`: fixed against random order on this host alone, not corrected; `delta_pct`,
+    `interval`: (fixed - random)/fixed in %, by Hodges and Lehmann. `p_level`, `level_pct`: this host's median against
+    the other hosts' medians; `p_effect`: its effect of the order against the other hosts' effects.
+    """
 
     host: str
     n_fixed: int
@@ -55,8 +56,9 @@ class HostOrders:
 
 @dataclass(frozen=True, slots=True)
 class HostComparison:
-    """One series over hosts. p: of the stratified test; p_pooled: the p of ranks over all hosts, only for comparison;
-    p_interaction: whether the effect of the order differs between hosts."""
+    """One series over all hosts. `p`: from the stratified test; `p_pooled`: from ranks over all hosts, only for
+    comparison; `p_interaction`: for a difference between hosts in the effect of the order.
+    """
 
     z: float
     p: float
@@ -99,8 +101,8 @@ def compare(
     names: Sequence[str],
     pair: Codes | None,
 ) -> tuple[tuple[HostOrders, ...], float | None, float | None]:
-    """The hosts of one series, p of the interaction, and p of pooled ranks. Values are in the units of each host,
-    without missing ones; `pair`: the pair number of each row, if runs are compared in pairs.
+    """The results of one series on each host, the p-value of the interaction, and the p-value of pooled ranks. `value`:
+    each host's original values, none missing; `pair`: the pair number of each row, if runs are compared in pairs.
     """
     found, means, levels = [], [], []
     for number, name in enumerate(names):
@@ -123,9 +125,9 @@ def compare(
 
 
 def spread_p(value: Values, random: Flags, host: Codes) -> float | None:
-    """Whether both orders vary equally within hosts: van Elteren's test of the distances from the median of their order
-    on their host. A median that is itself one of the values is omitted. None if no host has FEWEST_SPREAD values in
-    each order.
+    """The p-value for equal spread of both orders within hosts: van Elteren's test of the distances of values from the
+    median of their order on their host. A median that is itself one of the values is omitted. None if no host has
+    FEWEST_SPREAD values in each order.
     """
     kept, distances = np.zeros(value.size, dtype=bool), np.zeros(value.size)
     for number in np.unique(host).tolist():
@@ -159,8 +161,8 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
 
 
 def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostMean | None:
-    """Random minus fixed: the difference of logarithms if all values are positive, otherwise relative to the fixed
-    order's medians.
+    """The effect on one host, random minus fixed: the difference of logarithms if all values are positive, otherwise
+    relative to the fixed order's median.
     """
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)
@@ -177,7 +179,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
 
 
 def _level(value: Values, random: Flags) -> float:
-    """The mean of the medians of both orders, so that unequal numbers do not move it; NaN if there is no value."""
+    """The mean of both orders' medians, which unequal numbers of values do not shift; NaN if there is no value."""
     known = ~np.isnan(value)
     medians = [float(np.median(value[each])) for each in (known & ~random, known & random) if each.any()]
     return float(np.mean(medians)) if medians else float("nan")

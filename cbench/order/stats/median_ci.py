@@ -1,10 +1,12 @@
-"""Compute confidence intervals of medians by ranks, and classify those of two orders by OrderSage's three cases.
+"""Compute confidence intervals of medians by ranks, and classify the intervals of two orders by OrderSage's three
+cases.
 
 The ranks come from stats/median_ranks.py. OrderSage's tool uses Le Boudec's normal approximation, with both ranks one
 higher and clamped to the sample.
 
-Case 1: the intervals do not overlap (touching ends do). 2: they overlap, and the medians lie inside. 3: anything else.
-D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.
+Case 1: the intervals do not overlap (touching ends count as overlap). Case 2: they overlap, and each median lies inside
+the other interval. Case 3: anything else. D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance
+Measurement", USENIX ATC 2023, section 3.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ class MedianInterval:
 
 
 def case(fixed: MedianInterval, random: MedianInterval, published: bool = False) -> int:
-    """The case: 1, 2 or 3. The paper's Algorithm 2 wants each median strictly inside the other interval for case 2.
+    """The case: 1, 2 or 3. For case 2, the paper's Algorithm 2 requires each median to be strictly inside the other
+    interval.
 
-    `published`: as in OrderSage's tool, at least one of the medians is enough, and a median on an end also counts if
-    the random interval ends higher.
+    `published`: use the rule of OrderSage's tool, by which a single median inside is enough, and a median on an end
+    also counts if the random interval ends higher.
     """
     if fixed.high < random.low or random.high < fixed.low:
         return 1
@@ -40,7 +43,7 @@ def case(fixed: MedianInterval, random: MedianInterval, published: bool = False)
 
 
 def gap(fixed: MedianInterval, random: MedianInterval) -> float:
-    """How far apart the intervals are, in widths of the wider one; negative: how much they overlap. 0 for points."""
+    """The distance between the intervals in widths of the wider one, negative if they overlap; 0 if both are points."""
     apart = max(fixed.low, random.low) - min(fixed.high, random.high)
     widest = max(fixed.high - fixed.low, random.high - random.low)
     return apart / widest if widest else 0.0

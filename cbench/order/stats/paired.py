@@ -1,10 +1,11 @@
 """Compare neighboring runs of both orders as pairs, so that drift over the study cancels.
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83: the signed ranks of paired
-differences. If the order changes nothing, each difference is as likely as its opposite, however the runs are spread; so
-p is that of all ways to flip signs: counted, or as in permutation.py a beta variable with the exact variance and
-kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs without a difference have ranks but no sign.
-J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the estimate and interval of the difference.
+differences. If the order changes nothing, each difference is as likely as its opposite, whatever the distribution of
+the values. So p is computed over all assignments of signs: by counting or, as in permutation.py, with a beta
+distribution of the exact variance and kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs with a
+difference of 0 have a rank but no sign. J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the
+estimate and interval of the difference.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from cbench.stats.kruskal import tied
 from cbench.stats.trials import Codes, Flags, Values
 
 FEWEST_PAIRS = 6
-"""With fewer pairs no result is below 0.03: the orders are compared without pairs."""
+"""With fewer pairs no p-value is below 0.03, so the orders are compared without pairs."""
 
 
 LOST = 0.1
-"""At most this share of the runs may lack a partner."""
+"""The maximum share of runs that may lack a partner."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
-    """A signed-rank test. `pairs`: their number; the doubled sum of the signed ranks; `p`: two-sided."""
+    """A signed-rank test: the number of pairs, twice the sum of the signed ranks, and the two-sided p-value."""
 
     pairs: int
     sum: float
@@ -55,7 +56,9 @@ def pairs_of_runs(random: Flags) -> Codes | None:
 
 
 def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
-    """The values of pairs that have one in each order: in fixed and in random order. Several of a run: their mean."""
+    """The values in fixed and in random order of the pairs that have both. If a run has several values, their mean is
+    used.
+    """
     inside = pair >= 0
     if not inside.all():
         value, random, pair = value[inside], random[inside], pair[inside]
@@ -70,7 +73,7 @@ def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
 
 
 def signed_ranks(away: Values) -> SignedRanks | None:
-    """The test of sorted paired differences; None for fewer than FEWEST_PAIRS."""
+    """The signed-rank test of sorted paired differences; None for fewer than FEWEST_PAIRS."""
     if away.size < FEWEST_PAIRS:
         return None
     below = int(away.searchsorted(0.0))
@@ -99,7 +102,7 @@ def signed_ranks(away: Values) -> SignedRanks | None:
 
 @lru_cache(maxsize=256)
 def _chances(ranks: tuple[int, ...]) -> Values:
-    """The probability of each sum of the positive ranks, by shifts."""
+    """The probability of each possible sum of the positive ranks, computed by the shift algorithm."""
     found = np.zeros(sum(ranks) + 1)
     found[0] = 1.0
     upto = 0

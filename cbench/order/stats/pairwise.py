@@ -1,7 +1,7 @@
 """Find comparisons between tests ("A is larger than B") that change with the order: section 3, step 5 of the paper.
 
-One test is above another in an order when their intervals of the median do not overlap there; otherwise the order
-leaves the pair undecided. A pair changes if fixed and random order disagree on it.
+In a given order, a test is above another one if the intervals of their medians do not overlap; otherwise the pair is
+undecided in that order. A pair changes if fixed and random order disagree on it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORDS = {-1: "below", 0: "cannot tell", 1: "above"}
 
 @dataclass(frozen=True, slots=True)
 class ChangedPair:
-    """A pair of tests `a`, `b` that the two orders rank differently, each verdict one of WORDS."""
+    """A pair of tests `a` and `b` that the two orders rank differently; the verdict of each order is one of WORDS."""
 
     a: str
     b: str
@@ -28,10 +28,10 @@ class ChangedPair:
 
 @dataclass(frozen=True, slots=True)
 class OrderComparison:
-    """Comparisons of two tests. `pairs`: the number of pairs that could be compared; `changed`: pairs whose comparison
-    changes with the order; `reversed`: pairs whose comparison changes into its opposite. `left_off`: changed pairs that
-    are not `named`. `expected`: the mean number of changed pairs if the order has no effect; `p`: the probability of at
-    least as many; None if not computed.
+    """The comparisons between tests. `pairs`: the number of pairs that could be compared; `changed`: pairs whose
+    comparison changes with the order; `reversed`: pairs whose comparison changes into its opposite. `left_off`: the
+    number of changed pairs that are not `named`. `expected`: the mean number of changed pairs if the order has no
+    effect; `p`: the probability of at least as many changed pairs; both None if not computed.
     """
 
     pairs: int
@@ -57,7 +57,7 @@ def across(
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
     missing = np.isnan(fixed[0]) | np.isnan(random[0])
     pairs = changed = turned = 0
-    found: list[tuple[bool, int, int, int, int]] = []  # whether it is not reversed, a, b, the result of each order
+    found: list[tuple[bool, int, int, int, int]] = []  # (not reversed, a, b, the result in each order)
     for members in groups:
         at = np.array([number for number in members if not missing[number]], dtype=np.intp)
         pairs += at.size * (at.size - 1) // 2

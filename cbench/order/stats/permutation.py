@@ -4,7 +4,8 @@ The chi-squared distribution is only the limit: in the tail that Bonferroni's co
 passes p < 0.0025 in 0.19 % of cases; with ties and unequal samples the error is far larger, in either direction. So
 
 - the permutations are counted, ties included, if that takes at most WORK additions, or if there are so few
-  different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). p is exact.
+  different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). This p is
+  exact.
 - Otherwise, if the rank sum is nearly symmetric, its square is treated as a beta variable with the exact variance and
 kurtosis for these ranks, whose tails are lighter than the normal distribution's.
 - Otherwise the ranks are rounded to a grid coarse enough for counting.
@@ -27,28 +28,31 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import beta_sf, chi2_sf
 
 WORK = 4_000_000
-"""The most additions for counting one test: a few milliseconds."""
+"""The maximum number of additions for counting one test, which take a few milliseconds."""
 COARSE = 20_000_000
-"""... if no approximation is good."""
+"""The maximum number of additions if no approximation is good."""
 TABLES = 50_000
 MOST_KINDS = 17
-"""With more distinct values there are too many tables: each value is either in the sample or not."""
+"""With more distinct values, there are too many tables, because each value may or may not be in the sample."""
 SKEWED = 0.1
-"""Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
+"""Up to this skewness, the two tails of the rank sum are similar enough to approximate the distribution of its
+square.
+"""
 
 Values = NDArray[np.float64]
 
 
 def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
-    """P(H' >= h) over all ways to deal the pooled values into samples of `first` and `second`.
+    """P(H' >= h) over all ways to divide the pooled values into samples of sizes `first` and `second`.
 
-    lengths: how many values tie at each place, ascending; None: no ties. h: as Kruskal and Wallis have it, with ties.
+    `h`: Kruskal and Wallis's statistic, corrected for ties. `lengths`: the number of equal values at each place, in
+    ascending order of the values; None if there are no ties.
     """
     n, k = first + second, min(first, second)
     if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
     different = n if lengths is None else lengths.size
-    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # otherwise the cost certainly exceeds WORK
+    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # otherwise, the cost exceeds WORK anyway
         whole = np.ones(n, dtype=np.int64) if lengths is None else lengths.astype(np.int64)
         if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= TABLES:
             return _tail(h, *_enumerated(_counts(lengths, n), k))
@@ -87,7 +91,7 @@ def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
 
 
 def _cost(ties: NDArray[np.int64], k: int) -> int:
-    """The number of additions for each possible rank sum."""
+    """The number of additions needed to count the ways to reach each possible rank sum."""
     return int(np.minimum(ties, k).sum()) * (k + 1)
 
 
@@ -109,7 +113,8 @@ def _skewness(square: float, third: float, k: int, n: int) -> float:
 def _excess(square: float, fourth: float, k: int, n: int) -> float:
     """The excess kurtosis of the sum of k of n numbers about 0, drawn without replacement.
 
-    square, fourth: sums of their powers. By the sums over different numbers: of a^3 b, a^2 b^2, a^2 b c and a b c d.
+    `square`, `fourth`: the sums of the numbers' second and fourth powers, from which the sums of a^3 b, a^2 b^2, a^2 b
+    c and a b c d over different numbers follow.
     """
     two, three = k * (k - 1) / (n * (n - 1)), k * (k - 1) * (k - 2) / (n * (n - 1) * (n - 2))
     four = three * (k - 3) / (n - 3)
@@ -121,7 +126,7 @@ def _excess(square: float, fourth: float, k: int, n: int) -> float:
 
 
 def _doubled(ties: tuple[int, ...]) -> list[int]:
-    """Twice the average rank of each distinct value, an integer."""
+    """Twice the average rank of each distinct value, which is an integer."""
     ranks, start = [], 0
     for length in ties:
         ranks.append(2 * start + length + 1)
@@ -139,7 +144,9 @@ def _scale(ties: NDArray[np.int64], k: int) -> tuple[int, int]:
 
 
 def _tables(ties: tuple[int, ...], k: int) -> int:
-    """The maximum number of tables: ways to split the counts of each value between the samples."""
+    """An upper bound on the number of tables, which are the ways to split the count of each value between the
+    samples.
+    """
     if len(ties) > MOST_KINDS:
         return TABLES + 1
     found = 1
@@ -153,8 +160,8 @@ def _tables(ties: tuple[int, ...], k: int) -> int:
 @lru_cache(maxsize=1024)
 @np.errstate(over="ignore", invalid="ignore")
 def _binomial(length: int, most: int, share: float) -> Values:
-    """P(x of `length` values), x up to `most`, if each is in the sample with probability `share`; given the total of a
-    table, any probability gives the same result.
+    """The probability that x of `length` values are in the sample, for x up to `most`, if each value is in the sample
+    with probability `share`. For a given total, every `share` gives the same distribution of tables.
     """
     ways = np.ones(most + 1)
     for x in range(most):
@@ -168,8 +175,9 @@ def _binomial(length: int, most: int, share: float) -> Values:
 
 @lru_cache(maxsize=256)
 def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -> tuple[Values, Values]:
-    """The distribution over all tables (how many of each value, except the most frequent one, are in the sample), for
-    the doubled ranks or for these scores."""
+    """The distribution of the sum over all tables, for the doubled ranks or for these scores. A table is how many of
+    each value, except the most frequent one, are in the sample.
+    """
     share = k / sum(ties)
     ranks: Sequence[float] = scores or _doubled(ties)
     rest = ties.index(max(ties))
@@ -190,10 +198,12 @@ def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -
 
 @lru_cache(maxsize=4096)
 def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, Values]:
-    """All possible values of H, ascending, and the probability of each or a larger one; ranks in whole steps."""
+    """All possible values of H in ascending order, each with the probability of this value or a larger one. `step`:
+    ranks are rounded to multiples of this.
+    """
     share = k / sum(ties)
     ranks = _doubled(ties)
-    base = ranks[ties.index(max(ties))]  # round the other ranks, not that of the largest tie
+    base = ranks[ties.index(max(ties))]  # round all ranks except the rank of the largest tie
     lowest = round((ranks[0] - base) / step)
     scores = [round((rank - base) / step) - lowest for rank in ranks]
     most, left = 0, k

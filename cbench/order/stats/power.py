@@ -1,9 +1,10 @@
-"""Compute the number of runs that detects a shift of a given percentage with the test that is used.
+"""Compute the number of runs with which the test in use detects a shift of a given percentage.
 
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
-645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here
-p is taken from the study's own values: how often two of them, less their order's median, differ by less than the shift.
-Of n pairs and their signed ranks it is (z_alpha/2 + z_power)^2 / (3 (p - 1/2)^2), p = P(D + D' > 0) of two differences.
+645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here, p
+is estimated from the study's own values: from how often two of them, minus their order's median, differ by less than
+the shift. For signed ranks, the number of pairs is n = (z_alpha/2 + z_power)^2 / (3 (p - 1/2)^2), with p = P(D + D' >
+0) for two differences.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ POINTS = 32
 
 
 def spread(*samples: Values) -> Values:
-    """How far the values of all pairs are apart, relative to the median. Samples are sorted; each is minus its median.
+    """The distances between the values of all pairs, relative to the median. Samples must be sorted; the median of each
+    is subtracted first.
 
-    Empty if a median is 0, or with fewer than two values. One quantile represents half as many pairs of values as two
-    quantiles do, and these are a third of a step apart.
+    Empty if a median is 0, or with fewer than two values. Two values that the same quantile represents are on average a
+    third of a step apart; there are half as many such pairs as for two different quantiles.
     """
     parts, own = [], []
     for sample in samples:
@@ -60,7 +62,7 @@ def walsh(away: Values) -> Values:
 
 
 def _quantiles_of(ordered: Values, count: int) -> Values:
-    """The quantiles in the middle of `count` equal parts, equal to np.quantile's, which takes several times as long."""
+    """The quantiles in the middle of `count` equal parts, as np.quantile computes them, but several times as fast."""
     at = (np.arange(count) + 0.5) / count * (ordered.size - 1)
     below = at.astype(np.intp)
     part, low, high = at - below, ordered[below], ordered[below + 1]
@@ -69,9 +71,10 @@ def _quantiles_of(ordered: Values, count: int) -> Values:
 
 
 def superiority(apart: Values, shift: float) -> float:
-    """P(X < Y) + P(X = Y)/2 where Y is drawn like X and then made larger by `shift` (0.01: 1 % of the median).
+    """P(X < Y) + P(X = Y)/2, where Y is distributed like X, but increased by `shift` (0.01: 1 % of the median).
 
-    X - Y is symmetric about 0, so the result is 1/2 plus half the probability that they are less than `shift` apart.
+    Without the shift, X - Y is symmetric about 0, so the probability is 1/2 plus half the probability that two values
+    are less than `shift` apart.
     """
     below = np.count_nonzero(apart < shift) + np.count_nonzero(apart <= shift)
     return 0.5 + float(below) / (4 * apart.size)
@@ -86,14 +89,16 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
-    """The smallest shift that `runs` runs of each order detect; None if they detect none up to LARGEST."""
+    """The smallest shift that `runs` runs of each order detect, as a share of the median; None if it exceeds
+    LARGEST.
+    """
     if not apart.size or runs < 2:
         return None
     wanted = 2 * _quantiles(alpha, power) / sqrt((3 if pairs else 6) * runs)
     if wanted >= 1:
         return None
     place = ceil(wanted * apart.size) - 1
-    found = float(np.partition(apart, (place, min(place + 1, apart.size - 1)))[place])  # two: see shift.py
+    found = float(np.partition(apart, (place, min(place + 1, apart.size - 1)))[place])  # two places: see shift.py
     return found if found <= LARGEST else None
 
 

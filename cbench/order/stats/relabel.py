@@ -1,8 +1,8 @@
 """Count how many comparisons between tests change with the order by chance alone, by permuting the runs' labels.
 
 The labels "fixed" and "random" are reassigned DRAWS times, to whole runs and, if the design has pairs, within pairs;
-this preserves drift and the correlation between the tests of a run. If there are more tests than can be counted this
-way, a sample of them is counted.
+this preserves drift and the correlation between the tests of a run. If there are too many tests, only a sample of them
+is counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def changed_by_chance(
     level: float,
     seen: tuple[int, int],
 ) -> ByChance | None:
-    """Changes by chance in grouped trials; `seen`: comparisons, and how many change. None if nothing can change."""
+    """The changes by chance, in trials grouped by `slices`. `seen`: the number of comparisons, and how many of these
+    change. None if nothing can change.
+    """
     if not seen[0]:
         return None
     counted = [number for number, rows in enumerate(slices) if rows.stop > rows.start]
@@ -83,8 +85,8 @@ def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDAr
 
 
 def _ends(ordered: Values, upto: NDArray[np.int32], level: float) -> tuple[Values, Values]:
-    """The ends of the median's interval of a subset of the values, one per draw; NaN if there is no interval. `upto`:
-    the number of the subset's values up to each value.
+    """The ends of the interval of a subset's median, one pair per draw; NaN if there is no interval. `upto`: the number
+    of the subset's values up to each value.
     """
     sizes = upto[:, -1] if ordered.size else np.zeros(DRAWS, dtype=np.int32)
     found = {int(size): median_ranks.ranks(int(size), level) for size in np.unique(sizes)}

@@ -24,12 +24,16 @@ from cbench.stats.kruskal import placements
 from cbench.stats.trials import Values
 
 POINTS = 64
-"""A larger sample is represented by this many quantiles: their differences are enough to place three of them."""
+"""A larger sample is represented by this many quantiles, whose differences suffice to compute the estimate and both
+ends.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftInterval:
-    """The paper's Δ in %, (fixed - random)/fixed: estimate and interval; None if there is no interval."""
+    """The estimate and interval of the paper's Δ, (fixed - random)/fixed, in %; an end is None if there is no
+    interval.
+    """
 
     delta_pct: float
     low: float | None
@@ -58,7 +62,7 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
-    """The shift of paired values. `away`: their differences(), sorted, if known."""
+    """The shift of paired values. `away`: the pairs' differences(), sorted, if known. None as for of_samples()."""
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
@@ -84,26 +88,26 @@ def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _middle(values: Values) -> float:
     at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # at two places: with one, it takes as long as sorting
+    parted = np.partition(values, at)  # with two places, because with one it takes as long as sorting
     return float(parted[at[0]] + parted[at[1]]) / 2
 
 
 def _both_ends(values: Values, at: int) -> tuple[float, float]:
-    """The values at this place from each end, if they were sorted."""
+    """The values at place `at` from each end of the sorted values."""
     parted = np.partition(values, (at, values.size - 1 - at))
     return float(parted[at]), float(parted[values.size - 1 - at])
 
 
 def differences(fixed: Values, random: Values) -> Values:
-    """Random minus fixed for each pair, in logarithms if all values are positive."""
+    """The difference random minus fixed of each pair, of logarithms if all values are positive."""
     if fixed.size and fixed.min() > 0 and random.min() > 0:
         return np.asarray(np.log(random) - np.log(fixed))
     return random - fixed
 
 
 def relative(fixed: Values, random: Values, away: Values | None = None) -> Values:
-    """These differences (`away`, if known) as shares of the fixed order's median (approximately, for logarithms); empty
-    if that median is 0.
+    """The differences() as shares of the fixed order's median (approximately, for logarithms); empty if that median is
+    0. `away`: the differences, if known.
     """
     if fixed.min() > 0 and random.min() > 0:
         return differences(fixed, random) if away is None else away
@@ -130,7 +134,7 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
     """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
 
-    The larger of two distances is used: that of the rank sum and that of the studentized test. `sizes`: the sizes of
+    It is the larger of two distances: one for the rank-sum test, one for the studentized test. `sizes`: the sizes of
     the samples that these values represent.
     """
     m, n = sizes

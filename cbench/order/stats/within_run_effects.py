@@ -1,9 +1,9 @@
 """Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
-The plain test of fixed against random order asks whether one order is special. These tests find the reason, and effects
-within the random runs. All use ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for drift (C.
-Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, or all permutations if there
-are few values: three rising values have p 1/3, but 0 by Student's t.
+The test of fixed against random order detects whether the fixed order is special. The tests here find the reason, and
+effects within the random runs. All use ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
+drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, or all
+permutations if there are few values: three rising values have p 1/3, but 0 by Student's t.
 """
 
 from __future__ import annotations
@@ -23,15 +23,21 @@ from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
 WORTH = 0.05
-"""Two groups with a larger p by chi-squared keep it: no correction for many tests makes it significant."""
+"""A p-value by chi-squared above this is not recomputed by permutation, because it cannot become significant after a
+correction for many tests.
+"""
 COUNTED = 8
 SMALL = 5
-"""For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
+"""With fewer values in a group, the chi-squared distribution is a poor approximation, and the p-value is reported as
+doubtful.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """A test over groups of trials. `labels` are positions or numbers of tests, START for the beginning of a run."""
+    """The result of a test over groups of trials. `labels`: positions or numbers of tests, START for the beginning of a
+    run.
+    """
 
     test: Kruskal
     labels: Codes
@@ -46,9 +52,9 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class LabelEffect:
-    """Trials with one label (after one predecessor, or at one position) against all others of the same test.
+    """The trials with one label (after one predecessor, or at one position) against all other trials of the same test.
 
-    delta_pct: how far the median is above that of the others, in % of theirs; None if theirs is 0.
+    `delta_pct`: the difference from the other trials' median, in % of that median; None if that median is 0.
     """
 
     n: int
@@ -64,13 +70,17 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """Each label against all others of the same test, as columns: a row of the matrix of predecessors."""
+    """Each label of a test against all its other labels, one array element per label: a row of the matrix of
+    predecessors.
+    """
 
     medians_others: Values
     h: Values  # Kruskal and Wallis's H; p() computes its p
 
     def p(self, at: int) -> float:
-        """p by permutation if it can matter: with few trials and coarse clocks, chi-squared is inaccurate."""
+        """The p-value of one label, by permutation if it can matter, because chi-squared is inaccurate for few trials
+        and coarse clocks.
+        """
         return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
 
     def __getitem__(self, at: int) -> LabelEffect:
@@ -110,22 +120,22 @@ class Ordered:
 
 
 def narrow(labels: Codes | None) -> NDArray[Any] | None:
-    """The numbers converted to 16 bits if they fit, so that they are radix-sorted."""
+    """The numbers, converted to 16 bits if they fit, because numpy radix-sorts 16-bit numbers."""
     if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
         return labels
     return labels.astype(np.int16)
 
 
 def grouped(values: Ordered, labels: Codes) -> Grouped | None:
-    """Test whether values depend on their label. None with fewer than two labels."""
+    """Test whether values depend on their labels; None if there are fewer than two labels."""
     split = _split(values, labels)
     return None if split is None else Grouped(_test(split), split.labels, split.sizes, _medians(split))
 
 
 def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
-    """Like grouped(), with a test of each label against all others, by number; None with fewer than two labels.
+    """Like grouped(), but tests each label against all others; None if there are fewer than two labels.
 
-    H of two samples follows from the rank sum of one. The others' median is over the values without this label.
+    H of two samples follows from the rank sum of one. The median of the others excludes the values with this label.
     """
     split = _split(values, labels)
     if split is None:
@@ -134,7 +144,9 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
     others = n - split.sizes
     ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
     h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
-    passed = split.at - np.arange(n)  # how many others are below each value, less where its label starts
+    passed = split.at - np.arange(
+        n
+    )  # the number of other values below each value, minus the start of its label's group
     ends = []
     for rank in ((others - 1) // 2, others // 2):
         before = np.add.reduceat(passed <= np.repeat(rank - split.starts, split.sizes), split.starts, dtype=np.intp)
@@ -144,7 +156,7 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
 
 
 def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
-    """Trials that were the first of their run against all others. None if one of the two groups is empty."""
+    """The trials that were the first of their run against all other trials; None if one of the two groups is empty."""
     first = positions[values.order] == 0
     n, size = first.size, int(np.count_nonzero(first))
     if not 0 < size < n:
@@ -156,7 +168,9 @@ def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:
-    """None with fewer than three values, or if values or times are all equal. p is exact up to COUNTED values."""
+    """The correlation of values with time; p is exact for up to COUNTED values. None for fewer than three values, or if
+    all values or all times are equal.
+    """
     n = values.size
     if n < 3:
         return None
@@ -183,7 +197,7 @@ def median_of_sorted(values: Values) -> float:
 
 
 def _ranks(values: Values | Codes) -> Values:
-    """Average ranks, from 1."""
+    """The rank of each value, from 1; equal values share their average rank."""
     if (values[1:] > values[:-1]).all():
         return np.arange(1.0, values.size + 1)
     order = np.argsort(values)
@@ -200,14 +214,16 @@ def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Sorted values, and their places `at` grouped by label, ascending within it; each group begins at `starts`."""
+    """Sorted values, and their places `at`, grouped by label and ascending within each group; `starts`: the index at
+    which each group begins.
+    """
 
     values: Values
     at: NDArray[np.intp]
     labels: Codes
     starts: NDArray[np.intp]
     sizes: NDArray[np.intp]
-    away: Values  # per label: the distance of its rank sum from the expected value
+    away: Values  # per label: the difference of its rank sum from the expected value
     lengths: Values | None
 
 

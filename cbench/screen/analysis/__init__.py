@@ -1,1 +1,1 @@
-"""The analysis of a screening experiment."""
+"""Analyze screening experiments."""

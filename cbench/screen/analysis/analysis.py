@@ -1,4 +1,4 @@
-"""The analysis of a screening experiment.
+"""Analyze a screening experiment.
 
 The method is that of D. Flater, NIST Technical Note 1855 (2014), sections 4.6 and 4.7; docs/screen-analysis.md has
 every key.
@@ -36,14 +36,14 @@ from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
 Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
-"""A function: the kept treatments of a response to their results."""
+"""A function that returns the sample results of a response's kept treatments."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda words: None) -> ScreenResult:
-    """Analyze a screen; unknown numbers are None. Raises UsageError for a filter that does not exist."""
+    """Analyze a screen; unknown numbers in the result are None. Raises UsageError for a filter that does not exist."""
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
     seed = data.seed if options.seed is None else options.seed
@@ -124,7 +124,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
 
 
 def _kept(data: Data, series: ResponseSeries, chosen: Filter) -> NDArray[np.bool_]:
-    """The filter's treatments for which the response can be measured."""
+    """Flags for the treatments that the filter keeps and for which the response can be measured."""
     return chosen.keep & ~np.isin(np.arange(len(data.treatments)), list(series.unobtainable))
 
 
@@ -135,7 +135,7 @@ def _judged(data: Data, series: ResponseSeries, means: Values, chosen: Filter) -
 def _response(
     data: Data, series: ResponseSeries, keep: NDArray[np.bool_], whole: Values, sampled: Intervals
 ) -> ResponseResult:
-    """One response with the filter's treatments, without its effects."""
+    """The result of one response, for the filter's treatments and still without effects."""
     kept = series.kept(keep)
     return ResponseResult(
         workload=series.workload,
@@ -153,7 +153,7 @@ def _response(
 
 
 def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dict[str, dict[str, AdjustedSize]]:
-    """The main effects that each filter would give: name of the filter, name of the factor."""
+    """The main effects that each filter would give, by the names of the filter and the factor."""
     sizes = {}
     for each in filters.every_filter(data):
         left = np.where(each.keep, means, nan)
@@ -171,7 +171,7 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 def _with_effects(
     result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
 ) -> ResponseResult:
-    """The response with its effects, each with its test or the reason for none."""
+    """The response with its effects, each with its test or with the reason why it is not tested."""
     numbers = {name: number for number, name in enumerate(part.names)}
     mean = float(part.means.mean())
     margin = made.lenth.margin if made.lenth else None
@@ -208,8 +208,10 @@ def _with_effects(
 
 
 def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """One error rate for all effects of all responses, by Holm. The contrasts of a response without replicates are a
-    separate family, since they are judged against each other; each family has an equal share of alpha."""
+    """Decide which effects are significant, at one error rate for all effects of all responses (Holm). The contrasts of
+    a response without replicates are a separate family, because they are judged against each other; each family has an
+    equal share of alpha.
+    """
     every = [each for row in responses.values() for _, each in row.every_effect]
     p = [nan if each.test is None or each.test.p_family is not None else each.test.p for each in every]
     families = sum(row.lenth is not None for row in responses.values()) + any(not isnan(each) for each in p)
@@ -234,7 +236,9 @@ def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, 
 
 
 def _material_effects(row: ResponseResult) -> dict[str, float]:
-    """Main effects that are not aliased. If all values are equal, each effect is exactly 0, without rounding error."""
+    """The main effects that are not aliased, by factor name. If all values are equal, each effect is exactly 0, without
+    rounding error.
+    """
     testable = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
     known = [each for each in row.treatments if each.min is not None and each.max is not None]
     values: Sequence[float] = [end for each in known for end in (each.min or 0.0, each.max or 0.0)]

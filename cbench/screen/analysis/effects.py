@@ -1,4 +1,4 @@
-"""The factors' effects on one response: main effects, interactions, their tests in blocks, block plots."""
+"""Compute the factors' effects on one response: main effects, interactions, their tests in blocks, block plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""The share of the values' magnitude below which a least-squares result counts as zero."""
+"""A least-squares result below this share of the values' magnitude counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,19 @@ class ResponseSlice:
 
     @property
     def hard(self) -> list[int]:
-        """Numbers of the factors that change between batches only."""
+        """The numbers of the factors that change only between batches."""
         return [number for number, factor in enumerate(self.data.factors) if factor.hard]
 
 
 def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assessed: Assessment) -> ResponseSlice:
-    """`means`: one mean per treatment; NaN for treatments without values."""
+    """The slice of a response for these means, one per treatment (NaN for treatments without values)."""
     numbers = np.flatnonzero(~np.isnan(means))
     levels = np.array(data.treatments, dtype=np.intp).reshape(len(data.treatments), len(data.factors))
     return ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
 
 
 def effects(part: ResponseSlice) -> dict[str, MainEffectResult]:
-    """The effects by factor name; factors with only one level have a reason in place of numbers."""
+    """The main effects by factor name; a factor with only one level has a reason instead of numbers."""
     return {
         name: _main(part, number, main_effect(part.levels, part.means, number))
         for number, name in enumerate(part.names)
@@ -75,7 +75,7 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The plain effect itself if both are equal except for rounding."""
+    """The adjusted effect, or the plain effect itself if both are equal except for rounding."""
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect
@@ -108,8 +108,8 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 
 
 def matrix(part: ResponseSlice) -> Values:
-    """Values by block and treatment, shape (blocks, treatments with values), NaN if there is none; the mean of rows of
-    a design that repeat a treatment within a block.
+    """The values by block and treatment, shape (blocks, treatments with values), NaN if missing; if a design repeats a
+    treatment within a block, the mean of its values.
     """
     return blocks(part)[1]
 
@@ -136,7 +136,7 @@ def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:
-    """The block plots by the primary factor's name; None with fewer than two of its levels."""
+    """The block plots by the primary factor's name; None if fewer than two levels of that factor have values."""
     place = {int(number): at for at, number in enumerate(part.numbers)}
     doubtful = [place[number] for number in part.data.questionable if number in place]
     return {

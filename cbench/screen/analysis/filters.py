@@ -1,4 +1,4 @@
-"""Apply abridgments, named selections of treatments, and determine the effects that each can still test."""
+"""Apply abridgments, which are named selections of treatments, and determine the effects that each can still test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def every_filter(data: Data) -> list[Filter]:
 
 
 def chosen(data: Data, options: ScreenOptions) -> Filter:
-    """The filter that an analysis uses. Raises UsageError for an unknown name, or if it keeps nothing."""
+    """The filter that an analysis uses. Raises UsageError for an unknown name, or if the filter keeps no treatment."""
     known = {each.name: each for each in every_filter(data)}
     name = options.abridgment
     if name is not None and name not in known:
@@ -50,7 +50,7 @@ def chosen(data: Data, options: ScreenOptions) -> Filter:
 
 
 def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """A choice of treatments from the command line: `--only` or `--minus` with texts such as "fp=0 prf=1".
+    """Flags for the treatments that the values of `--only` or `--minus`, such as "fp=0 prf=1", select.
 
     Raises UsageError for a factor or level that does not exist.
     """

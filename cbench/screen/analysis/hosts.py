@@ -1,7 +1,8 @@
 """Analyze a screen on several hosts: each host's effects, whether they differ, and which hosts deviate.
 
-An effect on a host is the mean over its iterations of the difference between two levels, or for a hard factor between
-the means of its batches. Values are at the hosts' common level, so effects of all hosts compare with the combined one.
+An effect on a host is the mean over iterations of the difference between two levels or, for a hard factor, the
+difference between the means of batches. Values are shifted to a common level, so the effects of hosts are comparable
+with the combined effect.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
 
 
 def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
-    """Which blocks have every treatment that any block of their batch has; others would bias the comparison."""
+    """Flags for the blocks that have every treatment that any block of their batch has. Other blocks would bias the
+    comparison.
+    """
     known = ~np.isnan(values)
     whole = np.zeros(batch.size, dtype=bool)
     for each in np.unique(batch).tolist():
@@ -125,7 +128,9 @@ def _levels(data: Data, series: ResponseSeries) -> tuple[HostLevel, ...]:
 
 
 def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """The effects with p corrected by Holm's method over all responses' interactions with hosts, a separate family."""
+    """The responses with p-values of the interactions with hosts, corrected by Holm's method over all responses and
+    factors as a separate family.
+    """
     every = [each.p_interaction for row in responses.values() if row.hosts for each in row.hosts.effects]
     p = [nan if each is None else each for each in every]
     adjusted = iter(multiple_testing.adjusted(p, multiple_testing.HOLM).tolist() if p else [])
@@ -143,8 +148,8 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts, and the hosts that differ from the others, with Holm's correction over hosts, responses and the two
-    questions.
+    """The hosts of a screen, and those that differ from the others, with Holm's correction over hosts, responses and
+    the two questions; None for one host.
     """
     if not data.hosts:
         return None

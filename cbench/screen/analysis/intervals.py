@@ -9,8 +9,8 @@ from cbench.stats.distributions import t_quantile
 
 
 def of_effect(each: EffectResult, confidence: float, margin: float | None = None) -> Ends | None:
-    """The interval of a signed effect. `margin`: the margin of error of Lenth's method, used instead of a standard
-    error.
+    """The interval of a signed effect. `margin`: the margin of error of Lenth's method, which replaces a standard
+    error. None if there is neither.
     """
     test = each.test
     if test is None or test.estimate is None or not each.signed:
@@ -21,7 +21,9 @@ def of_effect(each: EffectResult, confidence: float, margin: float | None = None
 
 
 def with_levels(each: MainEffectResult, confidence: float) -> MainEffectResult:
-    """Add to the effect the differences of a factor's levels from its first level, if it has more than two levels."""
+    """The effect with the differences of the factor's levels from its first level, if the factor has more than two
+    levels.
+    """
     test = each.test
     if test is None or len(test.differences) != len(each.levels) - 1:
         return each

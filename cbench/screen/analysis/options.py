@@ -1,4 +1,4 @@
-"""The options of `cbench screen analyze` and `report`, checked once."""
+"""Define and check the options of `cbench screen analyze` and `cbench screen report`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ScreenOptions:
-    """`alpha`, `confidence`, `seed`: None uses the experiment's own value. `confidence`: values below 1 are shares,
-    values from 1 on are percentages. `abridgment`: the name of a filter; `only` and `minus`: filters given on the
-    command line; `exclude`: omit questionable treatments. `subsamples`: subsamples of each size in the study of
-    intervals, 0 for no study. `factors`, `values`, `hard`, `block`, `batch`: column names in a table; `by_order`: the
-    n-th rows of all treatments form iteration n. Raises UsageError, which names the option.
+    """The validated options of an analysis. `alpha`, `confidence`, `seed`: None uses the experiment's own value.
+    `confidence`: values below 1 are shares, values from 1 on are percentages. `abridgment`: the name of a filter;
+    `only` and `minus`: filters given on the command line; `exclude`: omit questionable treatments. `subsamples`:
+    subsamples of each size in the study of intervals, 0 for no study. `factors`, `values`, `hard`, `block`, `batch`:
+    column names in a table; `by_order`: the n-th rows of all treatments form iteration n. Raises UsageError, with the
+    name of the option, for invalid values.
     """
 
     alpha: float | None = None

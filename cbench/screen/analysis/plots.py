@@ -1,4 +1,4 @@
-"""Analyze the batches of one response: effects tested against whole plots, and whether values depend on the boot."""
+"""Analyze the batches of one response: test effects against whole plots, and test whether values depend on the boot."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def plot_tests(
     ranks: Mapping[Effect, EffectTest],
     part: ResponseSlice,
 ) -> dict[Effect, EffectTest]:
-    """Tests against the batches: of effects with hard factors, which iterations cannot test, and of all others, because
-    only batches show whether an effect changes from batch to batch. `ranks`: tests within iterations."""
+    """The tests of effects against the batches: of hard factors, which iterations cannot test, and of all others,
+    because only batches show whether an effect varies from batch to batch. `ranks`: tests within iterations.
+    """
     tests = {}
     for effect, row in rows.items():
         if split is not None and row.p is not None and row.stratum:
@@ -53,7 +54,7 @@ def plot_tests(
 
 
 def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[Effect, str]:
-    """Effects that cannot be tested because the error of their batches is 0, with the reason."""
+    """The effects that cannot be tested because the error of their batches is 0, with the reason as text."""
     errors = split.errors if split else {}
     return {
         effect: f"the {errors[row.stratum].source} is 0: batches are identical"
@@ -63,14 +64,16 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 
 
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
-    """Whether values, minus their treatment's mean, depend on the batch, within each combination of hard levels."""
+    """Test whether values, minus their treatment's mean, depend on the batch, within each combination of hard
+    levels.
+    """
     series, data = part.series, part.data
-    if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots differ by design
+    if len(data.batches) < 2 or data.plot_blocks:  # by design, blocks of whole plots differ
         return ()
     means = np.full(len(data.treatments), np.nan)
     means[part.numbers] = part.means
     aligned = series.value - means[series.treatment]
-    level = series.value - aligned  # a treatment's mean
+    level = series.value - aligned  # the mean of the value's treatment
     samples: dict[tuple[int, ...], dict[str, Values]] = {}
     for batch in np.unique(series.batch).tolist():
         rows = series.batch == batch
@@ -82,7 +85,7 @@ def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
 
 
 def plots_of(data: Data) -> Mapping[tuple[int, ...], int]:
-    """Batches of each combination of the hard factors' levels."""
+    """The number of batches of each combination of the hard factors' levels."""
     hard = [number for number, factor in enumerate(data.factors) if factor.hard]
     numbers: dict[tuple[int, ...], set[int]] = {}
     for series in data.series:

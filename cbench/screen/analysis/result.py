@@ -1,4 +1,4 @@
-"""The analysis of a screening experiment, as used by tables, pages and figures and printed by `--json`.
+"""Define the analysis of a screening experiment for tables, pages, figures and `--json`.
 
 Each field has the name of its JSON key; docs/screen-analysis.md explains each of them. Unknown numbers are None.
 """
@@ -25,7 +25,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """The choice of treatments that was analyzed."""
+    """The choice of treatments that was analyzed, and the number of treatments that it keeps."""
 
     name: str
     words: str
@@ -34,7 +34,7 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentResult:
-    """`questionable`: the reason why the treatment is questionable, None if it is not."""
+    """A treatment and its levels. `questionable`: the reason why the treatment is questionable, None if it is not."""
 
     number: int
     name: str
@@ -57,7 +57,7 @@ class UntestableEffect:
 
 @dataclass(frozen=True, slots=True)
 class EmptyCells:
-    """Pairs of levels of two factors that no treatment has."""
+    """The pairs of levels of two factors that no treatment has."""
 
     factors: tuple[str, str]
     cells: tuple[tuple[str, str], ...]
@@ -66,7 +66,7 @@ class EmptyCells:
 @dataclass(frozen=True, slots=True)
 class TreatmentSet:
     """A choice of treatments with its balance and aliasing. Four keys are omitted if no treatment remains. `seen_with`:
-    testable main effects, each with the interactions that are aliased with it.
+    the testable main effects, each with the interactions that are aliased with it.
     """
 
     name: str
@@ -134,7 +134,7 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """`difference`: this level's mean minus the first's, with its `interval`; only with more than two levels."""
+    """The mean at a level. `difference`: from the first level, with its `interval`; only with more than two levels."""
 
     level: str
     mean: float | None
@@ -145,7 +145,7 @@ class LevelMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
-    """`effect`: not adjusted for a lack of balance; None if unknown."""
+    """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown."""
 
     effect: float | None
     signed: bool
@@ -153,7 +153,7 @@ class EffectSize:
 
     @property
     def fair(self) -> float:
-        """The effect without bias from a lack of balance. Requires a known effect."""
+        """The effect without bias from a lack of balance. The effect must be known."""
         return _fair(self.effect, None)
 
     @property
@@ -163,7 +163,7 @@ class EffectSize:
 
 
 def _fair(effect: float | None, adjusted: float | None) -> float:
-    """The adjusted effect if it differs from the plain one."""
+    """The adjusted effect if it differs from the plain one, otherwise the plain one."""
     assert effect is not None
     return effect if adjusted is None or abs(adjusted - effect) <= 1e-9 * abs(effect) else adjusted
 
@@ -199,8 +199,8 @@ class EffectResult(EffectSize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastResult(EffectResult):
-    """A sum of effects that cannot be separated: aliased interactions; or an effect of three factors or more in a
-    design without replicates. `effects`: their names."""
+    """A sum of effects that cannot be separated (aliased interactions), or an effect of three or more factors in a
+    design without replicates. `effects`: the names of the summed effects."""
 
     name: str
     effects: tuple[str, ...]
@@ -208,7 +208,7 @@ class ContrastResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class LenthContrast:
-    """`p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of the design."""
+    """One contrast. `p`: the p-value of this contrast alone; `p_family`: corrected for all contrasts of the design."""
 
     name: str
     estimate: float
@@ -237,8 +237,8 @@ class MainEffectResult(EffectResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResult(EffectResult):
-    """`cells`, `residuals`: one value per combination of both factors' levels; None for combinations without
-    treatments.
+    """The interaction of two factors. `cells`, `residuals`: one value per combination of both factors' levels; None for
+    combinations without treatments.
     """
 
     name: str
@@ -250,7 +250,7 @@ class InteractionResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """Intervals from samples of different sizes of one treatment, its `population`."""
+    """The intervals from samples of different sizes, drawn from the values of one treatment, the `population`."""
 
     treatment: int
     name: str
@@ -265,15 +265,16 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class NoMateriality:
-    """The reason why there is nothing to compare."""
+    """The reason why effects cannot be compared with the widths of intervals."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class HostEffect:
-    """An effect on one host. n: iterations, or batches of a hard factor; percent: of the mean of all treatments;
-    interval: by this host alone; p_effect: its effect against the mean of the other hosts' ones, not corrected."""
+    """An effect on one host. `n`: the number of iterations, or of batches for a hard factor; `percent`: in % of the
+    mean of all treatments; `interval`: from this host alone; `p_effect`: for a difference from the mean of the other
+    hosts' effects, not corrected."""
 
     host: str
     n: int
@@ -285,8 +286,8 @@ class HostEffect:
 
 @dataclass(frozen=True, slots=True)
 class FactorByHost:
-    """The second level minus the first on each host. p_interaction: p for a difference between hosts; p_holm: corrected
-    for all responses and factors.
+    """A factor's effect, second level minus first, on each host. `p_interaction`: for a difference between hosts;
+    `p_holm`: the same, corrected for all responses and factors.
     """
 
     factor: str
@@ -299,8 +300,8 @@ class FactorByHost:
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """A host's median in its own unit. level_pct: how far it is above the other hosts' medians; p_level: p of this
-    difference.
+    """A host's median in the response's unit. `level_pct`: how far this median is above the other hosts' medians, in %;
+    `p_level`: the p-value of this difference.
     """
 
     host: str
@@ -311,7 +312,7 @@ class HostLevel:
 
 @dataclass(frozen=True, slots=True)
 class ResponseHosts:
-    """A response of a screen on several hosts."""
+    """The results of one response by host, for a screen on several hosts."""
 
     levels: tuple[HostLevel, ...]
     effects: tuple[FactorByHost, ...]
@@ -319,7 +320,7 @@ class ResponseHosts:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeScreenHost:
-    """One host compared with the others. `what`: "level", or the name of the effect that differs on this host."""
+    """One host that differs from the others. `what`: "level", or the name of the effect that differs on this host."""
 
     host: str
     response: str
@@ -331,7 +332,7 @@ class UnlikeScreenHost:
 
 @dataclass(frozen=True, slots=True)
 class ScreenHosts:
-    """The hosts of a screen. unlike: the smallest p first; passports: facts that differ."""
+    """The hosts of a screen. `unlike`: the hosts that differ, smallest p first; `passports`: facts that differ."""
 
     names: tuple[str, ...]
     unlike: tuple[UnlikeScreenHost, ...]
@@ -372,14 +373,14 @@ class ResponseResult:
 
     @property
     def every_effect(self) -> list[tuple[str, EffectResult]]:
-        """Main effects, interactions and other contrasts with their names."""
+        """The names and results of main effects, interactions and other contrasts."""
         named: list[InteractionResult | ContrastResult] = [*self.interactions, *self.contrasts]
         return [*self.effects.items(), *((each.name, each) for each in named)]
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """The whole analysis. `tests`: tested effects of all responses; `verdict`: lines, the most important first."""
+    """The whole analysis. `tests`: the number of tested effects; `verdict`: lines, the most important first."""
 
     factors_matter: bool
     alpha: float
@@ -395,5 +396,5 @@ class ScreenResult:
 
     @property
     def every_effect(self) -> list[tuple[str, ResponseResult, str, EffectResult]]:
-        """Every effect: the response's name, the response, the effect's name, the effect."""
+        """All effects, each as the response's name, the response, the effect's name, and the effect."""
         return [(name, row, effect, each) for name, row in self.responses.items() for effect, each in row.every_effect]

@@ -17,13 +17,13 @@ from cbench.stats.etalon import FirstRun, first_run
 from cbench.stats.interval import MID, STRICT, Interval, deviation, t_interval
 
 PIXELS = 200
-"""Height in pixels of a panel of the plot of means: one of them is the tolerance of the intervals' ends."""
+"""The height in pixels of a panel in the plot of means; one pixel is the tolerance for the ends of intervals."""
 MOST_STUDIED = 6
 SMALLEST_POPULATION = 20
-"""Values below which a treatment's sample says too little of others."""
+"""The fewest values of a treatment that can serve as the population of a subsampling study."""
 SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
 REPLICATES = 1000
-"""Replicates of each sample in the study of intervals."""
+"""The number of replicates for each sample in the study of intervals."""
 
 
 def means(series: ResponseSeries, treatments: int) -> Values:
@@ -48,7 +48,7 @@ def samples(
     """One result for each kept treatment for which the response can be measured.
 
     `delta`: the tolerance within which the ends of intervals must be stable, in the values' unit: a pixel of the plot.
-    `first_alpha`: level of the rule of the first run, for one sample.
+    `first_alpha`: the level of the rule for first runs, for one sample.
     """
     failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
     wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
@@ -89,8 +89,8 @@ def samples(
 
 
 def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float]:
-    """The size of a pixel in the plot of means, by response; panels share one scale per workload and unit, panels
-    without a unit have separate scales; infinite if the values have no extent.
+    """The size of a pixel in the plot of means for each response, in its unit; infinite if all values are equal. Panels
+    with the same workload and unit share a scale; panels without a unit have separate scales.
     """
     spans: dict[tuple[str, str, str], float] = {}
     keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]
@@ -116,8 +116,8 @@ def _first(run: FirstRun) -> FirstRunResult | None:
 def studies(
     data: Data, series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, subsamples: int, most: int
 ) -> tuple[StudyResult, ...]:
-    """The subsampling study of at most `most` treatments, of small, middle and large spread; among equal ones, the
-    first.
+    """The subsampling studies of at most `most` treatments with small, middle and large spread; among equal spreads, of
+    the first treatment.
     """
     values = {each: series.of(each) for each in wanted}
     able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]

@@ -27,8 +27,9 @@ UNKNOWN = "which values belong to one iteration is not known"
 
 @dataclass(frozen=True, slots=True)
 class ResponseTests:
-    """The tests of one response. `contrasts`: sums of aliased interactions, and effects beyond
-    main effects and interactions of two factors."""
+    """The tests of one response. `contrasts`: sums of aliased interactions, and interactions of more than two
+    factors.
+    """
 
     effects: Mapping[Effect, EffectTest]
     untested: Mapping[Effect, str]
@@ -40,9 +41,9 @@ class ResponseTests:
 
 
 def tests_of(part: ResponseSlice, tests: int, confidence: float) -> ResponseTests:
-    """Select the test of the effects. `tests`: the number of tests that share one error rate. The method is signed
-    ranks within iterations if there are enough iterations for a smallest p below alpha/tests; otherwise the analysis of
-    variance of single values; Lenth's method if no treatment has two values. With several batches, the split-plot
+    """Test the effects of a response. `tests`: the number of tests that share one error rate. The method is signed
+    ranks within iterations if there are enough iterations for a p-value below alpha/tests; otherwise the analysis of
+    variance of single values, or Lenth's method if no treatment has two values. With several batches, the split-plot
     analysis decides.
     """
     split, rows, estimates = plots.whole_plots(part)
@@ -109,7 +110,7 @@ def _lenth(
 
 
 def _effect_of(contrast: Contrast) -> Effect | None:
-    """The contrast's main effect, or its only interaction of two factors."""
+    """The main effect in a contrast, or its only interaction of two factors; None if it has neither."""
     first = contrast.effects[0][0]
     if len(first) == 1:
         return first
@@ -117,7 +118,7 @@ def _effect_of(contrast: Contrast) -> Effect | None:
 
 
 def _pairs(contrast: Contrast) -> list[tuple[Effect, int]]:
-    """The contrast's interactions of the smallest order."""
+    """The interactions of the smallest order in a contrast, with their signs."""
     order = len(contrast.effects[0][0])
     return [each for each in contrast.effects if len(each[0]) == order]
 
@@ -138,7 +139,7 @@ def _contrast(part: ResponseSlice, contrast: Contrast, test: EffectTest) -> Cont
 def _sums(
     part: ResponseSlice, values: Values, ranked: Blocked | None, table: Anova | None
 ) -> tuple[ContrastResult, ...]:
-    """Two-factor interactions that are aliased with each other: their sum can be tested."""
+    """The tests of sums of two-factor interactions that are aliased with each other."""
     chains = [each for each in contrasts(part.levels, 2) if len(each.effects[0][0]) == 2 and len(_pairs(each)) > 1]
     errors = [row for row in table.rows if row.source == WITHIN_ERROR and row.df and row.ss] if table else []
     made = []

@@ -1,4 +1,4 @@
-"""Word the verdict on a screen; every sentence comes from its typed result."""
+"""Format the verdict on a screen as text, derived only from the typed result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cbench.screen.stats.practical_significance import Materiality
 from cbench.screen.stats.resolution import coarse_words
 
 USUAL = 40
-"""A usual number of values in a sample, which TN 1855 finds insufficient."""
+"""The usual number of values in a sample, which TN 1855 considers insufficient."""
 NOTHING = "nothing could be tested"
 
 
@@ -37,7 +37,7 @@ def nothing_told(result: ScreenResult) -> bool:
 
 
 def tested_by(result: ScreenResult) -> str:
-    """The tests of the effects, as text."""
+    """The methods that tested the effects, as text."""
     words = {
         RANKS: "signed ranks of the differences within iterations",
         PLOTS: "split-plot analysis of variance, against the batches",
@@ -77,13 +77,15 @@ def _matters(result: ScreenResult) -> str:
 
 
 def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
-    """Main effects with the interactions of other factors that are aliased with them."""
+    """The names of main effects, each with the interactions of other factors that are aliased with it."""
     used = next(each for each in result.design.sets if each.name == result.filter.name)
     return {each.effect: each.aliases for each in used.seen_with or ()}
 
 
 def _alone(result: ScreenResult) -> list[str]:
-    """The effects with p below alpha individually but not after correction, and the number of inert effects."""
+    """Sentences on effects that are significant individually but not after correction, and the number of inert
+    effects.
+    """
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
         for name, row, effect, each in result.every_effect
@@ -103,7 +105,9 @@ def _size(each: EffectResult, unit: str) -> str:
 
 
 def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult) -> str:
-    """`wall +0.19 s, +2.6 %, 0.15 to 0.23`; without the response's name if it is the only response."""
+    """An effect as text, such as `wall +0.19 s, +2.6 %, 0.15 to 0.23`; without the response's name if there is only one
+    response.
+    """
     prefix = f"{name} " if len(result.responses) > 1 else ""
     if each.effect is None:
         return prefix.strip() or "its size is unknown"
@@ -117,7 +121,7 @@ def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult
 
 
 def _seen_with(result: ScreenResult) -> list[str]:
-    """Detected main effects that may be interactions of other factors."""
+    """Sentences on detected main effects that may be interactions of other factors."""
     shared = _shared(result)
     found = dict.fromkeys(effect for *_, effect, each in result.every_effect if each.significant and effect in shared)
     if not found:
@@ -133,7 +137,7 @@ def _seen_with(result: ScreenResult) -> list[str]:
 
 
 def _without_replicates(result: ScreenResult) -> list[str]:
-    """The comparison that Lenth's method makes."""
+    """A sentence on the comparison that Lenth's method makes."""
     lines = []
     for name, row in result.responses.items():
         if row.lenth is None:
@@ -154,7 +158,7 @@ def _why_nothing(result: ScreenResult) -> str:
 
 
 def _practice(result: ScreenResult) -> list[str]:
-    """Whether samples of the usual size would show the effect."""
+    """Sentences that state whether samples of the usual size would show the effects."""
     lines = []
     for name, row in result.responses.items():
         material = row.material
@@ -176,7 +180,9 @@ def _practice(result: ScreenResult) -> list[str]:
 
 
 def _enough(material: Materiality, median: float, unit: str) -> str:
-    """The effects that a usual number of values can show, and the number with intervals narrower than the effects."""
+    """A sentence on the effects that a usual number of values can show, and on the number of values with intervals
+    narrower than the effects.
+    """
     widths = {(each.method, each.n): each.median_width for each in material.widths}
     method = "BCa" if any(each == "BCa" for each, _ in widths) else "t"
     sizes = sorted(n for each, n in widths if each == method)
@@ -203,8 +209,8 @@ def _shown(material: Materiality, median: float, n: int, width: float, unit: str
 
 
 def _same_everywhere(result: ScreenResult) -> list[str]:
-    """Report block plots in which all boxes agree, for factors that the tests found significant; this is not another
-    test.
+    """Sentences on block plots in which all boxes agree, for factors that are significant by their tests; the plots are
+    not further tests.
     """
     by_factor: dict[str, list[str]] = {}
     for name, row in result.responses.items():
@@ -219,7 +225,9 @@ def _same_everywhere(result: ScreenResult) -> list[str]:
 
 
 def _whole_plots(result: ScreenResult) -> list[str]:
-    """Effects that the batches cannot test, and effects that are significant within batches but not between them."""
+    """Sentences on effects that the batches cannot test, and on effects that are significant within batches but not
+    between them.
+    """
     refused = [each for row in result.responses.values() if row.split_plot for each in row.split_plot.refused]
     lines = list(dict.fromkeys(refused))
     for name, _, effect, each in result.every_effect:
@@ -245,7 +253,9 @@ def _boots(result: ScreenResult) -> list[str]:
 
 
 def _hosts(result: ScreenResult) -> list[str]:
-    """Effects that differ between hosts, and hosts that are unlike the others: two separate families."""
+    """Sentences on effects that differ between hosts, and on hosts that differ from the others; these are two separate
+    families.
+    """
     hosts = result.hosts
     if hosts is None:
         return []
@@ -328,7 +338,9 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Effects that a response cannot test for lack of treatments. `known`: effects that no response can test."""
+    """Sentences on effects that a response cannot test for lack of treatments. `known`: effects that no response can
+    test, which are omitted.
+    """
     if not row.missing and not row.unobtainable:
         return []
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]

@@ -1,4 +1,4 @@
-"""Check an experiment as a whole: contradictions between its tables, reported before anything runs."""
+"""Check an experiment for contradictions between its tables, before anything runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
     ("profiler", lambda level: bool(level.profiler)),
     ("profile", lambda level: bool(level.profile)),
 )
-"""The settings that only one factor can have."""
+"""The settings that only one factor can control, each with a test for levels that use it."""
 
 
 def _knobs(level: Level) -> list[str]:
-    """Whether a level is set by quiet; a governor counts too."""
+    """The names of quiet's knobs that a level sets; a governor counts as one."""
     return [*level.knobs, *([GOVERNOR] if level.governor else [])]
 
 
@@ -37,11 +37,13 @@ NAMED: tuple[tuple[str, Callable[[Level], Iterable[str]]], ...] = (
     ("the knob", _knobs),
     ("the kernel's", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
 )
-"""The settings that several factors can have, if each sets others."""
+"""The settings that several factors can control if each factor sets different names, with a function for the names that
+a level sets.
+"""
 
 
 def check_screen(screen: Screen, whole: TomlTable) -> None:
-    """Raises UsageError for the first contradiction, with the place in the file."""
+    """Check a whole experiment. Raises UsageError, with the place in the file, for the first contradiction."""
     _names(screen, whole)
     _ways(screen, whole)
     _profile(screen, whole)
@@ -237,7 +239,9 @@ def _abridgments(screen: Screen, planned: Sequence[model.Treatment], whole: Toml
 
 
 def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> None:
-    """Raises UsageError if a level contradicts a response, or one treatment another."""
+    """Check the sampling of all treatments. Raises UsageError if a level contradicts a response, or one treatment
+    contradicts another.
+    """
     if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
@@ -267,7 +271,7 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
 
 
 def _contradiction(response: Response, how: Sampling | None) -> str:
-    """The contradiction between a treatment and the response; "" for none."""
+    """The contradiction between a treatment's sampling and a response, as text; "" if there is none."""
     if how is None:
         return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} requests: omit its call graph'
     said = perf_record.named(response.metric.detail)

@@ -13,7 +13,7 @@ from cbench.study.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
-"""Check the names from which filters and test names are built."""
+"""Matches the names that filters and test names can contain."""
 WAYS = (
     *("found", "environment", "cpus", "aslr", "profiler", "build", "flags", "knob", "profile", "governor", "command"),
     "kernel",
@@ -24,7 +24,7 @@ SETS = "has no setting: write one of " + ", ".join(WAYS[1:]) + ", or found = tru
 
 
 def word(table: TomlTable, key: str) -> str:
-    """A name that can be used in a filter. Raises UsageError."""
+    """A name that can be used in a filter, from this key of the table. Raises UsageError for any other text."""
     text = table.label(key)
     if not WORD.fullmatch(text):
         raise table.error(key, f"{text!r}: write a string without spaces and without = , * : and control characters")
@@ -32,7 +32,9 @@ def word(table: TomlTable, key: str) -> str:
 
 
 def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
-    """All factors of the file. Raises UsageError. `check`: require that knobs and profiles exist."""
+    """All factors of the file. `check`: require that knobs and profiles exist. Raises UsageError for an invalid
+    factor.
+    """
     tables = whole.tables("factor")
     if not tables:
         raise whole.error("factor", "is missing: an experiment needs at least one [[factor]]")
@@ -69,14 +71,14 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """If one level has a profiler, set none for the others, even if a response consists of samples."""
+    """The levels; if one of them has a profiler, all others get NO_PROFILER, even if a response consists of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)
 
 
 def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
-    """Check that levels differ, and that no level stays set when another level is due."""
+    """Check that levels differ, and that each level replaces the settings of the others. Raises UsageError if not."""
     seen: list[Level] = []
     for table, level in zip(tables, levels, strict=True):
         bare = replace(level, name="", found=False, restore=None, check="")
@@ -180,7 +182,9 @@ def _profiler(table: TomlTable) -> str:
 
 
 def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
-    """Names and values, as "timer_migration" (its quiet value) or "smt=off"."""
+    """The knobs of a level and their values, from texts such as "timer_migration" (the knob's quiet value) or
+    "smt=off".
+    """
     there, knobs = table.has("knob"), dict[str, str]()
     for text in table.texts("knob"):
         name, _, value = text.partition("=")

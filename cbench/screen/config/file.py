@@ -31,13 +31,13 @@ MOST_ITERATIONS, MOST_BATCHES = 1_000_000, 10_000
 
 
 def load(path: Path) -> Screen:
-    """The experiment that a file describes. Raises UsageError with the file's name, the line and the key."""
+    """The experiment that a file describes. Raises UsageError, with file, line and key, if the file is invalid."""
     return parse(config.text_of(path, "screen", "screen"), str(path), str(path.absolute().parent))
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
-    """Parse an experiment from the text of its file. `check`: require that the workloads, counters and profiles that it
-    names exist.
+    """Parse an experiment from the text of its file. `check`: require that the named workloads, counters and profiles
+    exist. Raises UsageError as load() does.
     """
     whole = config.whole_of(text, file)
     table = whole.table("screen")
@@ -107,7 +107,9 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
 
 
 def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None) -> None:
-    """Raises UsageError for missing files; build results are checked after the build."""
+    """Check that a workload's files exist; results of builds are checked after the build. Raises UsageError if one is
+    missing.
+    """
     if folder is None:
         return
     if screen_workload.directory and Path(folder).is_dir() and not Path(folder, screen_workload.directory).is_dir():
@@ -121,7 +123,9 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
 
 
 def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
-    """The responses, each with an instrument that some workload has; without any, the first workload's own."""
+    """The responses, each with an instrument that some workload has; if the file has none, the first workload's own
+    response.
+    """
     tables = whole.tables("response")
     if not tables:
         raise whole.error("response", "is missing: add at least one [[response]] to measure")
@@ -195,7 +199,7 @@ def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abr
 
 
 def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFactor]) -> Where:
-    """A filter from its text. Raises UsageError for an unknown factor or level."""
+    """The filter that a text such as "fp=0 prf=1|2" describes. Raises UsageError for an unknown factor or level."""
     known = {factor.name: factor for factor in factors}
     where: dict[str, tuple[str, ...]] = {}
     for part in text.split():

@@ -1,8 +1,8 @@
-"""The parts of a screening experiment, as its file defines them.
+"""Define the parts of a screening experiment, as its file describes them.
 
-The words are those of D. Flater, "Screening for factors affecting application performance in profiling measurements",
+The terms are those of D. Flater, "Screening for factors affecting application performance in profiling measurements",
 NIST Technical Note 1855 (2014), sections 2 and 4: a factor has levels, a treatment is one level of each factor, a
-response is a measured quantity, an iteration runs every treatment of a batch once.
+response is a measured quantity, and an iteration runs every treatment of a batch once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
     "ended_ns",
 )
-"""The columns of an exported experiment beside its factors and responses, which may not have these names."""
+"""The columns of an exported experiment besides factors and responses, whose names must differ from these."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
-"""The names that readers of the table would interpret differently."""
+"""Names that factors and responses must not have, because readers of an exported table would interpret them
+differently.
+"""
 
 Where = Mapping[str, tuple[str, ...]]
-"""A set of treatments: for each named factor the levels; a factor that is not named may have any level."""
+"""A set of treatments, as the allowed levels of each named factor; any other factor may have any level."""
 
 
 def matches(where: Where, levels: Mapping[str, str]) -> bool:
@@ -42,10 +44,11 @@ def matches(where: Where, levels: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level and how it is set: nothing (`found`), or one or several of the others, in this order.
+    """One level of a factor, and how it is set: not at all (`found`), or by one or several of the other fields, in this
+    order.
 
-    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command, done
-    once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
+    Per process: `environment`, `cpus` (in the kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command,
+    done once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
     through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel` (words of
     the kernel's command line; only a boot changes them).
     """
@@ -55,16 +58,16 @@ class Level:
     environment: Mapping[str, str] = field(default_factory=dict)
     cpus: str = ""
     aslr: bool | None = None
-    profiler: str = ""  # NO_PROFILER, or how it samples: "dwarf", "fp,event=cpu-clock,hz=1000"
+    profiler: str = ""  # NO_PROFILER, or the sampling: "dwarf", "fp,event=cpu-clock,hz=1000"
     build: str = ""
     flags: str | None = None
     knobs: Mapping[str, str] = field(default_factory=dict)  # knob -> its value in a profile, such as "quiet"
     profile: str = ""
     governor: str = ""
     command: str = ""
-    restore: str | None = None  # None: not given; "": there is nothing to restore
-    check: str = ""  # a command that has to succeed while the level is set
-    kernel: tuple[str, ...] | None = None  # () means: none of the words of the factor's other levels
+    restore: str | None = None  # None: not given; "": nothing to restore
+    check: str = ""  # a command that must succeed while the level is set
+    kernel: tuple[str, ...] | None = None  # (): none of the words of the factor's other levels
 
     @property
     def by_quiet(self) -> bool:
@@ -74,7 +77,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class ScreenFactor:
-    """`levels` by number, 0..N. `hard`: its level changes between batches only (the factor of whole plots)."""
+    """A factor and its levels, numbered from 0. `hard`: whether the level changes only between batches (a whole-plot
+    factor).
+    """
 
     name: str
     levels: tuple[Level, ...]
@@ -82,7 +87,7 @@ class ScreenFactor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its levels."""
+        """The names of the factor's levels."""
         return tuple(level.name for level in self.levels)
 
 
@@ -100,7 +105,7 @@ class ScreenWorkload:
 
     @property
     def built(self) -> bool:
-        """Whether it is one of cbench's workloads, which the experiment builds."""
+        """Whether this is a workload of cbench from a file that the experiment builds."""
         return BUILT in self.workload
 
 
@@ -109,13 +114,15 @@ class Response:
     """A dependent variable and the instrument that reads it. `workloads`: the names of the workloads that have it."""
 
     name: str
-    metric: Metric  # its name is the response's
+    metric: Metric  # its name is also the response's name
     workloads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Some treatments are excluded (never run), questionable (run and marked), or without some `responses`."""
+    """A set of treatments that are excluded (never run), questionable (run and marked), or have no values of some
+    `responses`.
+    """
 
     kind: str  # EXCLUDED, QUESTIONABLE or UNOBTAINABLE
     where: Where
@@ -151,7 +158,7 @@ class Controlled:
 @dataclass(frozen=True, slots=True)
 class Treatment:
     """One level of each factor. `numbers`: the index of each factor's level, in the order of the factors;
-    `questionable`: why the treatment is questionable, or "".
+    `questionable`: the reason why the treatment is questionable, "" if it is not.
     """
 
     number: int
@@ -168,7 +175,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenTest:
-    """A treatment with one of the workloads, as a trial runs it. Numbered like the tests of a study."""
+    """The combination of a treatment and a workload that a trial runs. Tests are numbered like those of a study."""
 
     number: int
     treatment: int
@@ -194,7 +201,7 @@ class Screen:
     alpha: float
     confidence: float  # level of the intervals
     design: str  # FULL, FRACTION or PLACKETT_BURMAN
-    runs: int | None  # treatments of FRACTION or PLACKETT_BURMAN; None to have them chosen
+    runs: int | None  # number of treatments of FRACTION or PLACKETT_BURMAN; None selects it automatically
     generators: tuple[str, ...]  # for FRACTION, such as "D=ABC"; () selects them automatically
     factors: tuple[ScreenFactor, ...]
     workloads: tuple[ScreenWorkload, ...]
@@ -214,13 +221,13 @@ class Screen:
 
     @property
     def hard(self) -> tuple[ScreenFactor, ...]:
-        """Factors whose levels change between batches."""
+        """The factors whose levels change only between batches."""
         return tuple(factor for factor in self.factors if factor.hard)
 
     def factor(self, name: str) -> ScreenFactor:
-        """The factor with this name. KeyError without one."""
+        """The factor with this name. Raises KeyError if there is none."""
         return {factor.name: factor for factor in self.factors}[name]
 
     def level(self, factor: str, name: str) -> Level:
-        """One level of a factor. KeyError if it does not exist."""
+        """One level of a factor. Raises KeyError if it does not exist."""
         return {level.name: level for level in self.factor(factor).levels}[name]

@@ -1,4 +1,4 @@
-"""Plan an experiment: its trials, and the effects that they can test, before anything runs."""
+"""Plan an experiment before anything runs: its trials, and the effects that they can test."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class PlannedEffect:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
-    """`detectable`: None if batches decide, because their differences are unknown beforehand."""
+    """A response in the plan. `detectable`: None if batches decide, because the differences between batches are unknown
+    beforehand.
+    """
 
     unit: str
     workloads: tuple[str, ...]
@@ -50,7 +52,7 @@ class PlannedResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTreatment:
-    """`unobtainable`: responses unavailable for it, each with the reason."""
+    """A treatment in the plan. `unobtainable`: the responses that it cannot measure, each with the reason."""
 
     numbers: tuple[int, ...]
     levels: Mapping[str, str]
@@ -70,7 +72,7 @@ class PlannedAbridgment:
 
 @dataclass(frozen=True, slots=True)
 class ScreenPlan:
-    """The JSON of `cbench screen plan --json`. `left_s`: remaining time in seconds, None if unknown."""
+    """The JSON object of `cbench screen plan --json`. `left_s`: the expected duration in seconds, None if unknown."""
 
     name: str
     design: str
@@ -91,7 +93,7 @@ class ScreenPlan:
 
 
 class Planned:
-    """Treatments, tests and batches of an experiment, and the effects that they can test: with all treatments, and per
+    """Treatments, tests and batches of an experiment, and the effects that they can test: overall, and for each
     response with the treatments that measure it. Raises UsageError if no treatments remain.
     """
 
@@ -110,7 +112,9 @@ class Planned:
         return each * len(self.screen.workloads) * self.screen.iterations
 
     def stored(self) -> StoredFacts:
-        """The facts a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads them."""
+        """The plan as facts for the store, which keeps them in the header's host facts under "screen".
+        load_store.plan_of() reads them.
+        """
         return {
             "treatments": [
                 {
@@ -127,7 +131,7 @@ class Planned:
 
     @cached_property
     def _plots(self) -> Counter[tuple[int, ...]]:
-        """Batches of each combination of the hard factors' levels."""
+        """The number of batches of each combination of the hard factors' levels."""
         return Counter(batch.levels for batch in self._batches)
 
     @cached_property
@@ -148,12 +152,12 @@ class Planned:
         return assessed
 
     def _of(self, response: str) -> tuple[tuple[int, ...], ...]:
-        """The treatments that measure a response."""
+        """The treatments (as level numbers) that measure a response."""
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
-        """Raises UsageError if the experiment can test nothing, or if a response can test nothing for a reason other
-        than a missing profiler.
+        """Raises UsageError if the experiment cannot test any effect, or if a response cannot for a reason other than a
+        missing profiler.
         """
         name = self.screen.name
         if not any(each.ok for each in self._whole.effects):
@@ -170,8 +174,8 @@ class Planned:
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
     ) -> ScreenPlan:
-        """The plan. Data from an earlier run: `seconds`: duration of a trial, by test; `spreads`: standard deviation of
-        the values of one treatment, by response.
+        """The plan as a result. From an earlier run, if known: `seconds`, the duration of a trial by test; `spreads`,
+        the standard deviation of one treatment's values by response.
         """
         screen, spreads = self.screen, spreads or {}
         found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
@@ -218,7 +222,7 @@ class Planned:
         return (*words, *_interactions(self._whole)) if self.screen.design == PLACKETT_BURMAN else words
 
     def _boots(self) -> list[str]:
-        """How well the batches of one hard factor are mixed, if each level has several."""
+        """A sentence on how well the batches of a single hard factor are mixed, if each level has several."""
         hard = self.screen.hard
         if len(hard) != 1 or self.screen.batches < 2:
             return []
@@ -227,7 +231,7 @@ class Planned:
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
 
     def _of_responses(self) -> list[str]:
-        """The remarks about individual responses."""
+        """Remarks on individual responses."""
         words = []
         for name, judged in self._by_response.items():
             if judged is not self._whole:
@@ -252,7 +256,7 @@ class Planned:
         return testability.too_few_words(tests, screen.alpha, blocks)
 
     def _tests(self) -> int:
-        """Effects of all responses that share alpha."""
+        """The number of effects, over all responses, that share alpha."""
         able = {name: sum(each.ok for each in judged.effects) for name, judged in self._by_response.items()}
         return sum(able[each.name] * len(each.workloads) for each in self.screen.responses if each.name in able)
 
@@ -263,8 +267,9 @@ class Planned:
         return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
-        """The remaining duration, from the measured times of each test, without resets; None if one of them is
-        unknown."""
+        """The expected duration in seconds, from the measured times of each test, without resets; None if a time is
+        unknown.
+        """
         if not seconds or any(each.number not in seconds for each in self.tests):
             return None
         width = len(self.screen.workloads)
@@ -281,7 +286,7 @@ class Planned:
 
 
 def spreads_unit(screen: Screen, response: str) -> str:
-    """The unit of a response, "" if only its instrument knows."""
+    """The unit of a response, "" if only the response's instrument determines it."""
     return next(each.metric.unit for each in screen.responses if each.name == response)
 
 
@@ -310,7 +315,7 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
 
 
 def _interactions(judged: Assessment) -> list[str]:
-    """How many of the two-factor interactions can be tested, if not all of them can."""
+    """A sentence on the number of two-factor interactions that can be tested, if not all of them can."""
     every = [each for each in judged.effects if len(each.factors) > 1]
     can = sum(each.ok for each in every)
     if can == len(every):
@@ -332,7 +337,7 @@ def _first(plan: ScreenPlan) -> str:
 
 
 def _sentences(judged: Assessment) -> list[str]:
-    """The sentences of an assessment, after those of aliased main effects that no other sentence names."""
+    """The sentences of an assessment, preceded by sentences on aliased main effects that no other sentence names."""
     aliased = [
         names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
     ]

@@ -1,4 +1,4 @@
-"""Treatments of an experiment with their responses, and the tests and batches that they form."""
+"""Derive an experiment's treatments with their responses, and the tests and batches that they form."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from cbench.study.records import StoredRun
 from quiet import UsageError
 
 BATCH = "batch "
-"""Before the batch's number in the kind of a run."""
+"""The text before the batch's number in the kind of a run."""
 UNSAMPLED = "nothing is sampled: no profiler runs"
 
 
 def batch_number(run: PlannedRun | StoredRun) -> int:
-    """The number of the batch that an iteration belongs to."""
+    """The number of the batch to which an iteration belongs."""
     return int(run.kind.removeprefix(BATCH))
 
 
@@ -46,7 +46,7 @@ def factors(screen: Screen) -> tuple[factorial.Factor, ...]:
 
 
 def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | None:
-    """The requested two-level design; None for a full factorial. Raises UsageError."""
+    """The requested two-level design; None for a full factorial. Raises UsageError if the design does not exist."""
     names = [factor.name for factor in screen.factors]
     try:
         if screen.design == FULL:
@@ -61,7 +61,9 @@ def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | 
 
 
 def treatments(screen: Screen) -> tuple[Treatment, ...]:
-    """The treatments that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
+    """The treatments that are run, numbered from 0; the level of the last factor varies fastest. Raises UsageError if
+    none remain.
+    """
     chosen = fraction(screen)
 
     def excluded(numbers: factorial.Treatment) -> bool:
@@ -76,7 +78,7 @@ def treatments(screen: Screen) -> tuple[Treatment, ...]:
 
 
 def named(screen: Screen, numbers: factorial.Treatment) -> dict[str, str]:
-    """The levels' names by factor."""
+    """The names of a treatment's levels by factor."""
     return {factor.name: factor.names[number] for factor, number in zip(screen.factors, numbers, strict=True)}
 
 
@@ -103,7 +105,7 @@ def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -
 
 
 def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, ...]:
-    """Each treatment with each workload, treatment by treatment."""
+    """The tests, which are all combinations of treatments and workloads, in the order of the treatments."""
     several = len(screen.workloads) > 1
     pairs = [(treatment, workload.name) for treatment in planned for workload in screen.workloads]
     return tuple(
@@ -136,7 +138,7 @@ def study_tests(
 
 
 def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
-    """How a treatment's command is sampled.
+    """The sampling of a treatment's command by `perf record`; None if the command is not sampled.
 
     The factor's level decides whether to sample and with which call graph. Event and rate come from the level if it
     names either of them, otherwise from the response that counts the samples. Raises UsageError if responses contradict
@@ -166,7 +168,9 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
 
 
 def batches(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[batching.Batch, ...]:
-    """The batches in turn, with the numbers of their treatments. Raises UsageError."""
+    """The batches in the order in which they run, with the numbers of their treatments. Raises UsageError for an
+    invalid sequence.
+    """
     hard = screen.hard
     sequence = None
     if screen.sequence == (MIXED,):
@@ -181,12 +185,12 @@ def batches(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[batching.Ba
 
 
 def levels_of(screen: Screen, batch: batching.Batch) -> dict[str, str]:
-    """A batch's levels of the hard factors, by name."""
+    """The names of a batch's levels of the hard factors, by factor."""
     return {factor.name: factor.names[number] for factor, number in zip(screen.hard, batch.levels, strict=True)}
 
 
 def runs(screen: Screen, planned: tuple[Treatment, ...]) -> list[PlannedRun]:
-    """All iterations in chronological order; each runs all tests of its batch once, in its own order."""
+    """All iterations in chronological order; each runs all tests of its batch once, in a separately drawn order."""
     workloads = len(screen.workloads)
     planned_runs = []
     for batch in batches(screen, planned):

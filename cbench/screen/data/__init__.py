@@ -1,1 +1,1 @@
-"""Reading the data of a screening experiment."""
+"""Read the data of a screening experiment."""

@@ -1,4 +1,4 @@
-"""The input of a screening analysis, read from a screen's store or a table."""
+"""Define the input of a screening analysis, which is read from a screen's store or a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNQUESTIONED = "without questionable treatments"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A named choice of treatments, taken at the time of the analysis; `keep`: one for each treatment."""
+    """A named choice of treatments, made for the analysis. `keep`: one flag for each treatment."""
 
     name: str
     words: str
@@ -28,10 +28,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ResponseSeries:
-    """All values of one response of one workload; a row is a trial, in chronological order.
+    """All values of one response of one workload. Each row is a trial; rows are in chronological order.
 
-    `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN if the trial failed.
-    `unobtainable`: treatments declared to have no values of this response.
+    `treatment`, `iteration`, `batch`, `sequence`: numbers from 0, `sequence` over the whole screen; `value`: NaN if the
+    trial failed. `unobtainable`: treatments that are declared to have no values of this response.
     """
 
     name: str
@@ -46,7 +46,9 @@ class ResponseSeries:
     value: Values
     unobtainable: frozenset[int] = frozenset()
     levels: tuple[float, ...] = ()
-    """With several hosts: each host's median in its own unit, NaN if it has no value; `value` is at one level."""
+    """With several hosts, each host's original median, NaN if it has no value; `value` is then shifted to a common
+    level.
+    """
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in chronological order; failed trials are omitted. Shape (n,)."""
@@ -59,7 +61,7 @@ class ResponseSeries:
         return self.sequence[rows], self.value[rows]
 
     def kept(self, keep: NDArray[np.bool_]) -> ResponseSeries:
-        """Only the trials of some treatments; `keep`: one for each treatment."""
+        """The series with only the trials of some treatments. `keep`: one flag for each treatment."""
         rows = keep[self.treatment]
         return replace(
             self,
@@ -73,8 +75,8 @@ class ResponseSeries:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: questionable treatments
-    with reasons; `filters`: abridgments by name; `batches`: batch names in chronological order.
+    """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: the questionable
+    treatments, with reasons; `filters`: abridgments by name; `batches`: batch names in chronological order.
     """
 
     name: str
@@ -90,15 +92,15 @@ class Data:
     about: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     excluded: int = 0
-    """Treatments of the full factorial design that were never planned."""
+    """The number of treatments of the full factorial design that were never planned."""
     randomised: bool = False
-    """The values of different treatments are not paired: rows are in any order, and no iteration is known."""
+    """Whether the values of different treatments are unpaired: rows are in any order, and iterations are unknown."""
     plot_blocks: tuple[int, ...] = ()
-    """The block (replicate) of whole plots that each batch belongs to; () if none is known."""
+    """The block (replicate) of whole plots to which each batch belongs; () if unknown."""
     columns: tuple[tuple[str, str], ...] = ()
     """The columns of a table, each with its role."""
     hosts: tuple[str, ...] = ()
-    """The hosts of a screen on several hosts."""
+    """The names of the hosts, if there are several."""
     host_of_batch: tuple[int, ...] = ()
     passports: tuple[UnlikeFact, ...] = ()
     """Facts in which the hosts differ."""

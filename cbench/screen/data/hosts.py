@@ -1,8 +1,8 @@
 """Combine the stores of one screening experiment that ran on several hosts; each host keeps separate batches.
 
-A block is an iteration of a batch, so every test within blocks compares values of one host only, and the analysis of
-batches, a random effect, has hosts in it. First, each host's values of a response are shifted to a common level, as in
-`cbench order analyze`: J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
+A block is an iteration of a batch, so every test within blocks compares values of one host only, and in the analysis of
+batches, the random effect of batches includes the hosts. First, each host's values of a response are shifted to a
+common level, as in `cbench order analyze`: J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from quiet import UsageError
 
 
 def read(paths: Sequence[Path]) -> Data:
-    """Raises UsageError for files that are not stores of one screen, and for a store that is given twice."""
+    """Read and combine the stores of several hosts. Raises UsageError unless all files are stores of one screen, and if
+    a store is given twice.
+    """
     headers = []
     for path in paths:
         if not path.exists() or not is_store(path):
@@ -82,8 +84,9 @@ def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
 
 
 def _joined(shares: Sequence[tuple[int, int, ResponseSeries]], hosts: int) -> ResponseSeries:
-    """The series of all hosts as one; each share has the host's number, the first number of its batches, and its
-    series."""
+    """The series of all hosts combined into one. Each share has the host's number, the number of its first batch, and
+    its series.
+    """
     levels = [float(np.median(known)) if (known := _known(each.value)).size else np.nan for *_, each in shares]
     centre = float(np.nanmedian(levels)) if not np.isnan(levels).all() else np.nan
     positive = all(_known(each.value).min(initial=np.inf) > 0 for *_, each in shares)

@@ -1,7 +1,7 @@
 """Read a screening experiment's store: the plan and every trial that has ended.
 
-In a study's terms (cbench/study/store.py), a treatment with a workload is a test, an iteration is a run with a separate
-order, and the run's kind names its batch: "batch 0". The header's host facts define the tests and batches under
+In the terms of a study (cbench/study/store.py), a treatment with a workload is a test, an iteration is a run with its
+own order, and the run's kind contains its batch: "batch 0". The header's host facts define the tests and batches under
 "screen"; the header's source is the text of the experiment's file.
 """
 
@@ -40,7 +40,7 @@ class StoredTrial:
     failure: str | None
     begun_ns: int
     ended_ns: int
-    values: Mapping[str, float]  # by response; empty if the trial failed
+    values: Mapping[str, float]  # response -> value; empty if the trial failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StoredScreen:
 
     header: Header
     screen: Screen
-    treatments: tuple[Treatment, ...]  # those that are run; a treatment's number is its index
+    treatments: tuple[Treatment, ...]  # only those that are run; a treatment's number is its index
     tests: tuple[ScreenTest, ...]
     batches: tuple[Mapping[str, str], ...]  # levels of the hard factors, per batch
     trials: tuple[StoredTrial, ...]  # in chronological order
@@ -70,7 +70,9 @@ class StoredScreen:
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. Raises UsageError naming the actual content if there is none, else QuietError."""
+    """The experiment in a store. Raises UsageError, with the actual content, if there is none, and QuietError if it is
+    damaged.
+    """
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()
@@ -115,7 +117,9 @@ def read(path: Path) -> StoredScreen:
 
 @reads_store
 def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
-    """The columns, the columns that are responses, and a row for each trial. Raises UsageError and QuietError."""
+    """The names of the columns, of those that are responses, and a row for each trial. Raises UsageError and QuietError
+    as read() does.
+    """
     stored = read(path)
     responses = [response.name for response in stored.screen.responses]
     factors = list(stored.treatments[0].levels) if stored.treatments else []
@@ -156,7 +160,7 @@ def plan_of(
 
 
 def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
-    """Batch and iteration of each run."""
+    """The batch and the iteration, numbered from 0 within the batch, of each run."""
     counts: dict[int, int] = {}
     places = {}
     for run in runs:
@@ -184,7 +188,7 @@ def _facts(
 
 
 def _set(path: Path) -> list[str]:
-    """Levels that an ended process left set."""
+    """The levels that a process left set when it ended."""
     if lock.held(path):
         return []
     try:

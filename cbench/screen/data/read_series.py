@@ -13,11 +13,11 @@ from cbench.screen.data.data import Codes, ResponseSeries, Values
 from cbench.tables.columns import MISSING, Coded, Column, ColumnError, Columns, coded
 
 LARGEST = 1e302
-"""A million values of this size still have a sum."""
+"""The largest accepted magnitude: a million such values still have a finite sum."""
 
 
 def numbers(name: str, column: Column) -> Values:
-    """The column's numbers, NaN for missing ones. Raises ColumnError for other texts and for numbers that are too
+    """The column's numbers, NaN for missing ones. Raises ColumnError for any other text and for numbers that are too
     large.
     """
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
@@ -115,7 +115,9 @@ def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
 
 
 def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Rows of treatments that have a value of this response, or of none (their trials have all failed)."""
+    """Flags for the rows of treatments that have a value of this response, or that have no value at all (all of their
+    trials failed).
+    """
     size = int(treatment.max(initial=-1)) + 1
     has = np.bincount(treatment, ~np.isnan(value), size) > 0
     any_has = np.bincount(treatment, known, size) > 0
@@ -123,8 +125,8 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
 
 
 def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
-    """Raises ColumnError if a treatment occurs twice in an iteration. `rows`: row numbers in the file. A design that
-    repeats a treatment repeats it in every iteration.
+    """Raises ColumnError if a treatment occurs twice in an iteration, unless the design repeats that treatment in every
+    iteration. `rows`: row numbers in the file.
     """
     places = np.stack([batch, iteration, treatment], axis=1)
     cells, first, at, counts = np.unique(places, axis=0, return_index=True, return_inverse=True, return_counts=True)
@@ -139,7 +141,7 @@ def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[
 
 
 def _nth(treatment: Codes, batch: Codes) -> Codes:
-    """The number of each trial among those of its treatment and batch."""
+    """The number (from 0) of each trial among the trials of the same treatment and batch."""
     counts = Counter[tuple[int, int]]()
     numbers = []
     for key in zip(batch.tolist(), treatment.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Read a screen's store as the input of an analysis."""
+"""Read the store of a screening experiment as the input of an analysis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from cbench.store.database import reads_store
 
 @reads_store
 def read(path: Path) -> Data:
-    """The trials that have ended; a failed one has no value of any response. Raises UsageError and QuietError."""
+    """The trials that have ended; a failed trial has no value of any response. Raises UsageError if the store has no
+    experiment, QuietError if it is damaged.
+    """
     stored = load_store.read(path)
     screen = stored.screen
     planned = prod(len(factor.levels) for factor in screen.factors)
@@ -46,7 +48,9 @@ def read(path: Path) -> Data:
 
 
 def _distinct(treatments: Sequence[Treatment]) -> list[int]:
-    """A number per treatment; equal for rows of a design that repeat a treatment, as in Plackett-Burman designs."""
+    """A number for each treatment. Rows of a design that repeat a treatment, as in Plackett-Burman designs, have equal
+    numbers.
+    """
     numbers: dict[tuple[int, ...], int] = {}
     return [numbers.setdefault(each.numbers, len(numbers)) for each in treatments]
 

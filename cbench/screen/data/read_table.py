@@ -25,16 +25,18 @@ from quiet import UsageError
 OWN = ("workload", "run", "batch", "iteration", "position", "treatment", "questionable")
 """Columns of `cbench export`, in their order."""
 SIGNS = {"-": -1.0, "+": 1.0}
-"""The levels of textbooks."""
+"""The levels - and + that textbooks use, as numbers."""
 NO_TREATMENTS = "run them by `cbench screen run`, or give a CSV with a column for each factor, and value"
 MOST_LEVELS = 50
 MOST_TREATMENTS = 4096
 FEW_LEVELS = 3
-"""A column with more levels, each in fewer than two rows on average, is treated as measured values."""
+"""A column with more levels than this, each in fewer than two rows on average, is treated as measured values."""
 
 
 def read(path: Path, chosen: Chosen | None = None) -> Data:
-    """Read a screen's store, or a CSV or Parquet file (`chosen`: the columns' roles). Raises UsageError."""
+    """Read a screen's store, or a CSV or Parquet file (`chosen`: the roles of its columns). Raises UsageError for an
+    unusable file.
+    """
     chosen = chosen or Chosen()
     if not path.exists():
         raise UsageError(f"{path}: no such file")
@@ -58,7 +60,7 @@ def read(path: Path, chosen: Chosen | None = None) -> Data:
 
 
 def _table(path: Path, chosen: Chosen) -> Data:
-    """The data of a table. Raises UsageError, which names the line and the column."""
+    """The data of a table. Raises UsageError, with the line and the column, for invalid content."""
     parquet = path.suffix.lower() in table.PARQUET
     try:
         return _data(path, columns(path, parquet), chosen)
@@ -67,7 +69,7 @@ def _table(path: Path, chosen: Chosen) -> Data:
 
 
 def columns(path: Path, parquet: bool) -> Columns:
-    """Every column of a file. Raises UsageError."""
+    """All columns of a file. Raises UsageError if the file cannot be read."""
 
     def once(names: list[str]) -> list[str]:
         if twice := [name for at, name in enumerate(names) if name in names[:at]]:
@@ -78,8 +80,8 @@ def columns(path: Path, parquet: bool) -> Columns:
 
 
 def exported(names: Sequence[str]) -> Chosen | None:
-    """The roles of the columns of a file that `cbench export` wrote: factors come first, responses come after the
-    columns of `cbench export`; None for other files.
+    """The roles of the columns if `cbench export` wrote the file: first factors, then the fixed columns of `cbench
+    export`, then responses. None for other files.
     """
     places = [names.index(each) for each in OWN if each in names]
     if len(places) < len(OWN) or places[0] == 0 or places != list(range(places[0], places[0] + len(OWN))):
@@ -155,7 +157,7 @@ def _warnings(chosen: Chosen, iteration: Codes | None, treatment: Codes) -> tupl
 
 
 def _plot_blocks(batch: Coded, block: Coded) -> tuple[int, ...]:
-    """The block of each batch. Raises UsageError for a batch in two blocks."""
+    """The block of each batch. Raises UsageError if a batch is in two blocks."""
     numbers = []
     for code, name in enumerate(batch.names):
         mine = np.unique(block.codes[batch.codes == code])
@@ -175,7 +177,7 @@ def _rows(columns: Columns) -> int:
 
 
 def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
-    """Raises UsageError if columns that were named, or the values, are missing."""
+    """Raises UsageError if a named column is missing, or if the file has no column of values."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
@@ -189,7 +191,9 @@ def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
 
 
 def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
-    """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
+    """A column as level names in natural order: numbers by size, other names alphabetically. Raises ColumnError for
+    invalid levels.
+    """
     if isinstance(column, np.ndarray):
         column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
     levels = coded(name, column)

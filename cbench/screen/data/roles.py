@@ -1,8 +1,8 @@
 """Determine the role of each column of a table and describe it as text.
 
-A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the other
-factors'. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position` and `workload` keep
-their reserved meaning.
+A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the levels
+of the other factors. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position` and
+`workload` keep their reserved meaning.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SHARED = (*BATCHES, "position", "workload")
 KNOWN = ("iteration", *SHARED, "response", "value", "unit", "questionable")
 IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
 MOST_CROSSED = 10
-"""Levels of a factor that has such a name."""
+"""The maximum number of levels of a factor with a reserved name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns named on the command line. `hard`: factors that change between batches only; `block`: rows that
+    """The columns named on the command line. `hard`: factors that change only between batches; `block`: rows that
     belong together; `batch`: rows between two resets; `by_order`: the n-th rows of all treatments are one iteration.
     """
 
@@ -43,7 +43,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Names of columns; "" for none. `words`: the role of each column."""
+    """The names of the columns with each role, "" if there is none. `words`: the role of each column as text."""
 
     factors: tuple[str, ...]
     batch: str
@@ -54,7 +54,7 @@ class Roles:
 
 
 def roles(columns: Columns, chosen: Chosen) -> Roles:
-    """Raises UsageError for a column that is missing or has two roles."""
+    """The roles of all columns. Raises UsageError for a column that is missing or has two roles."""
     values = list(dict.fromkeys(chosen.values or ("value",)))
     iteration = "iteration" if "iteration" in columns and "iteration" not in chosen.factors else ""
     named = [each for each in (chosen.block, chosen.batch) if each]
@@ -107,8 +107,8 @@ def _codes(name: str, columns: Columns) -> Codes:
 
 
 def _crossed(column: Codes, factors: Sequence[Codes], within: Sequence[Codes]) -> bool:
-    """Whether each combination of the factors' levels occurs with each level of `column`; False if the column is
-    constant within each combination of `within`, such as an iteration.
+    """Whether each combination of the factors' levels occurs with each level of `column`. False if the column is
+    constant within each combination of the `within` columns, such as an iteration.
     """
     levels = np.unique(column).size
     if not 2 <= levels <= MOST_CROSSED or any(each.size != column.size for each in factors):

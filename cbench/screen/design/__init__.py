@@ -1,1 +1,1 @@
-"""Designs: the treatments to run, and the effects that they can test."""
+"""Construct designs: the treatments to run, and the effects that they can test."""

@@ -1,11 +1,11 @@
 """Plan randomized complete blocks, in batches if a factor is hard to change.
 
-An iteration (block) runs every treatment of its batch once, in its own order: D. Flater, NIST Technical Note
-1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a factor that is to be tested needs
+An iteration (block) runs every treatment of its batch once, in a separately drawn order: D. Flater, NIST Technical Note
+1855 (2014), section 4.5. A batch (whole plot) has one level of each hard factor; a hard factor can be tested only with
 several batches of each level: G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005),
 section 9.1.
 
-Boots of one hard factor alone come in a balanced sequence that is neither alternating nor blocked (NIST TN 1855,
+The boots of a single hard factor form a balanced sequence that is neither alternating nor blocked (NIST TN 1855,
 section 4.5.1: 20 boots, 10 of each level, 11 changes of level). In an alternating sequence, any other change that
 occurs at every second boot looks like an effect of the level; in a blocked sequence, drift does.
 """
@@ -23,8 +23,8 @@ from cbench.stats.random_draws import Stream
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`levels`: one level per hard factor, in the order of these factors; `treatments`: the numbers of all treatments
-    with these levels, ascending.
+    """The treatments that run between two resets. `levels`: one level per hard factor, in the order of these factors;
+    `treatments`: the numbers of all treatments with these levels, ascending.
     """
 
     number: int
@@ -39,12 +39,12 @@ def batches(
     seed: int,
     sequence: Sequence[Treatment] | None = None,
 ) -> tuple[Batch, ...]:
-    """The batches in turn, `plots` for each combination of hard levels that has treatments, or `plots` in total if no
-    factor is hard.
+    """The batches in the order in which they run: `plots` for each combination of hard levels that has treatments, or
+    `plots` in total if no factor is hard.
 
-    They come in rounds: each has every combination once, in a fresh order, so that no level drifts away from another.
-    `sequence`: the hard levels of each batch, used instead. Raises ValueError if it omits a combination or has an
-    unknown one.
+    Batches form rounds, each with every combination once in a new random order, so that drift affects all levels
+    equally. `sequence`: the hard levels of each batch, instead of rounds. Raises ValueError if `sequence` omits a
+    combination or has an unknown one.
     """
     hard = [number for number, factor in enumerate(factors) if factor.hard]
     members: dict[tuple[int, ...], list[int]] = {}
@@ -63,14 +63,16 @@ def batches(
 
 
 def order(batch: Batch, iteration: int, seed: int) -> tuple[int, ...]:
-    """The treatments' numbers in the order of one iteration (from 0) of a batch. The order does not depend on earlier
-    draws.
+    """The numbers of the treatments in the order of one iteration (numbered from 0) of a batch. The order does not
+    depend on earlier draws.
     """
     return Stream(seed, f"batch {batch.number} iteration {iteration}").shuffled(batch.treatments)
 
 
 def boot_sequence(levels: int, per_level: int, seed: int) -> tuple[int, ...]:
-    """The level of each boot: `per_level` times each; all sequences with changes within `bounds` are equally likely."""
+    """The level of each boot. Each level occurs `per_level` times; all sequences whose number of level changes is
+    within bounds() are equally likely.
+    """
     boots = [level for level in range(levels) for _ in range(per_level)]
     low, high = bounds(boots)
     stream = Stream(seed, "boots")
@@ -88,20 +90,21 @@ def transitions(sequence: Sequence[int]) -> int:
 def bounds(sequence: Sequence[int]) -> tuple[int, int]:
     """The minimum and maximum number of level changes in an acceptable sequence of boots with these levels.
 
-    The bounds are at most half-way from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
+    The bounds are at most halfway from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
     sequence and to that of a sequence whose level changes with every boot.
     """
     sizes = Counter(sequence).values()
     n = len(sequence)
-    # Twice N times the sums, for whole numbers: 20 boots of two levels have 10 on average, 6 to 14 are allowed.
+    # Numbers are multiplied by 2 N to stay integers. 20 boots of two levels have 10 changes on average; 6 to 14 are
+    # allowed.
     expected = n * n - sum(size * size for size in sizes)
     low = -(-(expected + n * (len(sizes) - 1)) // (2 * n))
     return low, max(low, (expected + n * (n - 1)) // (2 * n))
 
 
 def sequence_words(sequence: Sequence[int], names: Sequence[str], what: str = "boots") -> str:
-    """One sentence: the number of boots, boots per level (by name), changes, and any problem. `what`: the noun for the
-    batches.
+    """One sentence with the number of boots, in total and by level name, the number of changes, and any problem.
+    `what`: the noun for batches.
     """
     counts = Counter(sequence)
     each = ", ".join(f"{counts[level]} of {name}" for level, name in enumerate(names))

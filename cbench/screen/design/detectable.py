@@ -1,9 +1,10 @@
-"""Compute, before anything runs, the effect size that an experiment detects, and the iterations for smaller ones.
+"""Compute, before anything runs, the effect size that an experiment detects, and the iterations that smaller effects
+require.
 
 The model is a main effect of two levels, with normal noise of standard deviation 1 and P values in each of n
-iterations. Its estimate has the variance 4/(P n); Student's distribution on both sides replaces the noncentral one,
-within 2 %: J. Cohen, Statistical Power Analysis (1988). Signed ranks have 3/pi of the efficiency of means there, and
-more with long tails.
+iterations. Its estimate has the variance 4/(P n). Student's t distribution replaces the noncentral one, which is
+accurate to 2 %: J. Cohen, Statistical Power Analysis (1988). Signed ranks have 3/pi of the efficiency of means there,
+and more with long tails.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from cbench.stats.distributions import t_quantile
 
 POWER = 0.8
 SIZES = (1.0, 0.5, 0.2)
-"""Effect sizes, in standard deviations of one value, for which the needed iterations are reported."""
+"""The effect sizes, in standard deviations of one value, for which the required iterations are reported."""
 MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
-    """`sd`: the main effect that is detected with probability `power`, in standard deviations of one treatment's
-    values; `effect`: the same in the response's unit, if an earlier run measured that spread; `iterations`: needed for
-    effects of some sizes, in standard deviations.
+    """The effect that an experiment can detect. `sd`: the main effect that is detected with probability `power`, in
+    standard deviations of one treatment's values; `effect`: the same in the response's unit, if an earlier run measured
+    the standard deviation; `iterations`: the iterations required for each effect size in SIZES.
     """
 
     power: float
@@ -36,7 +37,9 @@ class DetectableEffect:
 def detectable(
     treatments: int, iterations: int, tests: int, alpha: float, spread: float | None = None
 ) -> DetectableEffect:
-    """`tests` share alpha. `spread`: the standard deviation of one treatment's values."""
+    """The detectable effect. `tests`: the number of tests that share alpha; `spread`: the standard deviation of one
+    treatment's values.
+    """
     sd = smallest(treatments, iterations, tests, alpha)
     needed = {f"{size:g}": _needed(size, treatments, tests, alpha) for size in SIZES}
     return DetectableEffect(POWER, sd, None if sd is None or spread is None else sd * spread, needed)
@@ -53,7 +56,7 @@ def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> floa
 
 
 def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
-    """The fewest iterations that detect this effect size, by doubling and then bisecting; at most about MOST."""
+    """The fewest iterations that detect this effect size, determined by doubling and bisection; at most about MOST."""
 
     def enough(n: int) -> bool:
         found = smallest(treatments, n, tests, alpha)

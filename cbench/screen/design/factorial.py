@@ -1,6 +1,6 @@
 """Define factors and treatments, and generate the full factorial design.
 
-The words are those of D. Flater, NIST Technical Note 1855 (2014), section 2: a treatment is one level of each factor.
+The terms are those of D. Flater, NIST Technical Note 1855 (2014), section 2: a treatment is one level of each factor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Treatment = tuple[int, ...]
 """A level number, from 0, for each factor, in the order of the factors."""
 
 MOST = 10_000
-"""Treatments of one design."""
+"""The maximum number of treatments of a design."""
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 """Separates the factors in an interaction's name."""
@@ -22,7 +22,9 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor with its levels' names, 0..N. `hard`: its level changes between batches only (whole plots)."""
+    """A factor with the names of its levels, numbered from 0. `hard`: whether the level changes only between batches
+    (whole plots).
+    """
 
     name: str
     levels: tuple[str, ...]
@@ -32,9 +34,9 @@ class Factor:
 def full_factorial(
     factors: Sequence[Factor], excluded: Callable[[Treatment], bool] = lambda treatment: False
 ) -> tuple[Treatment, ...]:
-    """All treatments that are not excluded, the last factor's level changing first.
+    """All treatments that are not excluded; the level of the last factor varies fastest.
 
-    Raises ValueError for more than MOST treatments, and if all are excluded.
+    Raises ValueError if there are more than MOST treatments, or if all are excluded.
     """
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
         raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
@@ -53,5 +55,5 @@ def named(factors: Sequence[Factor], treatment: Treatment) -> str:
 
 
 def effect_name(names: Sequence[str], effect: Sequence[int]) -> str:
-    """The factors of a main effect or an interaction, such as "os", or two with TIMES between them."""
+    """The name of a main effect or an interaction: the factors' names, joined by TIMES."""
     return TIMES.join(names[each] for each in effect)

@@ -2,8 +2,8 @@
 
 G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351. The best
 fraction of a given size has the highest resolution and, of these, the least aberration: A. Fries, W. G. Hunter,
-"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608: of two designs, the better one has fewer
-of the shortest words in which they differ.
+"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608. Of two designs, the better one has fewer words of
+the shortest length at which the numbers of words differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A product of factors (their numbers, ascending) that is constant in all runs: +1 or -1 (`sign`)."""
+    """A product of factors (by number, ascending) that has the same value, `sign`, in all runs: +1 or -1."""
 
     factors: tuple[int, ...]
     sign: int = 1
@@ -47,8 +47,9 @@ class Fraction:
     resolution: int | None
 
     def aliases(self) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
-        """Aliased effects of one factor or two: one effect, and its aliases (of one factor or two as well). Effects
-        without such aliases are omitted; each set appears once."""
+        """The sets of aliased effects of one or two factors, each as one effect and its aliases. Each set appears once;
+        effects without such aliases are omitted.
+        """
         aliases, seen = [], set[tuple[int, ...]]()
         every = range(len(self.names))
         for effect in (each for size in (1, 2) for each in combinations(every, size)):
@@ -82,8 +83,8 @@ class Fraction:
 
 
 def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
-    """The fraction by its generators: "D=ABC" (factors by letters, the first is A) or "lto = opt*aslr", a minus sign
-    before the right side for the other half. Without generators the full factorial.
+    """The fraction with these generators, such as "D=ABC" (factors by letter, beginning with A) or "lto = opt*aslr"; a
+    minus sign before the right side selects the other half. Without generators, this is the full factorial.
 
     Raises ValueError for an invalid generator, in one line with the reason.
     """
@@ -153,7 +154,7 @@ def _times(effect: Sequence[int], word: Word) -> Word:
 
 
 def _group(words: Sequence[Word]) -> tuple[Word, ...]:
-    """All products of one word or more."""
+    """All products of one or more words."""
     group: list[Word] = []
     for word in words:
         products = (_times(each.factors, word) for each in group)
@@ -170,14 +171,15 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""The most words generated in the search for the best generators: it then takes seconds."""
+"""The maximum number of words generated in the search for the best generators, which take a few seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
-    """The fraction of this many runs (a power of two) with the highest resolution and, of these, least aberration.
+    """The fraction with `runs` runs (a power of two) that has the highest resolution and, among these, the least
+    aberration.
 
-    The first factors are those without a generator. Raises ValueError if no fraction has so many runs, or too many
-    would have to be tried.
+    The first factors are those without a generator. Raises ValueError if no fraction has this number of runs, or if the
+    search would take too long.
     """
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
@@ -192,7 +194,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """The base factors whose product each factor with a generator is."""
+    """For each factor with a generator, the base factors whose product defines it."""
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None
@@ -200,7 +202,7 @@ def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
 
     def deeper(chosen: list[int], words: list[int], pattern: tuple[int, ...]) -> None:
         nonlocal best, tried
-        if best is not None and pattern >= best[0]:  # further generators only add words
+        if best is not None and pattern >= best[0]:  # further generators can only add words
             return
         if len(chosen) == wanted:
             best = pattern, chosen

@@ -1,7 +1,7 @@
 """Code effects as columns of -1, 0 and 1, which sum to zero over a factor's levels, and compute exact ranks.
 
 Effects are main effects and two-factor interactions. Ranks are computed without floating point, by elimination modulo a
-prime of 61 bits: a rank or a zero coefficient is wrong only if that prime happens to divide a determinant of -1, 0 and
+61-bit prime: a rank or a zero coefficient is wrong only if that prime divides the determinant of a matrix of -1, 0 and
 1.
 """
 
@@ -22,7 +22,9 @@ def present(treatments: Sequence[Treatment]) -> tuple[tuple[int, ...], ...]:
 
 
 def effects(levels: Sequence[Sequence[int]], interactions: bool) -> list[Effect]:
-    """The effects of factors with two levels or more: each one, then each pair."""
+    """The effects of all factors with at least two levels: main effects, then, if requested, two-factor
+    interactions.
+    """
     some = [number for number, each in enumerate(levels) if len(each) > 1]
     return [(each,) for each in some] + ([*combinations(some, 2)] if interactions else [])
 
@@ -30,7 +32,9 @@ def effects(levels: Sequence[Sequence[int]], interactions: bool) -> list[Effect]
 def columns(
     treatments: Sequence[Treatment], wanted: Sequence[Effect]
 ) -> tuple[list[list[int]], dict[Effect, tuple[int, int]]]:
-    """A row for each treatment, 1 first, and where (from, to) each effect has its columns."""
+    """The model matrix, with a row for each treatment and the constant 1 as the first column; and the range (from, to)
+    of each effect's columns.
+    """
     levels = present(treatments)
     places: dict[Effect, tuple[int, int]] = {}
     at = 1
@@ -54,7 +58,7 @@ def columns(
 
 
 def _coded(level: int, levels: Sequence[int]) -> list[int]:
-    """The row of a level: 1 in its own column; -1 in all columns for the last level."""
+    """The row that codes a level: 1 in the level's own column; for the last level, -1 in all columns."""
     if level == levels[-1]:
         return [-1] * (len(levels) - 1)
     return [int(level == each) for each in levels[:-1]]
@@ -66,7 +70,7 @@ Row = list[int]
 
 
 def reduced(rows: Iterable[Sequence[int]]) -> dict[int, Row]:
-    """The reduced row echelon form modulo PRIME: rows by their pivot's column, in the order of columns."""
+    """The reduced row echelon form modulo PRIME: each row by the column of its pivot, in ascending order."""
     form: dict[int, Row] = {}
     for row in dict.fromkeys(tuple(each) for each in rows):
         left = [each % PRIME for each in row]
@@ -93,7 +97,9 @@ def rank(rows: Iterable[Sequence[int]]) -> int:
 
 
 def null_space(rows: Sequence[Sequence[int]]) -> list[Row]:
-    """A basis of the coefficients of columns that add up to 0 in every row, as sparse as elimination gives it."""
+    """A basis of the null space: combinations of columns that add up to 0 in every row, as sparse as elimination
+    yields.
+    """
     form = reduced(rows)
     basis = []
     for free in range(len(rows[0])):

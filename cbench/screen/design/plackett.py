@@ -1,9 +1,9 @@
-"""Plackett-Burman designs: main effects of up to N - 1 two-level factors in N runs, N a multiple of 4.
+"""Construct Plackett-Burman designs: main effects of up to N - 1 two-level factors in N runs, N a multiple of 4.
 
 R. L. Plackett, J. P. Burman, "The design of optimum multifactorial experiments", Biometrika 33 (1946) 305-325. R. E. A.
 C. Paley, "On orthogonal matrices", J. Math. Phys. 12 (1933) 311-320: two constructions from the squares modulo a prime,
-and doubling (J. J. Sylvester 1867), give every multiple of 4 up to 48; for 8, 12, 20 and 24 runs they are the rows that
-Plackett and Burman printed.
+together with doubling (J. J. Sylvester 1867), yield every multiple of 4 up to 48. For 8, 12, 20 and 24 runs, the rows
+are those that Plackett and Burman printed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from itertools import combinations
 from cbench.screen.design.factorial import Treatment, effect_name
 
 LARGEST = 48
-"""Runs."""
+"""The maximum number of runs."""
 LISTED = 6
-"""Up to this many interactions with one main effect are named individually."""
+"""The maximum number of interactions with one main effect that are named individually."""
 
 Signs = list[list[int]]
 
@@ -30,7 +30,9 @@ class PlackettBurman:
     treatments: tuple[Treatment, ...]
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
-        """(main effect, first, second, share): the share of that two-factor interaction in the main effect."""
+        """The aliases as tuples (main effect, first, second, share): the estimate of the main effect contains this
+        share of the interaction of the two factors.
+        """
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
         shares = []
         for main, column in enumerate(columns):
@@ -41,7 +43,7 @@ class PlackettBurman:
         return tuple(shares)
 
     def words(self) -> tuple[str, ...]:
-        """The design in sentences: size, and which two-factor interactions are added to which main effect."""
+        """The design in sentences: its size, and the two-factor interactions that are added to each main effect."""
         k, runs = len(self.names), len(self.treatments)
         first = f"{runs} treatments for {k} two-level factors (Plackett-Burman, {runs} runs)"
         shares = self.aliases()
@@ -63,7 +65,9 @@ class PlackettBurman:
 
 
 def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
-    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for an impossible design."""
+    """The Plackett-Burman design for these factors. `runs`: None for the smallest multiple of 4 above the number of
+    factors. Raises ValueError if there is no such design.
+    """
     k = len(names)
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:
@@ -74,7 +78,9 @@ def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBu
 
 
 def signs(runs: int) -> Signs:
-    """N rows of N - 1 signs, all columns balanced and orthogonal. Raises KeyError if no construction is known here."""
+    """The design matrix with N rows of N - 1 signs, whose columns are balanced and orthogonal. Raises KeyError if no
+    construction is known here.
+    """
     if _prime(runs - 1):
         prime = runs - 1
         squares = _squares(prime)
@@ -90,7 +96,7 @@ def _doubled(half: int) -> Signs:
 
 
 def _doubled_conference(prime: int) -> Signs:
-    """From a symmetric conference matrix of prime + 1 rows, the prime being 1 modulo 4."""
+    """The design from a symmetric conference matrix of prime + 1 rows; the prime is 1 modulo 4."""
     squares = _squares(prime)
     size = prime + 1
     matrix = [[0] * size for _ in range(size)]

@@ -1,7 +1,8 @@
 """Determine the effects that a set of treatments and batches can test, before anything runs or after an abridgment.
 
-A main effect is judged among the main effects (interactions are assumed absent; the text names the interactions that
-are aliased with it), an interaction among all main effects and two-factor interactions.
+A main effect is judged in the model of all main effects, which assumes that there are no interactions; the text names
+the interactions that are aliased with it. An interaction is judged in the model of all main effects and two-factor
+interactions.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ Cells = tuple[tuple[int, int], ...]
 class Assessment:
     """The treatments of a design, and the effects that they can test.
 
-    `counts`: number of treatments per level of each factor; `balanced`: the levels present of each factor have equal
-    counts (`balanced_factors`: the same per factor); `orthogonal`: the main effects do not depend on each other
-    (proportional counts for each two factors); `empty`: for pairs of factors, the cells (two levels) without
-    treatments; `words`: remarks, one sentence each.
+    `counts`: number of treatments per level of each factor; `balanced`: whether the levels of each factor that occur
+    have equal counts (`balanced_factors`: the same per factor); `orthogonal`: whether the main effects are independent
+    of each other (proportional counts for each pair of factors); `empty`: for each pair of factors, the cells (pairs of
+    levels) without treatments; `words`: remarks, one sentence each.
     """
 
     treatments: int
@@ -39,7 +40,7 @@ class Assessment:
     words: tuple[str, ...]
 
     def effect(self, *factors: int) -> Judged:
-        """The effect with these factors. KeyError if it was not requested."""
+        """The judged effect of these factors. Raises KeyError if it was not assessed."""
         return {each.factors: each for each in self.effects}[factors]
 
 
@@ -48,7 +49,9 @@ def assess(
     treatments: Sequence[Treatment],
     plots: Mapping[tuple[int, ...], int] | int = 1,
 ) -> Assessment:
-    """`plots`: batches of each combination of the hard factors' levels, one number for all or by combination."""
+    """Assess a set of treatments. `plots`: the number of batches of each combination of the hard factors' levels, or
+    one number for all.
+    """
     levels = present(treatments)
     counts = tuple(
         tuple(sum(each[number] == level for each in treatments) for level in range(len(factor.levels)))
@@ -86,8 +89,9 @@ class _Model:
         self._null: list[Row] = null_space(rows)
         self._rows = rows
         owners = [effect for effect, (start, end) in self._places.items() for _ in range(start, end)]
-        # The effects in each combination of columns that adds up to zero. Combinations that share an effect have sums
-        # that contain any two of their effects, so they form one set (a component of the matroid of columns).
+        # The effects in each combination of columns that adds up to zero. For any two effects in combinations that
+        # share an effect, some combination contains both, so these form one set (a component of the matroid of
+        # columns).
         self._sums: list[set[Effect]] = []
         for vector in self._null:
             every = {owner for owner, value in zip(owners, vector[1:], strict=True) if value}
@@ -95,7 +99,7 @@ class _Model:
             self._sums = [each for each in self._sums if not each & every] + [every]
 
     def full(self, effect: Effect) -> int:
-        """Degrees of freedom without aliases and empty cells."""
+        """The effect's degrees of freedom if there were no aliases and no empty cells."""
         start, end = self._places[effect]
         return end - start
 
@@ -188,13 +192,13 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether an effect (numbers of its factors: one or two) can be tested.
+    """The judgment if an effect of one or two factors, given by number, can be tested.
 
     `why`: OK; ONE_LEVEL: only one level of a factor is present; ALIASED: inseparable from `aliases` (names of effects);
-    EMPTY: because of cells without treatments, no two levels of each factor are left to compare; NO_PLOTS: it involves
-    a hard factor, and no combination of the hard factors' levels has a second batch. `df`: its testable degrees of
-    freedom; below `full` if cells are empty or it is partly aliased. `words`: one sentence, "" without problems. An
-    effect that is OK may have `aliases` too: interactions that are indistinguishable from it.
+    EMPTY: because of cells without treatments, no two levels of each factor can be compared; NO_PLOTS: the effect
+    involves a hard factor, and no combination of the hard factors' levels has a second batch. `df`: the testable
+    degrees of freedom, fewer than `full` if cells are empty or the effect is partly aliased. `words`: one sentence, ""
+    without problems. An effect that is OK may have `aliases` too: interactions that are indistinguishable from it.
     """
 
     factors: Effect
@@ -207,19 +211,19 @@ class Judged:
 
     @property
     def ok(self) -> bool:
-        """Whether it can be tested."""
+        """Whether the effect can be tested."""
         return self.why == OK
 
 
 LISTED = 6
-"""The most names in one sentence."""
+"""The maximum number of names in one sentence."""
 TOGETHER = " are fully aliased: none can be separated from another"
-"""After the names of effects."""
+"""The end of a sentence that begins with the names of effects."""
 SEVERAL = (
     "take several batches (boots) per level, or run the boot check: an experiment of one hard factor alone, with "
     'batches = 10 and sequence = "mixed"'
 )
-"""Advice where a hard factor is confounded with its batches."""
+"""Advice if a hard factor is confounded with its batches."""
 
 
 def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
@@ -270,7 +274,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
-    """Sentences about all effects, one for each group of effects that belong together."""
+    """Sentences about all effects, one for each group of effects with the same problem."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
     words = [no_plots_words(factors, plots)] if plots else []
     words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
@@ -282,7 +286,7 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
             words.append(f"{listed(names)}{TOGETHER}")
-        else:  # aliased with main effects, whose own sentence reports it
+        else:  # aliased with main effects; their own sentence reports this
             alone += len(names)
     if alone:
         words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
@@ -295,7 +299,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def smallest_p(iterations: int) -> float:
-    """The smallest possible p within iterations, when all signs are equal."""
+    """The smallest possible p-value of signed ranks within iterations, which occurs if all signs are equal."""
     return 2.0 ** (1 - iterations)
 
 
@@ -305,8 +309,8 @@ def iterations_needed(tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence if signed ranks within iterations cannot reject anything, so that noise is assumed normal. `blocks`:
-    iterations of each response that is tested so, and its name.
+    """A sentence if signed ranks within iterations cannot reject anything, so that the tests assume normal noise.
+    `blocks`: the number of iterations and the name of each response that is tested by signed ranks.
     """
     fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]

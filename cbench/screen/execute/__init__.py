@@ -1,1 +1,1 @@
-"""Running a screening experiment: levels are set, read back and restored."""
+"""Run a screening experiment: set levels, read them back, and restore them."""

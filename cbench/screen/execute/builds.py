@@ -1,8 +1,8 @@
-"""Build an experiment's artifacts, once per combination of built levels, each in a separate folder.
+"""Build an experiment's artifacts: one build, in a separate folder, for each combination of built levels.
 
 The folders are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer name
 in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a resume
-knows whether they are still the same.
+can detect changes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ OURS = re.compile(r"\d{4,}(\.json|\.new)?")
 
 
 class NotBuilt(QuietError):
-    """A build command has failed; the text names its level and the reason."""
+    """Raised if a build command fails; the text names its level and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """A folder, and the first digits of the digest of its content."""
+    """The folder of a build, and the first digits of the digest of its content."""
 
     folder: Path
     digest: str
@@ -61,7 +61,7 @@ class Builds:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def make(self, rebuild: bool, tell: Callable[[str], None]) -> None:
-        """Build the missing combinations; `rebuild`: all of them. Raises QuietError."""
+        """Build the missing combinations, or all of them if `rebuild` is set. Raises QuietError if a build fails."""
         if rebuild and self._root.exists():
             self._remove()
         if not self._numbers:
@@ -93,7 +93,7 @@ class Builds:
         shutil.rmtree(self._root)
 
     def of(self, treatment: Treatment) -> Artefacts | None:
-        """The builds of a treatment, once they exist; None if nothing is built."""
+        """The artifacts of a treatment; None if nothing is built for it."""
         key = self._key(treatment)
         if key not in self._numbers:
             return None

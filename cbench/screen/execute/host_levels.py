@@ -1,7 +1,7 @@
-"""Levels that change the host: set by quiet or by the user's commands, read back, and restored.
+"""Set, read back and restore the levels that change the host, through quiet or the user's commands.
 
 quiet's part goes through its journal, so that `quiet restore` works after a kill. Levels set by commands are recorded
-beside the store before the commands run: resuming the experiment restores them first.
+next to the store before the commands run, and resuming the experiment restores them first.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from cbench.study.process.run_command import CommandError, run_checked
 from quiet import Host, Incomplete, QuietError, Refused, end_hold
 
 Levels = Mapping[str, str]
-"""Factor -> level, of some factors."""
+"""The levels of some factors: factor -> level."""
 
 
 class Confirmed(NamedTuple):
-    """The values read back: a text for each factor that has one. `applied`: quiet's applied state."""
+    """The values that were read back, as text by factor. `applied`: quiet's applied state."""
 
     texts: dict[str, str]
     applied: quiet_levels.Applied | None = None
 
 
 class LevelMark(NamedTuple):
-    """The extent of the settings: the number of levels set by commands, and whether quiet has applied something."""
+    """A point to which levels can be restored: the number of levels set by commands, and whether quiet has applied
+    settings.
+    """
 
     commands: int = 0
     applied: bool = False
@@ -38,7 +40,7 @@ NOTHING = LevelMark()
 
 
 class HostLevels:
-    """The levels set on the host now, in the order of setting."""
+    """The levels that are currently set on the host, in the order in which they were set."""
 
     def __init__(
         self, screen: Screen, data: Path, identity: str, environment: Mapping[str, str], host: Host | None = None
@@ -53,7 +55,9 @@ class HostLevels:
 
     def left_behind(self) -> list[str]:
         """Restore the levels left set by a killed process of this experiment; returns their names."""
-        self._set = pending_restores.read(self._file)  # with the recorded commands: the file may have changed
+        self._set = pending_restores.read(
+            self._file
+        )  # use the recorded commands: the experiment's file may have changed
         names = [each.name for each in self._set]
         if quiet_levels.ours(self._host, self._source):
             names.append(quiet_levels.WHAT)
@@ -63,7 +67,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set the levels and read them back. Raises Refused if one cannot be set; then all levels are restored."""
+        """Set the levels and read them back. Raises Refused if a level cannot be set, after restoring all of them."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -92,7 +96,7 @@ class HostLevels:
         return Confirmed(texts, applied)
 
     def restore(self, kept: LevelMark = NOTHING) -> None:
-        """Restore the levels set since then, the last first. Raises Incomplete if that fails."""
+        """Restore the levels that were set after `kept`, in reverse order. Raises Incomplete if that fails."""
         wrong: list[str] = []
         while len(self._set) > kept.commands:
             last = self._set[-1]
@@ -109,14 +113,14 @@ class HostLevels:
             except QuietError as error:
                 wrong.append(str(error))
             self._applied = False
-        self._write_down()  # a level that could not be undone stays listed: a resume tries again
+        self._write_down()  # a level that could not be restored stays listed, so that a resume tries again
         if wrong:
             out = [pending_restores.way_out(self._file)] if self._stuck else []
             raise Incomplete("; ".join(wrong + out))
 
     @property
     def mark(self) -> LevelMark:
-        """The levels that are set now."""
+        """A mark of the levels that are set now."""
         return LevelMark(len(self._set), self._applied)
 
     def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:
@@ -144,7 +148,9 @@ class HostLevels:
         return texts
 
     def _kernel(self, factor: str, level: Level) -> str:
-        """Check that the running kernel's command line has this level's words and none of the factor's other levels."""
+        """Check that the running kernel's command line has the words of this level and no words of the factor's other
+        levels. Returns the words; raises Refused if the check fails.
+        """
         words = (self._host.text("/proc/cmdline") or "").split()
         others = {word for each in self._screen.factor(factor).levels for word in each.kernel or ()}
         wanted = set(level.kernel or ())
@@ -164,5 +170,5 @@ class HostLevels:
         return lines[-1][:200] if lines else ""
 
     def _write_down(self) -> None:
-        """Record the levels set by commands on disk before they are set."""
+        """Write the record of levels set by commands to disk, before they are set."""
         pending_restores.write(self._file, [*self._stuck, *self._set])

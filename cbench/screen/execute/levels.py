@@ -20,8 +20,8 @@ LOST = "the reset of its batch did not succeed"
 
 
 class Levels(TrialHooks):
-    """Set hard factors for a batch, and all others for one trial, in the same way each time even if the level is
-    unchanged.
+    """The hooks of an experiment, which set hard factors for a batch and all other factors for one trial. Levels are
+    set in the same way each time, even if unchanged.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Levels(TrialHooks):
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
-        """`runs`: the stored runs when this process begins."""
+        """Prepare the hooks. `runs`: the runs in the store when this process begins."""
         self._screen, self._host, self._builds = screen, host, builds
         self._treatments, self._tests, self._batches = plan
         self._environment, self._tell = environment, tell
@@ -46,13 +46,15 @@ class Levels(TrialHooks):
         self._confirmed = Confirmed({})
 
     def start(self) -> None:
-        """Restore the levels left set by a killed process of this experiment. Raises Incomplete."""
+        """Restore the levels left set by a killed process of this experiment. Raises Incomplete if one cannot be
+        restored.
+        """
         if left := self._host.left_behind():
             self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
-        """Reset only before the first iteration of a batch. Raises ResetError for later iterations of a batch whose
-        reset failed.
+        """Whether to reset before this run: only before the first iteration of a batch. Raises ResetError for later
+        iterations of a batch whose reset failed.
         """
         batch = batch_number(run)
         if batch in self._begun:
@@ -64,22 +66,24 @@ class Levels(TrialHooks):
         return True
 
     def first(self, run: StoredRun) -> bool:
-        """Whether this is the batch's first run, so that the host is verified once per batch; iterations may be shorter
-        than the check.
+        """Whether this is the first run of its batch. The host is verified once per batch, because iterations may be
+        shorter than the check.
         """
         new = batch_number(run) not in self._seen
         self._seen.add(batch_number(run))
         return new
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """The batch's levels, for a reset that sets them."""
+        """The batch's levels, for the command of a reset."""
         levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
         variables = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
         return {**variables, KERNEL: " ".join(words)} if levels else {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Set the batch's levels, or check that they still are set. Raises Refused if not."""
+        """Set the batch's levels, or check that they are still set. Returns facts for the store. Raises Refused if a
+        level is not set.
+        """
         batch = batch_number(run)
         levels = self._batches[batch]
         if self._batch != batch:
@@ -94,7 +98,9 @@ class Levels(TrialHooks):
 
     @contextmanager
     def trial(self, test: int, run: int, position: int) -> Iterator[Held]:
-        """Set the levels that a trial needs. Raises Refused if setting fails, Incomplete if restoring fails."""
+        """A context in which the levels that a trial needs are set. Raises Refused if setting fails, Incomplete if
+        restoring fails.
+        """
         treatment = self._treatments[self._tests[test].treatment]
         levels = {factor: self._screen.level(factor, name) for factor, name in treatment.levels.items()}
         easy = {factor: name for factor, name in treatment.levels.items() if factor not in self._hard}
@@ -105,7 +111,7 @@ class Levels(TrialHooks):
             self._host.restore(kept)
 
     def end(self) -> None:
-        """Restore everything. Raises Incomplete if that is impossible."""
+        """Restore all levels. Raises Incomplete if one cannot be restored."""
         self._leave()
 
     def _leave(self) -> None:
@@ -117,7 +123,7 @@ class Levels(TrialHooks):
         facts: dict[str, str] = {}
         applied = host.applied or self._confirmed.applied
         cpus = applied.isolated if applied else None
-        aslr = False if applied and applied.fixed else None  # the same as in `quiet run`
+        aslr = False if applied and applied.fixed else None  # as in `quiet run`
         partition = cpus is not None
         for factor, level in levels.items():
             environment |= level.environment
@@ -136,7 +142,7 @@ class Levels(TrialHooks):
         return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
-        """A controlled variable's present value; an unreadable one does not end the experiment."""
+        """The current value of a controlled variable, as text. A failure to read it does not end the experiment."""
         if not each.command:
             return each.value
         try:

@@ -1,4 +1,4 @@
-"""Settings made by commands of levels, recorded beside the store before the commands run."""
+"""Record the settings that the commands of levels make, next to the store and before the commands run."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class PendingRestore(NamedTuple):
 
 
 def place(data: Path) -> Path:
-    """The file in which a store's pending restores are written."""
+    """The file with a store's pending restores."""
     return data.with_name(f"{data.name}.set")
 
 
 def read(file: Path) -> list[PendingRestore]:
-    """Read the pending restores, in the order in which they were set. Raises Refused for a damaged file."""
+    """Read the pending restores, in the order in which levels were set. Raises Refused if the file is damaged."""
     try:
         said = json.loads(file.read_text())
         return [PendingRestore(str(each["factor"]), str(each["level"]), str(each["restore"])) for each in said]
@@ -42,7 +42,9 @@ def read(file: Path) -> list[PendingRestore]:
 
 
 def write(file: Path, every: Sequence[PendingRestore]) -> None:
-    """Write the record; it is on disk when this returns. No file exists while nothing is set."""
+    """Write the pending restores; the file is on disk when this function returns. Without pending restores, the file is
+    removed.
+    """
     if not every:
         file.unlink(missing_ok=True)
         return

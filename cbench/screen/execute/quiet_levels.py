@@ -29,7 +29,9 @@ GOVERNOR = "cpufreq.governor"
 
 
 class Applied(NamedTuple):
-    """The value read back for each level; with a profile the CPUs that it isolated, and whether addresses are fixed."""
+    """The value read back for each level; with a profile also the CPUs that it isolated, and whether addresses are
+    fixed.
+    """
 
     texts: tuple[str, ...]
     isolated: frozenset[int] | None = None
@@ -55,8 +57,8 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 
 
 def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
-    """The reason why this level can never be set here, as far as can be determined without setting it; "" if none is
-    known.
+    """The reason why this level can never be set on this host, if that can be determined without setting it; otherwise
+    "".
     """
     if level.governor:
         policies = Facts(reader).policies
@@ -91,7 +93,9 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply the levels together and read them back. Raises Refused if one is unavailable; the caller then restores."""
+    """Apply the levels together and read them back. Raises Refused if a level is unavailable; the caller must then
+    restore.
+    """
     record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
@@ -115,7 +119,7 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
 
 
 def _govern(host: Host, source: str, governor: str) -> None:
-    """Give every policy this governor, journal first."""
+    """Set the governor of every cpufreq policy, with the journal written first."""
     policies = [f"file:{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor" for number in Facts(host).policies]
     begin_hold(
         host,
@@ -130,8 +134,8 @@ def _govern(host: Host, source: str, governor: str) -> None:
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     """Read back the written values. Raises Refused if one has changed.
 
-    For a profile, it only checks that the profile is applied: some of its hundreds of targets drift by themselves;
-    `quiet verify` reports those, and its result is stored with each batch.
+    For a profile, this function only checks that the profile is applied, because some of its hundreds of targets drift
+    by themselves. `quiet verify` reports drift, and its result is stored with each batch.
     """
     record = applied_state(reader)
     if record is None or record.source != source:
@@ -147,7 +151,7 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
 
 
 def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
-    """The value of a level as it was set. Raises Refused for a governor that differs from it."""
+    """The value that was written for a level, as text. Raises Refused if the current governor differs from it."""
     if level.governor:
         for number in Facts(reader).policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"

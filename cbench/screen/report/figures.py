@@ -22,15 +22,15 @@ from cbench.screen.data.data import Values
 RED = "#b3261e"
 """The color of questionable treatments, as in the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
-"""Distinct for color-blind readers (Okabe and Ito); shapes differ too."""
+"""The colors of levels, which are distinct for color-blind readers (Okabe and Ito); shapes also differ."""
 SHAPES = "oDs^vP*X"
 MOST_VECTORS = 600
-"""Up to this many points, each point of a figure is a separate shape."""
+"""The maximum number of points that are drawn as separate shapes."""
 MOST_SHOWN = 24
 """The most treatments side by side."""
 DPI = 130
 HALF = 0.4
-"""Half the greatest width of a silhouette; samples stand 1 apart."""
+"""Half the maximum width of a silhouette; the distance between samples is 1."""
 MOST_EXACT = 600
 LETTER = 5.3
 """Width of a letter in points at the font size of the axis labels."""
@@ -55,14 +55,16 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
-    """Like svg.drawn(), with bitmaps at print resolution."""
+    """The same context as svg.drawn(), with bitmaps at print resolution."""
     with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
         yield svg, axes
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
-    """Hybrid violin-scatter of each treatment. `rows`: results of the analysis; `label` gives an axis its name."""
+    """A hybrid of violin and scatter plot for each treatment. `rows`: results of the analysis; `label`: the names on
+    the axes.
+    """
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
     with figure(key, 1, 1, 3.3) as (svg, axes):
@@ -77,8 +79,9 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
 
 
 def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
-    """Samples at 0, 1, ...: every value a point, shifted sideways at random within the silhouette of its distribution;
-    a sample of equal values is a line."""
+    """Draw samples at 0, 1, ...: every value is a point, shifted sideways at random within the silhouette of the
+    distribution. A sample of equal values is a line.
+    """
     draw = np.random.default_rng(seed)
     for place, (values, color) in enumerate(zip(samples, colors, strict=True)):
         if values.min() == values.max():
@@ -97,8 +100,9 @@ def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: 
 
 
 def silhouette(values: Values) -> Values:
-    """The half width of a violin at each value as a share of its widest place: a Gaussian kernel density with D. W.
-    Scott's bandwidth, computed at MOST_EXACT values or quantiles and drawn straight between them."""
+    """The half width of a violin at each value, as a share of the maximum. It is a Gaussian kernel density with D. W.
+    Scott's bandwidth, computed at MOST_EXACT values or quantiles and linearly interpolated between them.
+    """
     around = values - np.median(values)
     around = around / np.abs(around).max()
     places = np.unique(around)
@@ -109,7 +113,9 @@ def silhouette(values: Values) -> Values:
 
 
 def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
-    """Each treatment's values against the number of the trial in the screen; `values`: pairs of numbers and values."""
+    """Each treatment's values against the number of the trial in the screen. `values`: for each treatment, the trial
+    numbers and the values.
+    """
     shown = [(row, *pair) for row, pair in zip(rows, values, strict=True) if pair[1].size][:MOST_SHOWN]
     many = sum(each.size for _, _, each in shown)
     low = min((float(each.min()) for _, _, each in shown), default=0.0)
@@ -135,7 +141,7 @@ def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label
 
 
 def means(key: str, panels: Sequence[Panel]) -> str:
-    """Means with intervals, one panel (name, rows, label) per response. See spans()."""
+    """Means with intervals, one panel per response. See spans() for the scales."""
     down = len(panels)
     with figure(key, down, 1, 0.7 + 2.2 * down) as (svg, every):
         for axes, (name, rows, label), extent in zip(every, panels, spans(panels), strict=True):
@@ -153,7 +159,9 @@ def means(key: str, panels: Sequence[Panel]) -> str:
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
-    """The span of each panel's axis: panels with the same unit share a scale; panels without a unit have their own."""
+    """The span of each panel's axis, in the response's unit. Panels with the same unit share a scale; panels without a
+    unit have separate scales.
+    """
     extents = [_extent(rows) for _, rows, _ in panels]
     own = [(label.unit, high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
     return [max(each for of, each in own if of == unit) if unit else span for unit, span in own]
@@ -166,7 +174,7 @@ def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
 
 
 def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
-    """Draw the means with their intervals; a line across is the mean of all treatments."""
+    """Draw the means with their intervals, and a line at the mean of all treatments."""
     known = [row.mean for row in rows if row.mean is not None]
     if known:
         axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
@@ -187,7 +195,7 @@ def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
 
 
 def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> None:
-    """Name the places 0, 1, ... by the treatments' levels."""
+    """Label the places 0, 1, ... with the treatments' levels."""
     names = [[shortened(each, 12) for each in label.levels[row.treatment]] for row in rows]
     if ticks(axes, range(len(rows)), names):
         axes.set_xlabel(shortened(" / ".join(label.factors), 80) + (", from above" if len(label.factors) > 1 else ""))
@@ -201,8 +209,8 @@ def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> Non
 
 
 def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
-    """Label places, with the parts of a name below each other. If the labels would touch, slant them, one line each,
-    and return False.
+    """Label places, with the parts of a name below each other. If the labels would touch, slant them, with each name on
+    one line, and return False.
     """
     slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
     fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
@@ -216,14 +224,14 @@ def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], wi
 
 
 def plain(axes: Any, name: str) -> None:
-    """Label the axis with complete numbers, without an offset that the reader must add."""
+    """Label the value axis with `name` and with complete numbers, without an offset that the reader must add."""
     axes.ticklabel_format(axis="y", useOffset=False)
     if name:
         axes.set_ylabel(shortened(name, 24))
 
 
 def legend(axes: Any) -> None:
-    """A legend above the panels if something needs explanation."""
+    """Add a legend above the panels if something needs an explanation."""
     if axes.get_legend_handles_labels()[0]:
         axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8)
 

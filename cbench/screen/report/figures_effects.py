@@ -1,4 +1,4 @@
-"""Draw the effects of a screening experiment, and the effects that samples of different sizes would show.
+"""Draw the effects of a screening experiment, and the interval widths of samples of different sizes.
 
 The figures are those of D. Flater, NIST Technical Note 1855 (2014), sections 4.6 and 4.7.
 """
@@ -20,7 +20,7 @@ MOST_PAIRS = 9
 MOST_FACTORS = 6
 MOST_BOXES = 40
 PANEL = 175
-"""Width of a panel inside its axes, in points, where three stand in a row."""
+"""The width in points of a panel inside its axes, with three panels in a row."""
 MOST_LEGEND = 5
 """The most levels that are named in a panel."""
 
@@ -91,7 +91,7 @@ def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
 
 
 def drawable(rows: Sequence[InteractionResult]) -> list[InteractionResult]:
-    """Interactions that have numbers; if there are too many to show, those with the smallest p."""
+    """The interactions that have numbers; if there are too many to show, only those with the smallest p."""
     known = [each for each in rows if each.effect is not None]
     if len(known) > MOST_PAIRS:
         known.sort(key=lambda each: (2.0 if each.p is None else each.p, -(each.magnitude or 0.0)))
@@ -103,7 +103,9 @@ def _short(label: str | None) -> str | None:
 
 
 def block_plots(key: str, plots: Mapping[str, BlockPlot | None], unit: str) -> str:
-    """A panel for each primary factor, all on one axis; a box for each combination of the others, its levels inside."""
+    """A panel for each primary factor, with a shared axis. Each combination of the other factors has a box with the
+    primary factor's levels inside.
+    """
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
     means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]
     low, high = (min(means), max(means)) if means else (0.0, 1.0)
@@ -165,7 +167,9 @@ def _told(each: BlockPlot) -> str:
 
 
 def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
-    """Widths of intervals by sample size next to the effects, and the share of intervals that contain the mean."""
+    """The widths of intervals by sample size compared with the effects, and the share of intervals that contain the
+    mean.
+    """
     studies = row.studies
     middle = studies[len(studies) // 2]
 

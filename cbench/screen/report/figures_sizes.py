@@ -21,7 +21,7 @@ LONGEST = 28
 
 
 def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
-    """Effects with numbers that were tested, the largest first."""
+    """The tested effects that have numbers, the largest first."""
     known = [item for item in row.every_effect if item[1].effect is not None and item[1].p is not None]
     return sorted(known, key=lambda item: -abs(item[1].fair))
 
@@ -49,8 +49,9 @@ def pareto(key: str, row: ResponseResult, unit: str) -> str:
 
 
 def half_normal(key: str, lenth: LenthResult, unit: str, alpha: float) -> str:
-    """Magnitudes of contrasts against those expected of inert ones; the line has the slope of the pseudo standard
-    error."""
+    """The magnitudes of contrasts against the magnitudes expected of inert ones; the slope of the line is the pseudo
+    standard error.
+    """
     ordered = sorted(lenth.contrasts, key=lambda each: abs(each.estimate))
     many = len(ordered)
     expected = [NormalDist().inv_cdf(0.5 + 0.5 * (at + 0.5) / many) for at in range(many)]

@@ -1,4 +1,4 @@
-"""The report of a screening experiment: one HTML page that needs nothing else, verdict first."""
+"""Render the report of a screening experiment as one self-contained HTML page, verdict first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cbench.screen.report import figures, figures_effects, figures_sizes, page_t
 from cbench.screen.report.figures import AxisNames
 
 MOST_DRAWN = 12
-"""The most responses that get figures; further ones get only tables."""
+"""The maximum number of responses with figures; further responses have only tables."""
 NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSection:
-    """The section of the page for one response. `material`: None if there is none; `material_said` then gives the
-    reason.
+    """The section of the page for one response. `material`: the table of practical significance, None if there is none;
+    `material_said` then gives the reason.
     """
 
     key: str
@@ -61,7 +61,7 @@ def page(result: ScreenResult, data: Data) -> str:
 
 
 def _columns(result: ScreenResult) -> list[tuple[str, str]]:
-    """The roles of a table's columns."""
+    """The role of each column of the analyzed table, as pairs for the page."""
     return [(f"column {name}", role) for name, role in result.design.columns.items()]
 
 
@@ -95,7 +95,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
 
 
 def _figure(key: str, draw: Callable[[str], str], title: str, explained: str, shown: str) -> Figure:
-    """A figure as wide as the page; `draw` receives the key."""
+    """A figure over the whole width of the page. `draw` receives the key and returns the SVG."""
     return Figure(key, draw(key), title, explained, shown, broad=True)
 
 
@@ -261,7 +261,7 @@ def _sample_figures(
 
 
 def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, key: str) -> list[Figure]:
-    """The section on residuals; None if no treatment has two values."""
+    """The figure of residuals; [] if no treatment has two values."""
     numbers = [each.treatment for each in rows if each.n > 1]
     if not numbers:
         return []

@@ -1,4 +1,4 @@
-"""The tables of a screening experiment's report."""
+"""Build the tables of a screening experiment's report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def every_effect(result: ScreenResult) -> list[EffectRow]:
 
 
 def effects(rows: Sequence[EffectRow]) -> list[Table]:
-    """The largest effects; and, if there are too many for one table, the others."""
+    """A table of the largest effects and, if there are too many for one table, a table of the others."""
     head: Row = ["effect", "response", Cell("size", "interval"), "%", Cell("p", "adjusted"), "same order in boxes"]
     cells = [_effect(*each) for each in rows]
     marked = [each.significant for _, _, _, each in rows]
@@ -48,7 +48,7 @@ def effects(rows: Sequence[EffectRow]) -> list[Table]:
 
 
 def not_tested(rows: Sequence[EffectRow]) -> list[str]:
-    """The reasons why effects were not tested, each once with its effects."""
+    """Each reason why effects were not tested, with the effects to which it applies."""
     why: dict[str, dict[str, None]] = {}
     for name, _, effect, each in rows:
         if each.p is None:
@@ -85,7 +85,7 @@ def _boxes(plot: BlockPlot) -> Cell:
 
 
 def treatments(row: ResponseResult, confidence: float) -> Table:
-    """Every treatment with its mean and its intervals; at most MOST_ROWS."""
+    """A table of the treatments with their means and intervals; at most MOST_ROWS rows."""
     level = f"{100 * confidence:.4g} %"
     head: Row = [
         "treatment",
@@ -121,7 +121,9 @@ def _interval(ends: Ends | None) -> str:
 
 
 def material(row: ResponseResult) -> tuple[str, Table | None]:
-    """Effects against the widths of intervals by sample size, and a sentence; or the reason for no table."""
+    """A sentence, and a table that compares effects with the widths of intervals by sample size; or the reason why
+    there is no table, and None.
+    """
     facts, unit = row.material, row.unit
     if not isinstance(facts, Materiality) or facts.median_effect is None or facts.largest_effect is None:
         return (facts.why if facts else None) or "Nothing to compare.", None
@@ -182,7 +184,9 @@ def boots(rows: Sequence[BootCheck]) -> Table:
 
 
 def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
-    """Levels of the hosts; and effects, each host alone and whether they differ."""
+    """Two tables: the levels of the hosts; and the effects on each host, with the test for differences between
+    hosts.
+    """
     levels: list[Row] = [
         [each.host, number(each.median, "{:,.6g}"), number(each.level_pct, "{:+.3g} %"), chance(each.p_level)]
         for each in found.levels
@@ -211,7 +215,7 @@ def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
 
 
 def sets(result: ScreenResult) -> Table:
-    """The effects that each choice of treatments can test."""
+    """A table of the effects that each choice of treatments can test."""
     rows: list[Row] = [
         [
             Cell(each.name, each.words),
@@ -231,7 +235,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def effects_by_set(result: ScreenResult) -> Table:
-    """The main effects that each choice of treatments would give; at most MOST_ROWS."""
+    """A table of the main effects that each choice of treatments would give; at most MOST_ROWS rows."""
     names = [each.name for each in result.design.sets]
     rows: list[Row] = []
     for response, row in result.responses.items():

@@ -1,1 +1,1 @@
-"""Statistics of screening experiments: arrays in, frozen results out."""
+"""Compute the statistics of screening experiments, from arrays to frozen results."""

@@ -1,7 +1,7 @@
 """Choose the number of bootstrap replicates by the adaptive procedure of JCGM 101:2008, clause 7.9.4.
 
-Blocks of M replicates are drawn until the estimate, the standard uncertainty and both ends of the interval, one number
-per block each, have means whose doubled standard errors are all within a tolerance; then the result is computed from
+Each block of M replicates yields an estimate, a standard uncertainty and both ends of the interval. Blocks are drawn
+until twice the standard error of each of these numbers' means is within a tolerance; the result is then computed from
 all replicates. M is 10^4, or 100/(1 - level) if that is more. The tolerance is the size of a pixel of the plot (D.
 Flater, NIST TN 1855 (2014), section 3.6).
 """
@@ -28,7 +28,9 @@ def block(level: float) -> int:
 
 
 def twice_error(blocks: Sequence[float]) -> float:
-    """2 s of the mean of h blocks' numbers: s = sqrt(sum (y_r - mean)^2/(h (h - 1))); infinite for one block."""
+    """Twice the standard error of the mean of h numbers, s = sqrt(sum (y_r - mean)^2/(h (h - 1))); infinite for one
+    block.
+    """
     h = len(blocks)
     if h < 2:
         return inf
@@ -46,10 +48,10 @@ def adaptive_bca(
     ties: str = MID,
     most: int = MOST_REPLICATES,
 ) -> Interval:
-    """The BCa interval of the mean from as many replicates as its ends need to be stable within `delta`, in the values'
-    unit; at most `most`.
+    """The BCa interval of the mean, from as many replicates, up to `most`, as make its ends stable within `delta`, in
+    the values' unit.
 
-    `replicates` of the result is their number; `why` is set if `most` was reached first.
+    In the result, `replicates` is the number of replicates; `why` is set if `most` was reached first.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)

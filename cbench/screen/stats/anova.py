@@ -2,7 +2,7 @@
 
 Signed ranks treat a whole iteration as one observation, so a handful of iterations cannot reject. This analysis treats
 each value as one observation and assumes normal noise of equal variance: R. A. Fisher, Statistical Methods for Research
-Workers (1925); With groups of equal size, F approximates the permutation test (G. E. P. Box, S. L. Andersen, J. R.
+Workers (1925). With groups of equal size, F approximates the permutation test (G. E. P. Box, S. L. Andersen, J. R.
 Statist. Soc. B 17 (1955) 1-26). The error is the variation between values of one treatment (and block). If no treatment
 has two values, effects of more than two factors serve as the error; if there are none, two-factor interactions do.
 """
@@ -32,15 +32,18 @@ from cbench.stats.interval import exponent
 
 ANOVA = "analysis of variance"
 REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
-"""The sources of the error term."""
+"""The possible sources of the error term."""
 MOST_VALUES = 5_000
-"""In blocks: each block is a column of the model. With at least this many iterations, signed ranks are used."""
+"""The maximum number of values in an analysis with blocks, in which each block is a column of the model. Experiments
+with more values have enough iterations for signed ranks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """`rows`: blocks, effects, higher orders, error, total; `error`: its sources, "" if there is none.
-    `untested`: effects and why."""
+    """The result of anova(). `rows`: blocks, effects, higher orders, error, total; `error`: the sources of the error
+    term, "" if there is none. `untested`: the untested effects, with reasons.
+    """
 
     rows: tuple[AnovaRow, ...]
     error: str
@@ -49,9 +52,9 @@ class Anova:
 
 
 def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
-    """`levels`: shape (rows, factors); `values`: shape (rows,), NaN omitted; `blocks`: the block of each row;
-    differences between blocks are not part of the error. None for a completely randomized experiment, whose rows may
-    come in any order.
+    """Analyze the variance of values. `levels`: shape (rows, factors); `values`: shape (rows,), NaN omitted; `blocks`:
+    the block of each row, None for a completely randomized experiment, whose rows may be in any order. Differences
+    between blocks are not part of the error.
     """
     some = ~np.isnan(values)
     levels, values = levels[some], values[some]
@@ -98,8 +101,8 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
 
 
 def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[float, int]]:
-    """Per treatment: its levels, its mean times the square root of its number of values, and that root; and the sum of
-    squares between values of one treatment, with its degrees of freedom.
+    """For each treatment, its levels, its mean times the square root of its number of values, and that square root; and
+    the sum of squares between the values of one treatment, with its degrees of freedom.
     """
     cells, at, counts = np.unique(levels, axis=0, return_inverse=True, return_counts=True)
     at = at.ravel()

@@ -1,8 +1,8 @@
 """Compute the table of an analysis of variance: sums of squares, source by source, and sizes of effects.
 
-Each effect is its contribution beyond all others of as many factors or fewer (F. Yates, "The analysis of multiple
-classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"); if
-all cells have equally many values that is the effect itself.
+Each effect is adjusted for all others of as many or fewer factors (F. Yates, "The analysis of multiple classifications
+with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"). If all cells have
+equally many values, the adjustment changes nothing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from cbench.stats.interval import scaled
 WHOLE, WITHIN = "whole plots", "within plots"
 WHOLE_ERROR, WITHIN_ERROR, TOTAL = "whole-plot error", "within-plot error", "total"
 REPLICATES = "blocks"
-"""Differences between blocks, or between replicates of whole plots: neither an error term nor an effect to test."""
+"""The source of differences between blocks, or between replicates of whole plots, which are neither an error term nor
+an effect to test.
+"""
 HIGHER = "higher orders"
-"""The effects of more than two factors, of the stratum in its row."""
+"""The source with the interactions of more than two factors in one stratum."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors and if there
-    is no error to compare with, or the error is 0: values are then too coarse to show their variation. An effect that
-    is also 0 has the `p` 1.
+    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors, and if the
+    error is missing or 0; if it is 0, values are too coarse to show their variation. If the effect is also 0, `p` is 1.
     """
 
     source: str
@@ -46,8 +47,9 @@ class AnovaRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectEstimate:
-    """The estimates of an effect: its size with two levels, otherwise the differences of levels from the first one.
-    `errors`: the standard error of each, with `df` degrees of freedom; NaN if the error is 0 or has none.
+    """The estimates of an effect: its size for two levels, otherwise the differences of levels from the first one.
+    `errors`: the standard error of each estimate, with `df` degrees of freedom; NaN if the error is 0 or has no degrees
+    of freedom.
     """
 
     estimates: tuple[float, ...]
@@ -56,8 +58,8 @@ class EffectEstimate:
 
 
 class AnovaTable:
-    """Removes the contribution of each source in turn from the values (whose mean is 0), and records its sum of
-    squares.
+    """Removes the contribution of each source in turn from the values, whose mean must be 0, and records the source's
+    sum of squares.
     """
 
     def __init__(
@@ -68,8 +70,9 @@ class AnovaTable:
         weights: Values | None = None,
         repeats: tuple[float, int] = (0.0, 0),
     ) -> None:
-        """`weights`: if a row is the mean of several values, the square root of their number; `y` must already be
-        multiplied by it. `repeats`: the sum of squares between the values of one row, and its degrees of freedom.
+        """Start from the values. `weights`: if rows are means of several values, the square roots of the numbers of
+        values, by which `y` must already be multiplied. `repeats`: the sum of squares between the values of one row,
+        and its degrees of freedom.
         """
         self._names, self._levels, self._y = names, levels, y
         self._weights = (np.ones(y.size) if weights is None else weights)[:, np.newaxis]
@@ -79,7 +82,7 @@ class AnovaTable:
         self._sizes: dict[Effect, tuple[Values, Values]] = {}
 
     def take(self, effects: Sequence[Effect], stratum: str) -> None:
-        """Add effects, each adjusted for all others of as many factors or fewer."""
+        """Add effects, each adjusted for all others of as many or fewer factors."""
         columns = {effect: self._weights * indicators(codes(self._levels[:, list(effect)])) for effect in effects}
         for size in sorted({len(effect) for effect in effects}):
             group = [effect for effect in effects if len(effect) == size]
@@ -94,16 +97,16 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """Add the sum of squares of rows with one label beyond everything before; the error is added even if it is
-        empty.
+        """Add the sum of squares between rows with different labels, adjusted for all earlier sources; an error is
+        added even if it is empty.
         """
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
             self._keep(source, (), stratum, new.T @ self._y)
 
     def within(self) -> None:
-        """The error within plots: the entire remainder. If rows have repeated values, the error is the variation
-        between these, and the remainder of the rows counts as higher-order effects.
+        """Add the error within plots, which is the entire remainder. If rows have repeated values, the error is the
+        variation between these, and the remainder counts as higher-order effects.
         """
         left = self._y - self._basis @ (self._basis.T @ self._y)
         ss, df = self._repeats
@@ -117,7 +120,9 @@ class AnovaTable:
             self._keep(WITHIN_ERROR, (), WITHIN, left, rest)
 
     def finished(self, power: int) -> tuple[tuple[AnovaRow, ...], dict[Effect, AnovaRow]]:
-        """The rows with F and p by their stratum's error, sums of squares times 2^power; and those of the effects."""
+        """All rows, and the rows by effect, with F and p from the error of their stratum, and sums of squares
+        multiplied by 2^power.
+        """
         errors = self._errors
         rows, effects = [], {}
         for source, effect, stratum, ss, df in self._parts:
@@ -137,7 +142,7 @@ class AnovaTable:
         return tuple(rows), effects
 
     def with_errors(self, strata: Mapping[Effect, str], power: int) -> dict[Effect, EffectEstimate]:
-        """Sizes times 2^power, with the error of each effect's stratum."""
+        """The sizes of effects multiplied by 2^power, with standard errors from the error of each effect's stratum."""
         estimates = {}
         for effect, (sizes, units) in self._sizes.items():
             ss, df = self._errors[strata[effect]]
@@ -153,7 +158,7 @@ class AnovaTable:
 
     @property
     def error_df(self) -> int:
-        """The degrees of freedom of the error within."""
+        """The degrees of freedom of the error within plots."""
         return self._errors[WITHIN][1]
 
     def _extend(self, columns: Values) -> Values:
@@ -171,8 +176,9 @@ class AnovaTable:
 def _size(
     beyond: Values, part: Values, levels: Levels, effect: Effect, weights: Values
 ) -> tuple[Values, Values] | None:
-    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for partly aliased effects,
-    and for interactions of more levels than two."""
+    """The sizes of an EffectEstimate, and their standard errors for an error of 1. None for partly aliased effects, and
+    for interactions of factors with more than two levels.
+    """
     present = [np.unique(levels[:, each]) for each in effect]
     if len(effect) == 1:
         coded = (levels[:, list(effect)] == present[0][1:]).astype(np.float64)
@@ -196,8 +202,8 @@ def indicators(labels: NDArray[np.intp]) -> Values:
 
 
 def _beyond(basis: Values, columns: Values) -> Values:
-    """An orthonormal basis of the columns' part that is orthogonal to a given one."""
-    for _ in range(2):  # one pass leaves rounding errors
+    """An orthonormal basis of the part of `columns` that is orthogonal to `basis`."""
+    for _ in range(2):  # a single pass leaves rounding errors
         columns = columns - basis @ (basis.T @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(left[:, sizes > 1e-8])

@@ -1,8 +1,8 @@
 """Test whether a value depends on the boot, within each level of the factor that boots change.
 
-D. Flater, NIST Technical Note 1855 (2014), section 4.5.1, decides by eye. Here: Kruskal and Wallis's test over the
-boots, and one-way random effects with n0 = (N - sum n_i^2/N)/(k - 1) for unequal numbers: S. R. Searle, G. Casella, C.
-E. McCulloch, Variance Components (1992), section 3.6.
+D. Flater, NIST Technical Note 1855 (2014), section 4.5.1, decides by eye. This module uses Kruskal and Wallis's test
+over the boots, and one-way random effects with n0 = (N - sum n_i^2/N)/(k - 1) for unequal numbers: S. R. Searle, G.
+Casella, C. E. McCulloch, Variance Components (1992), section 3.6.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cbench.stats.multiple_testing import HOLM, adjusted
 
 @dataclass(frozen=True, slots=True)
 class BootCheck:
-    """Differences between boots within one level.
+    """The differences between boots within one level.
 
     `batches`: names of the boots; `n`, `means`: count and mean of each; `h`, `p`: Kruskal-Wallis test; `f`, `p_f`:
     one-way analysis of variance (None if nothing varies within boots); `ms_between`, `ms_within`: mean squares in the
     values' unit squared; `var_boot`: variance between boots, at least 0; `icc`: its share of the total variance, from 0
-    to 1, None if nothing varies; `p_holm`: p corrected for all levels of the call; `depends`: whether `p_holm` is below
+    to 1, None if nothing varies; `p_holm`: `p` corrected for all tested levels; `depends`: whether `p_holm` is below
     alpha.
     """
 
@@ -48,10 +48,10 @@ class BootCheck:
 
 
 def boot_check(samples: Mapping[str, Mapping[str, Values]], alpha: float = 0.05) -> tuple[BootCheck, ...]:
-    """`samples`: values of each boot, by hard level and batch (NaN omitted).
+    """Test the boots of each level. `samples`: the values of each boot (NaN omitted), by hard level and batch.
 
-    Returns one result per level that has at least two boots with values and more values than boots; other levels are
-    omitted.
+    Returns one result for each level that has at least two boots with values, and more values than boots; other levels
+    are omitted.
     """
     checks = []
     for level, boots in samples.items():
@@ -73,7 +73,7 @@ def _check(level: str, boots: Mapping[str, Values]) -> BootCheck:
     n, k = int(sizes.sum()), len(samples)
     between = float(sizes @ (means - sizes @ means / n) ** 2) / (k - 1)
     within = float(sum(((each - mean) ** 2).sum() for each, mean in zip(samples, means, strict=True))) / (n - k)
-    # A rounding residue of equal values is not a variance.
+    # Rounding errors of equal values do not count as variance.
     least = (1e-14 * float(np.abs(means).max())) ** 2
     between, within = (0.0 if each <= least else each for each in (between, within))
     var = max(0.0, (between - within) * (k - 1) / (n - float(sizes @ sizes) / n))

@@ -1,15 +1,15 @@
-"""Tests of effects in randomized complete blocks, by signed ranks of the differences within blocks.
+"""Test effects in randomized complete blocks, by signed ranks of the differences within blocks.
 
-A block plot counts the boxes in which the levels have the same order; these tests do so for the single values. If two
+A block plot counts the boxes in which the levels have the same order; these tests use the single values instead. If two
 treatments differ only in the level of one factor, their difference is free of block effects and of all other factors;
 if the factor is inert, the difference is as often positive as negative, for any noise distribution. For an interaction,
 the difference of two such differences of four treatments is used. If no two treatments differ in only one factor
 (fractions), all treatments of a block form one difference.
 
-Differences are ranked by magnitude over all blocks, somewhat as D. Quade does with blocks of any number of levels
+Differences are ranked by magnitude over all blocks, similar to D. Quade's method for blocks with any number of levels
 ("Using weighted rankings in the analysis of complete blocks with additive block effects", J. Amer. Statist. Assoc. 74
-(1979) 680-683); a long tail counts by its rank only. Values within a block may depend on each other, so each block is
-one observation: without an effect, its scores are equally likely with all signs flipped (signed_rank.py).
+(1979) 680-683); so values in a long tail count only by their rank. Values within a block may depend on each other, so
+each block is one observation: without an effect, its scores are equally likely with all signs flipped (signed_rank.py).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from cbench.stats.interval import deviation
 RANKS = "signed ranks in blocks"
 
 Effect = tuple[int, ...]
-"""Numbers of its factors, one or two."""
+"""The numbers of the one or two factors of an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelDifference:
-    """A level of a factor minus its first one, with its standard error."""
+    """The difference of a factor's level from the first level, with its standard error."""
 
     estimate: float
     se: float
@@ -42,15 +42,15 @@ class LevelDifference:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """How one effect was tested. `by`: RANKS, or the name of the method that tests against batches.
+    """The test of one effect. `by`: RANKS, or the name of the method that tests against batches.
 
     `estimate`: for factors with two levels, the mean of the differences of matched treatments (half of it for an
     interaction), with `se`, its standard error over the blocks; otherwise MainEffect.effect or Interaction.effect (None
-    if a cell is missing), without `se`. `p_plain`: p from the differences themselves instead of their ranks: a test of
-    the means, which loses power with long tails. `p_within`: p by ranks, None if ranks cannot test the effect.
-    `error_df`: degrees of freedom of `se`. `differences`: for a factor with more than two levels, the difference of
-    each further level from the first. `p_family`: for contrasts that are judged by each other, the probability of such
-    a contrast anywhere among them.
+    if a cell is missing), without `se`. `p_plain`: the p-value from the differences themselves instead of their ranks,
+    a test of means that loses power with long tails. `p_within`: the p-value by ranks, None if ranks cannot test the
+    effect. `error_df`: degrees of freedom of `se`. `differences`: for a factor with more than two levels, the
+    difference of each further level from the first. `p_family`: for contrasts that are judged against each other, the
+    probability of a contrast this large anywhere among them.
     """
 
     by: str
@@ -68,9 +68,10 @@ class EffectTest:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """`blocks`: the number of blocks used; `partial`: how many of them lack a value (their other differences count);
-    `dropped`: blocks without any value, or with treatments of several batches. `untested`: effects that cannot be
-    tested here, with the reason as text (always those of hard factors, which do not vary within blocks).
+    """The result of blocked(). `blocks`: the number of blocks used; `partial`: how many of these lack a value (their
+    other differences count); `dropped`: blocks without any value, or with treatments of several batches. `untested`:
+    effects that cannot be tested within blocks, with the reason as text; effects of hard factors are always among
+    these, because hard factors do not vary within blocks.
     """
 
     blocks: int
@@ -81,16 +82,17 @@ class Blocked:
 
 
 def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked:
-    """`levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one row an iteration, NaN if
-    missing. A block with several combinations of the `hard` factors' levels is dropped; a missing value drops the
-    differences that need it. Iterations of all batches are blocks, so results hold for these batches only.
+    """Test all effects within blocks. `levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one
+    row per iteration, NaN if missing. A block with several combinations of the `hard` factors' levels is dropped; a
+    missing value drops the differences that use it. Iterations of all batches are blocks, so results hold for these
+    batches only.
     """
     some = ~np.isnan(values).all(axis=0)
     levels, values = levels[some], values[:, some]
     batch = np.zeros(levels.shape[0], dtype=np.intp)
     if hard and levels.shape[0]:
         batch = np.unique(levels[:, list(hard)], axis=0, return_inverse=True)[1].ravel()
-    # A block belongs to the one combination whose treatments it contains.
+    # A block belongs to the one combination of hard levels whose treatments it contains.
     there = ~np.isnan(values)
     groups = np.full(values.shape[0], -1)
     full = np.zeros(values.shape[0], dtype=bool)
@@ -158,8 +160,9 @@ def _tested(
 
 
 def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
-    """A contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks, treatments);
-    blocks with a missing value do not contribute."""
+    """The test of a contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks,
+    treatments); blocks with a missing value do not contribute.
+    """
     every = Differences(np.arange(signs.size)[np.newaxis], signs * (2 / signs.size), np.ones((1, 1)))
     groups = np.zeros(values.shape[0], dtype=np.intp)
     return _tested((0,), every, values, groups, None, np.zeros((signs.size, 1), dtype=np.intp))
@@ -168,8 +171,9 @@ def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
 def _level_differences(
     apart: Values, groups: NDArray[np.intp], levels: NDArray[np.intp]
 ) -> tuple[LevelDifference, ...]:
-    """The difference of each level from the first, by treatments that differ in it only; () if some have no or too few
-    blocks. `levels`: shape (differences, 2), of the treatment that counts and of that which is subtracted."""
+    """The difference of each level from the first, from treatments that differ only in this factor; () if a level has
+    too few blocks. `levels`: shape (differences, 2), the levels of the minuend and of the subtrahend.
+    """
     first = int(levels.min())
     found = []
     for level in np.unique(levels)[1:].tolist():
@@ -185,8 +189,8 @@ def _level_differences(
 
 
 def _rounding(matched: Differences, values: Values) -> Values:
-    """The threshold below which each difference is rounding error and treated as 0: its values are known to one unit in
-    the last place of the largest, and each further sum adds half a unit. Shape (blocks, differences).
+    """The threshold below which each difference counts as rounding error and so as 0: values are accurate to one unit
+    in the last place of the largest value, and each further sum adds half a unit. Shape (blocks, differences).
     """
     units = float(np.abs(matched.weights).sum()) + (matched.weights.size - 2) / 2
     largest = np.zeros((values.shape[0], matched.at.shape[0]))
@@ -206,9 +210,9 @@ def _mean(each: Values, groups: NDArray[np.intp]) -> tuple[float, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`at`: shape (differences, corners), numbers of treatments; `weights`: shape (corners,), weights of the corners,
-    with sum 0; `shows`: shape (differences, df), the coefficients of each difference for the effect's degrees of
-    freedom.
+    """Differences of treatments that show one effect. `at`: shape (differences, corners), numbers of treatments;
+    `weights`: shape (corners,), the weights of the corners, which add up to 0; `shows`: shape (differences, df), the
+    coefficients of each difference for the effect's degrees of freedom.
     """
 
     at: NDArray[np.intp]
@@ -222,8 +226,9 @@ class Differences:
 
 
 def differences(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
-    """`levels`: shape (treatments, factors); `effect`: one factor or two; `batch`: batch number of each treatment;
-    treatments with different numbers are never in one block. Returns None if no difference shows the effect.
+    """The differences that show an effect of one or two factors; None if there are none. `levels`: shape (treatments,
+    factors); `batch`: the batch number of each treatment; treatments with different batch numbers are never in one
+    block.
     """
     matched = _matched(levels, effect, batch)
     return _contrast(levels, effect) if matched is None and np.unique(batch).size == 1 else matched
@@ -256,7 +261,7 @@ def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> 
 
 
 def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
-    """Each pair of levels of one factor, or of both, with the signs of the difference."""
+    """Each pair of levels of one factor, or each pair of pairs for two factors, with the signs of the difference."""
     if len(shape) == 1:
         return [[((b,), 1), ((a,), -1)] for a, b in combinations(range(shape[0]), 2)]
     return [
@@ -267,8 +272,8 @@ def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
 
 
 def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
-    """All treatments at once, if all factors have two levels, the effect is balanced and it is orthogonal to all other
-    effects of as many factors or fewer.
+    """One difference of all treatments, if all factors have two levels, and the effect is balanced and orthogonal to
+    all other effects of as many or fewer factors; otherwise None.
     """
     mains: dict[int, Values] = {}
     for factor in range(levels.shape[1]):

@@ -1,8 +1,9 @@
-"""Compute block plots: whether the order of a factor's levels is the same for all levels of the other factors.
+"""Compute block plots, which show whether the order of a factor's levels is the same for all levels of the other
+factors.
 
-NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.3.3 and 5.5.9.5; D. Flater, NIST Technical Note 1855 (2014),
-section 4.6.3. With no effect each of the L! orders is equally likely in each box, so all N boxes agree with probability
-(1/L!)^(N-1).
+Sources: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.3.3 and 5.5.9.5; D. Flater, NIST Technical Note 1855
+(2014), section 4.6.3. If there is no effect, each of the L! orders is equally likely in each box, so all N boxes agree
+with probability (1/L!)^(N-1).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Box:
 
     `others`: these levels, without factors that are fully aliased with the primary factor. `means` (NaN: missing) and
     `questionable` have one entry per level of the primary factor. `order`: levels from the lowest mean to the highest;
-    None if means are tied or missing. `missing`: a level has no mean, so the box does not count.
+    None if means are tied or missing. `missing`: whether a level has no mean, so that the box does not count.
     """
 
     others: str
@@ -37,15 +38,16 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlot:
-    """`boxes`: all boxes; `n` of them count (no level is missing), `left_out` do not, and `tied` of the counted boxes
-    have equal means. `together`: other factors that change only with the primary factor (fully aliased), so that no box
-    can hold them fixed. `consistent`: all `n` boxes have the same order, without ties; `chance`: the probability of
-    that if no factor has an effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels,
-    `p_one` and `p_two` are the p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor,
-    `chance` counts one independent outcome per combination of the other hard factors, however many boxes share its
-    batches, and there is no sign test. `p`: `chance` if consistent; otherwise `p_two`, or None with more than two
-    levels (no test). `needed`: number of boxes for a chance of at most alpha; `able`: there are that many, so the plot
-    can be significant.
+    """The block plot of one factor. `boxes`: all boxes. `n`: the number of boxes that count, because no level is
+    missing; `left_out`: the number of others; `tied`: the number of counted boxes with equal means. `together`: other
+    factors that change only with the primary factor (fully aliased), so that no box can hold them fixed. `consistent`:
+    whether all `n` boxes have the same order, without ties; `chance`: the probability of this if no factor has an
+    effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels, `p_one` and `p_two` are the
+    p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts one independent
+    outcome per combination of the other hard factors, however many boxes share its batches, and there is no sign test.
+    `p`: `chance` if consistent; otherwise `p_two`, or None for more than two levels, which have no test. `needed`: the
+    number of boxes required for a chance of at most alpha; `able`: whether there are as many, so that the plot can be
+    significant.
     """
 
     levels: tuple[str, ...]
@@ -74,8 +76,8 @@ def block_plot(
     exclude: bool = False,
     alpha: float = 0.05,
 ) -> BlockPlot | None:
-    """`levels`: shape (treatments, factors); `means`: shape (treatments,), NaN: no mean. `questionable`: treatment
-    numbers, which `exclude` omits. Returns None if fewer than two levels have means.
+    """The block plot of one factor; None if fewer than two levels have means. `levels`: shape (treatments, factors);
+    `means`: shape (treatments,), NaN if missing. `questionable`: numbers of treatments, which `exclude` omits.
     """
     means = np.array(means, dtype=np.float64)
     if exclude:
@@ -140,7 +142,9 @@ def block_plot(
 
 
 def chance(levels: int, boxes: int) -> float:
-    """The chance that all boxes order so many levels alike if nothing has an effect; 1 with fewer than two boxes."""
+    """The probability that all boxes order this many levels alike if nothing has an effect; 1 for fewer than two
+    boxes.
+    """
     return float(factorial(levels)) ** -max(boxes - 1, 0)
 
 
@@ -153,15 +157,16 @@ def needed(levels: int, alpha: float) -> int:
 
 
 def sign_test(agreeing: int, n: int) -> tuple[float, float]:
-    """(one-sided, two-sided) chance that so many or more of n boxes have one direction given beforehand, and that they
-    are so unevenly divided. The second is at most 1."""
+    """The one-sided and two-sided p-values of `agreeing` boxes out of `n`: the probability of at least as many in a
+    given direction, and of a division at least as uneven.
+    """
     one = sum(comb(n, each) for each in range(agreeing, n + 1)) / 2**n
     other = sum(comb(n, each) for each in range(max(agreeing, n - agreeing), n + 1)) / 2**n
     return one, min(1.0, 2 * other)
 
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
-    """Other factors with at least two levels whose level determines the primary factor's level and vice versa."""
+    """The other factors, with at least two levels, whose level determines the primary factor's level and vice versa."""
     numbers = []
     for other in range(levels.shape[1]):
         pairs = np.unique(levels[:, [factor, other]], axis=0)

@@ -1,7 +1,7 @@
 """Compute main effects and two-factor interactions from the treatments' means, with equal weights.
 
-G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels); R. A.
-Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
+Sources: G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels);
+R. A. Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 Levels = NDArray[np.intp]
-"""Shape (treatments, factors): numbers of levels."""
+"""The numbers of levels, shape (treatments, factors)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MainEffect:
-    """`levels`: the levels present, ascending; `means` and `counts`: mean and number of treatments per level.
+    """The main effect of a factor. `levels`: the levels that occur, ascending; `means` and `counts`: the mean and the
+    number of treatments per level.
 
     `effect`: with two levels, the second level's mean minus the first's; with more, the range of the means (see
-    `signed`). `adjusted`: the same estimated by least squares in the model of all main effects, which is not biased by
-    an unbalanced choice of treatments; None if the effect is aliased with another factor's.
+    `signed`). `adjusted`: the effect estimated by least squares in the model of all main effects, which an unbalanced
+    choice of treatments does not bias; None if the effect is aliased with another factor's effect.
     """
 
     levels: tuple[int, ...]
@@ -35,10 +36,11 @@ class MainEffect:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """`cells`: means per combination of levels, shape (levels of the first factor, levels of the second), NaN without
-    treatments; `residuals`: m_ij minus both main effects, which are estimated from the means of the cells present; NaN
-    likewise. `effect`: with two levels each, half the difference of the two differences; otherwise the largest
-    magnitude of a residual (see `signed`). None if a cell is missing, because the residuals then contain main effects.
+    """The interaction of two factors. `cells`: means per combination of levels, shape (levels of the first factor,
+    levels of the second), NaN for cells without treatments; `residuals`: m_ij minus both main effects, which are
+    estimated from the means of the other cells; also NaN for such cells. `effect`: with two levels each, half the
+    difference of the two differences; otherwise the largest magnitude of a residual (see `signed`). `effect` is None if
+    a cell is missing, because the residuals then contain main effects.
     """
 
     first_levels: tuple[int, ...]
@@ -50,7 +52,9 @@ class Interaction:
 
 
 def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None:
-    """`means`: shape (treatments,); NaN is a treatment without values. None with fewer than two levels."""
+    """The main effect of a factor; None if fewer than two levels occur. `means`: shape (treatments,), NaN for
+    treatments without values.
+    """
     levels, means = _known(levels, means)
     present, places = np.unique(levels[:, factor], return_inverse=True)
     if present.size < 2:
@@ -69,7 +73,7 @@ def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None
 
 
 def interaction(levels: Levels, means: Values, first: int, second: int) -> Interaction | None:
-    """The interaction; None if either factor has fewer than two levels."""
+    """The interaction of two factors; None if fewer than two levels of either one occur."""
     levels, means = _known(levels, means)
     ones, rows = np.unique(levels[:, first], return_inverse=True)
     twos, columns = np.unique(levels[:, second], return_inverse=True)
@@ -109,7 +113,9 @@ def _size(means: Values) -> float:
 
 
 def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
-    """Estimate effects by least squares, with each factor's levels as columns, minus the first level's column."""
+    """The effect estimated by least squares, with a column for each level of each factor except the first level; None
+    if aliased.
+    """
     columns = [
         (levels[:, [each]] == np.unique(levels[:, each])[1:]).astype(np.float64) for each in range(levels.shape[1])
     ]

@@ -1,11 +1,12 @@
 """Test the effects of an unreplicated two-level design against each other, assuming that most are inert.
 
 R. V. Lenth, "Quick and easy analysis of unreplicated factorials", Technometrics 31 (1989) 469-473: s0 is 1.5 times the
-median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s0. His table is an approximation by
-Student's distribution; here the chances of t = contrast/PSE are counted in simulated contrasts of no effect, as in K.
-Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J. Quality Technology 32
-(2000) 57-66. One error rate for all contrasts: the largest is compared with the largest of as many inert ones, and is
-omitted for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
+median magnitude of the contrasts, and PSE is 1.5 times the median of those below 2.5 s0. Lenth approximates critical
+values with Student's t distribution; here, the probabilities of t = contrast/PSE are estimated from simulated inert
+contrasts, as in K. Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J.
+Quality Technology 32 (2000) 57-66. All contrasts share one error rate: the largest contrast is compared with the
+largest of as many inert ones, and is omitted in the next step: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth
+method", J. Quality Technology 33 (2001) 140-152.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from cbench.screen.stats.effects import Levels, Values
 
 LENTH = "Lenth's pseudo standard error"
 FEWEST = 3
-"""Contrasts."""
+"""The fewest contrasts for the method."""
 DRAWN = 2_000_000
-"""Simulated contrasts at most."""
+"""The maximum number of simulated contrasts."""
 MOST_SETS = 20_000
 LARGEST_ORDER = 4
-"""The most factors of an interaction that gets a name if there are many."""
+"""If there are many factors, the maximum number of factors in an interaction that is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class LenthTest:
-    """`pse`: pseudo standard error in the values' unit; `margin`: margin of error of one contrast at the requested
-    level. Per contrast: `estimate`, its individual `p`, and `p_family`, the stepwise p of a contrast this large
-    anywhere in the design.
+    """The result of lenth(). `pse`: pseudo standard error in the values' unit; `margin`: margin of error of one
+    contrast at the requested level. Per contrast: `estimate`; `p`, its individual p-value; and `p_family`, the
+    step-down p-value of a contrast this large anywhere in the design.
     """
 
     pse: float
@@ -55,9 +56,10 @@ class LenthTest:
 
 
 def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...]:
-    """The contrasts of a design whose factors have two levels each: orthogonal columns, from main effects to
-    higher orders, each with all effects that have the same column; () if a main effect is unbalanced or not orthogonal
-    to the others. `highest`: the highest order; None: all orders, or LARGEST_ORDER if there are many factors."""
+    """The contrasts of a two-level design: orthogonal columns, from main effects to higher orders, each with all
+    effects that have the same column; () if a main effect is unbalanced or not orthogonal to the others. `highest`: the
+    highest order, None for all orders or, if there are many factors, LARGEST_ORDER.
+    """
     treatments, factors = levels.shape
     coded = np.empty((treatments, factors))
     for factor in range(factors):
@@ -86,7 +88,9 @@ def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...
 
 
 def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
-    """`means`: one value of each treatment. None with too few contrasts, or if more than half of them are 0."""
+    """Lenth's test of contrasts; None if there are too few contrasts, or if more than half of them are 0. `means`: one
+    value of each treatment.
+    """
     m = len(values)
     if m < FEWEST:
         return None
@@ -117,7 +121,7 @@ def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -
 
 
 def pseudo_error(sizes: Values) -> Values:
-    """PSE of magnitudes, shape (sets, contrasts)."""
+    """The pseudo standard error of each set of magnitudes, which have the shape (sets, contrasts)."""
     first = 1.5 * np.median(sizes, axis=1, keepdims=True)
     near = np.where((sizes < 2.5 * first) | (first == 0), sizes, np.nan)
     return np.asarray(1.5 * np.nanmedian(near, axis=1))
@@ -125,7 +129,9 @@ def pseudo_error(sizes: Values) -> Values:
 
 @lru_cache(maxsize=64)
 def _null(m: int) -> tuple[Values, Values]:
-    """The null distribution for this many inert contrasts: |t| of single ones, descending, and each set's largest."""
+    """The null distribution for `m` inert contrasts: |t| of single contrasts in descending order, and the largest |t|
+    of each set.
+    """
     draw = np.random.default_rng([1989, m])
     sizes = np.abs(draw.standard_normal((min(MOST_SETS, max(1000, DRAWN // m)), m)))
     t = sizes / pseudo_error(sizes)[:, np.newaxis]

@@ -1,9 +1,10 @@
-"""Test whether an effect is material: whether samples of the usual size would show it.
+"""Determine whether effects are material, which means that samples of the usual size would show them.
 
-D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be less than
-the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice. A
-long series is the population; samples of each size are drawn from it, and their intervals are examined. The Note does
-not say whether samples are drawn with replacement; here without, as in a shorter series.
+D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be smaller
+than the interval of a sample of 40; the Note recommends the smallest n whose median interval is narrower than the
+median effect. A long series is the population; samples of each size are drawn from it, and their intervals are
+examined. The Note does not specify whether samples are drawn with replacement; here, they are drawn without, as in a
+shorter series.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from cbench.stats.interval import BCA, MID, T, Values
 
 SUBSAMPLES = 15_000
 REPLICATES = 50_000
-"""Both are from TN 1855."""
+"""The numbers of subsamples and of replicates are those of TN 1855."""
 
 DRAWN = 1 << 21
-"""So many values of subsamples are in memory at a time: 16 MB."""
+"""The maximum number of subsample values in memory at a time: 16 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudiedSize:
-    """Intervals of one method for `subsamples` samples of `n` values each.
+    """The intervals by one method for `subsamples` samples of `n` values each.
 
     `width_quartiles`: quartiles of the widths in the values' unit; None if no sample has an interval. `coverage`: the
     share of samples whose interval contains the population's mean, and the standard error due to the number of
-    subsamples. `without`: the number of samples without an interval; they count as not covering.
+    subsamples. `without`: the number of samples without an interval, which count as not containing the mean.
     """
 
     n: int
@@ -54,7 +55,7 @@ def subsampling(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[StudiedSize, ...]:
-    """Draw `subsamples` samples of each size, from 2 to that of the population, and study their intervals.
+    """Draw `subsamples` samples of each size, from 2 to the size of the population, and study their intervals.
 
     Returns one entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
     """
@@ -86,7 +87,7 @@ def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> Studi
 
 @dataclass(frozen=True, slots=True)
 class EffectMagnitude:
-    """One effect.
+    """One effect compared with the widths of intervals.
 
     `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions' range (None if the
     range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the median interval is
@@ -109,7 +110,7 @@ class MedianWidth:
 
 @dataclass(frozen=True, slots=True)
 class OwnWidths:
-    """The median widths of the intervals that the data have, and of how many values."""
+    """The median widths of the intervals in the data themselves, and the number of values in each sample."""
 
     n: int
     bca: float | None = field(metadata={KEY: "BCa"})
@@ -118,11 +119,11 @@ class OwnWidths:
 
 @dataclass(frozen=True, slots=True)
 class Materiality:
-    """Effects compared with interval widths.
+    """The comparison of effects with the widths of intervals.
 
     `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
     `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
-    widths without a study. `why`: omitted effects with the reason.
+    the widths of the data's own intervals. `why`: the omitted effects, with the reason.
     """
 
     median_effect: float | None
@@ -138,10 +139,11 @@ class Materiality:
 def materiality(
     effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Sequence[StudiedSize]], own: OwnWidths
 ) -> Materiality:
-    """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
+    """Compare main effects, by name, with the ranges of the treatments' distributions and with their subsampling
+    studies, all in one unit.
 
-    Of several studies the median over treatments of the median width counts, of several ranges the median. Effects that
-    are not finite numbers are omitted, and this is reported.
+    If there are several studies, the median over treatments of the median width is used; if there are several ranges,
+    their median. Effects that are not finite numbers are omitted, and this is reported.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)
@@ -169,7 +171,7 @@ def materiality(
 
 
 def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]:
-    """The widths by method and n, for the sample sizes that every study has intervals for."""
+    """The widths by method and n, for the sample sizes for which every study has intervals."""
     widths: dict[tuple[str, int], list[float]] = {}
     for each in (each for study in studies for each in study):
         if (middle := each.width_quartiles[1]) is not None:

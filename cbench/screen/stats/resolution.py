@@ -14,13 +14,13 @@ from cbench.screen.stats.signed_rank import common_step
 FEW_STEPS = 5
 """A treatment's values are coarse if they range over no more than this many steps."""
 ENOUGH = 3
-"""The fewest values of a treatment that show their spread."""
+"""The fewest values of a treatment from which its spread is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoarseClock:
-    """`step`: step of the clock in the values' unit; `range`: range of one treatment's values in steps, the median over
-    treatments.
+    """The coarse steps of a response. `step`: the step of the clock in the values' unit; `range`: the range of a
+    treatment's values in steps, as the median over treatments.
     """
 
     step: float
@@ -28,7 +28,9 @@ class CoarseClock:
 
 
 def coarse(samples: Sequence[Values]) -> CoarseClock | None:
-    """Values by treatment. None if their steps are fine relative to their spread, or if there are too few values."""
+    """Detect coarse steps in a response. `samples`: the values by treatment. None if steps are fine relative to the
+    spread, or if there are too few values.
+    """
     samples = [each for each in samples if each.size >= ENOUGH]
     if not samples:
         return None

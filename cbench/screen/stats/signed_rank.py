@@ -1,15 +1,16 @@
-"""Signed ranks, and the probability of their sum if each block's sign is random.
+"""Compute signed ranks, and the probability of their sum if each block's sign is random.
 
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
-zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
-do not contribute; a block of zeros is the same with either sign and does not count as a block. With few blocks, all
-signs are enumerated. With more, the distribution is enumerated for sums of single scores that are multiples of one
-step, as Wilcoxon's own tables were: ranks are, and so are differences read from a coarse clock. Such sums take few
-values, whose probabilities no smooth curve matches. Otherwise the tail of the sum of single scores comes from the
-saddlepoint approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals", J.
-R. Statist. Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the statistic's own mean and variance over
-all signs: G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist. Soc.
-B 17 (1955) 1-26; with normal scores that is H. Hotelling's T^2 (Ann. Math. Statist. 2 (1931) 360-378).
+zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked but
+do not contribute. A block of zeros is the same with either sign and does not count as a block. With few blocks, all
+signs are enumerated. With more blocks, the distribution is enumerated if single scores are multiples of one step, as in
+Wilcoxon's own tables; ranks are such multiples, and so are differences read from a coarse clock. Their sums have few
+possible values, whose probabilities no smooth curve matches. Otherwise the tail of the sum of single scores comes from
+the saddlepoint approximation: J. Robinson, "Saddlepoint approximations for permutation tests and confidence intervals",
+J. R. Statist. Soc. B 44 (1982) 91-101. For vectors of scores, the beta distribution with the mean and the variance of
+the statistic over all signs is used: G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust
+criteria", J. R. Statist. Soc. B 17 (1955) 1-26; with normal scores, this is H. Hotelling's T^2 (Ann. Math. Statist. 2
+(1931) 360-378).
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Flipped:
-    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: dimension
-    of the space that the scores span; `p`: probability of a statistic at least this large, at least 2^(1 - blocks whose
-    scores are not all 0).
+    """The result of flip_test(). `statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to
+    the number of blocks; `df`: the dimension of the space that the scores span; `p`: the probability of a statistic at
+    least this large, never below 2^(1 - n) for n blocks with scores that are not all 0.
     """
 
     statistic: float
@@ -44,8 +45,9 @@ class Flipped:
 
 
 def signed_ranks(differences: Values, least: float | Values) -> Values:
-    """The rank of each magnitude with the difference's sign, any shape; NaN (not there) and magnitudes below `least`
-    (one for all, or of each) become 0."""
+    """The rank of each magnitude with the difference's sign, in the shape of `differences`. NaN (missing) and
+    magnitudes below `least` (a number, or one per difference) become 0.
+    """
     size = np.where(np.abs(differences) < least, 0.0, np.abs(differences))
     there = ~np.isnan(size)
     _, at, counts = np.unique(size[there], return_inverse=True, return_counts=True)
@@ -55,8 +57,9 @@ def signed_ranks(differences: Values, least: float | Values) -> Values:
 
 
 def flip_test(scores: Values) -> Flipped | None:
-    """`scores`: shape (blocks, df). Returns None with too few blocks: fewer than two, or fewer than df + 2 beyond
-    COUNTED. A block whose scores are all 0 carries no information: its sign changes no sum.
+    """Test whether the scores are centered at 0, by flipping the blocks' signs. `scores`: shape (blocks, df). Returns
+    None if there are fewer than two blocks or, with more than COUNTED blocks, fewer than df + 2. A block whose scores
+    are all 0 carries no information: its sign changes no sum.
     """
     if scores.shape[0] < 2:
         return None
@@ -89,7 +92,7 @@ def flip_test(scores: Values) -> Flipped | None:
 
 @lru_cache(maxsize=COUNTED)
 def _all_signs(n: int) -> Values:
-    """All ways to give n blocks signs; the first is always plus."""
+    """All combinations of signs of n blocks, in which the first block's sign is always plus. Shape (2^(n - 1), n)."""
     return np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
 
 
@@ -98,7 +101,7 @@ def _chance(scores: Values) -> float:
     size, total = np.abs(scores), abs(float(scores.sum()))
     step = common_step(size)
     exact = chance_of_sum(size, total, step) if step else None
-    # Sums are 2 steps apart: the tail begins half-way between this one and the next smaller one.
+    # Sums are 2 steps apart: the tail begins halfway between this sum and the next smaller one.
     return _saddlepoint(size, max(total - step, 0.0)) if exact is None else exact
 
 
@@ -119,16 +122,18 @@ def _saddlepoint(size: Values, total: float) -> float:
     growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # sum of ln cosh, without overflow
     curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
     away = point * total - growth
-    if away <= 0 or curve <= 0:  # nearly all signs equal, beyond the precision of floating point
+    if away <= 0 or curve <= 0:  # nearly all signs are equal, beyond floating-point precision
         return 0.0
     w, u = sqrt(2 * away), point * sqrt(curve)
     return min(1.0, erfc(w / sqrt(2)) + 2 * exp(-w * w / 2) / sqrt(2 * pi) * (1 / u - 1 / w))
 
 
 MOST_WORK = 2**22
-"""The most additions: 60 blocks of 12 treatments without ties take 2 million, some milliseconds."""
+"""The maximum number of additions; 60 blocks of 12 treatments without ties take 2 million, which is a few
+milliseconds.
+"""
 CLOSE = 1e-9
-"""A remainder of a division below this share of the largest number is rounding."""
+"""A remainder below this share of the largest number counts as rounding error."""
 
 
 def common_step(size: Values) -> float:
@@ -141,7 +146,7 @@ def common_step(size: Values) -> float:
         wrong = left > CLOSE * largest
         if not wrong.any():
             return step
-        step = float(left[wrong].min())  # a sum of multiples of these, so a multiple of their step
+        step = float(left[wrong].min())  # a sum of multiples of the numbers, and so a multiple of their step
     return 0.0
 
 

@@ -1,9 +1,9 @@
 """Analyze split plots: test hard factors against the batches and easy factors against the variation within batches.
 
-y = mu + A + w + B + AB + e with a batch's error w and, within batches, e. G. E. P. Box, J. S. Hunter, W. G. Hunter,
-Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis of Experiments, "The
-split-plot design". Each effect is its contribution beyond all others of as many factors or fewer; if all cells have
-equally many values that is the effect itself.
+The model is y = mu + A + w + B + AB + e, with the error w of a batch and the error e within batches: G. E. P. Box, J.
+S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis
+of Experiments, "The split-plot design". Each effect is adjusted for all others of as many or fewer factors; if all
+cells have equally many values, the adjustment changes nothing.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from cbench.stats.interval import exponent
 
 @dataclass(frozen=True, slots=True)
 class SplitPlot:
-    """`rows`: hard effects, whole-plot error, easy effects and their interactions with hard ones, within-plot error,
-    total. `refused`: untestable effects with the reason, as text; `batches`: the number of batches used; `dropped`:
-    labels of batches that lack a treatment which another batch with the same hard levels has.
+    """The table of a split-plot analysis. `rows`: hard effects, whole-plot error, easy effects and their interactions
+    with hard ones, within-plot error, total. `refused`: untestable effects with the reason, as text; `batches`: the
+    number of batches used; `dropped`: labels of batches that lack a treatment which another batch with the same hard
+    levels has.
     """
 
     rows: tuple[AnovaRow, ...]
@@ -48,7 +49,7 @@ class SplitPlot:
 
     @property
     def errors(self) -> dict[str, AnovaRow]:
-        """The rows of the errors by stratum."""
+        """The rows of the error terms by stratum."""
         errors = ((WHOLE, WHOLE_ERROR), (WITHIN, WITHIN_ERROR))
         return {stratum: row for stratum, source in errors for row in self.rows if row.source == source}
 
@@ -61,10 +62,10 @@ def split_plot(
     hard: Sequence[int],
     replicates: NDArray[np.intp] | None = None,
 ) -> tuple[SplitPlot, dict[Effect, AnovaRow], dict[Effect, EffectEstimate]]:
-    """The analysis, the row of each effect, and its size with a standard error. A treatment of a batch may have one row
-    or several (their means are used).
+    """The analysis, the row of each effect, and its size with a standard error. A treatment of a batch may have several
+    rows, whose means are used.
 
-    `levels`: shape (rows, factors); `plots`: the batch of each row, arbitrary integers; `values`: shape (rows,), NaN
+    `levels`: shape (rows, factors); `plots`: the batch of each row, as arbitrary integers; `values`: shape (rows,), NaN
     omitted; `hard`: numbers of the factors that are constant in a batch; `replicates`: maps a batch's number to its
     block of whole plots; differences between these blocks are not part of the error. Effects of one or two factors have
     separate rows; all others share one row.
@@ -120,7 +121,7 @@ def _why(stratum: str, df: int, names: Sequence[str]) -> str:
 
 
 def _means(levels: Levels, plots: NDArray[np.intp], values: Values) -> tuple[Levels, NDArray[np.intp], Values]:
-    """One value for each treatment of a batch."""
+    """The mean value of each treatment of a batch, with its levels and its batch."""
     some = ~np.isnan(values)
     cells, at = np.unique(np.column_stack([plots, levels])[some], axis=0, return_inverse=True)
     counts = np.bincount(at.ravel(), minlength=cells.shape[0])

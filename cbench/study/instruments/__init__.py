@@ -1,1 +1,1 @@
-"""Instruments, which read the numbers of a trial."""
+"""Read the numbers of a trial by instruments."""

@@ -17,27 +17,29 @@ from cbench.study.process.run_command import Execution
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
 _JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
-"""Characters between digits: grouping, decimal commas, times, dates, ranges, powers; a space begins another number."""
+"""Matches characters that join digits: grouping, decimal commas, times, dates, ranges, powers. After a space, another
+number begins.
+"""
 TOKEN = re.compile(
     rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
     re.IGNORECASE,
 )
-"""Text that begins like a number, up to its end."""
+"""Matches text that begins like a number, up to the end of that text."""
 PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
-"""A number (the group), followed by a unit and the end of a sentence."""
+"""Matches a number (the group), optionally followed by a unit and the end of a sentence."""
 MISSING = object()
 
 MOST_FILE = 1 << 24
 CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
-"""Seconds since 1970: the time set on a file of results before its trial."""
+"""The modification time, in ns since 1970, that is set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
-"""The folders whose files the kernel generates: they have new content without being written."""
+"""The folders with files that the kernel generates, which have new content without being written."""
 
 
 class LastFloat(Instrument):
-    """Reads the last number printed."""
+    """Reads the last number in the command's output."""
 
     source = LAST
 
@@ -67,7 +69,7 @@ class Regex(Instrument):
 
 
 class JsonPath(Instrument):
-    """Reads the number at a path in the printed JSON."""
+    """Reads the number at a path in the JSON that the command prints."""
 
     source = JSON
     argument = "PATH"
@@ -83,7 +85,7 @@ class FileNumber(Instrument):
     argument = "PATH"
 
     def prepare(self, detail: str, folder: str) -> None:
-        """Set an old time on the file, so that a file that is not written again is detected."""
+        """Set an old modification time on the file, to detect a file that the command does not write again."""
         path = Path(folder, detail)
         if not str(path).startswith(KERNELS):
             with contextlib.suppress(OSError):
@@ -98,7 +100,9 @@ def _text(done: Execution) -> str:
 
 
 def last_number(text: str, where: str) -> tuple[float, str]:
-    """The last number; never a part of an ambiguous token, and never one that precedes a non-number."""
+    """The last number in a text, with its original text. Raises NoNumber if the last token is ambiguous or not a
+    number.
+    """
     token = ""
     for found in TOKEN.finditer(text):
         token = found[0]
@@ -137,7 +141,9 @@ def _path(text: str, path: str) -> str:
 
 
 def _followed(inside: Any, steps: list[str]) -> Any:
-    """The value at that path, or MISSING; the shortest key that leads to a value is used."""
+    """The value at the path `steps`, or MISSING; among keys with dots, the shortest one that leads to a value is
+    used.
+    """
     if not steps:
         return inside
     if isinstance(inside, list):
@@ -157,17 +163,20 @@ def _index(step: str, size: int) -> bool:
 
 
 class _Lines(str):
-    """Skips the line counting of JSON errors, which restarts at the beginning each time and whose result is unused."""
+    """A text in which JSON errors count no lines: the count would restart at the beginning for each error, and is not
+    used.
+    """
 
     def count(self, *_: object) -> int:
         return 0
 
 
 def _json(text: str) -> Any:
-    """The output's JSON, with numbers as text; it may begin at any line that begins with a bracket.
+    """The JSON in the output, with numbers as text; it may begin at any line that begins with a bracket. Raises
+    NoNumber if there is none.
 
-    Runs in linear time: text of a failed attempt is not parsed again, because nothing in it reaches the end of the
-    text.
+    The search takes linear time: the text of a failed attempt is not parsed again, because no JSON value that begins in
+    it can reach the end of the text.
     """
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     text = _Lines(text.rstrip())

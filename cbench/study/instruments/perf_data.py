@@ -1,6 +1,7 @@
 """Count the samples in a file of `perf record`.
 
-The file's format: tools/perf/Documentation/perf.data-file-format.txt of Linux; its records: perf_event_open(2).
+Sources: tools/perf/Documentation/perf.data-file-format.txt of Linux for the file's format; perf_event_open(2) for its
+records.
 """
 
 from __future__ import annotations
@@ -12,23 +13,26 @@ from pathlib import Path
 
 LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
 HEADER = 104
-"""Bytes of the header; a file that perf has written to a pipe has 16."""
+"""The size of the header in bytes; in a file that perf has written to a pipe, it is 16."""
 ATTRIBUTES = 24
-"""The offset of the place and size of the events' attributes in the header; those of the records follow."""
+"""The offset in the header of the place and size of the events' attributes, followed by the place and size of the
+records.
+"""
 EXCLUDE_KERNEL = 1 << 5
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)
-"""Kinds of records. AUX_DATA is followed by the stated number of bytes, which are not records."""
+"""The kinds of records. An AUX_DATA record states a number of bytes, which follow and are not records."""
 
 
 class NoSamples(Exception):
-    """The file cannot be counted; the text gives the reason."""
+    """Raised if the samples in a file cannot be counted; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """`samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`: records that the kernel reports as
-    lost. `throttled`: how often the kernel paused sampling because it took too much time. `event`: type and config of
-    the first event, as in perf_event_open(2). `user_only`: the kernel was not sampled.
+    """The counts in a file of `perf record`. `samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`:
+    records that the kernel reports as lost. `throttled`: the number of times the kernel paused sampling because it took
+    too much time. `event`: type and config of the first event, as in perf_event_open(2). `user_only`: whether only user
+    mode was sampled.
     """
 
     samples: int
@@ -88,4 +92,4 @@ def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path)
             at += size
     except struct.error:
         raise NoSamples(f"{path}: damaged at byte {at:,}") from None
-    return samples, max(lost, lost_samples), throttled  # newer kernels report the same loss in both
+    return samples, max(lost, lost_samples), throttled  # newer kernels report the same loss in both records

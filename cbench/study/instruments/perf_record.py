@@ -1,6 +1,7 @@
 """Run a command under `perf record` and count its samples.
 
-D. Flater's perf-samples (NIST TN 1855, section 3.4): their number divided by the sampling frequency is a CPU time.
+These are D. Flater's perf-samples (NIST TN 1855, section 3.4); their number divided by the sampling frequency is a CPU
+time.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ PERF = "perf"
 INSTALL = "perf is not installed (Debian: apt install linux-perf)"
 TRY_S = 30.0
 CLOCKS, SOFTWARE_CLOCKS = ("cpu-clock", "task-clock"), ((1, 0), (1, 1))
-"""Names of the kernel's two software clocks, and what perf_event_open(2) calls them."""
+"""The names of the kernel's two software clocks, and their (type, config) in perf_event_open(2)."""
 LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def parse(detail: str) -> Sampling:
-    """Parse the text after `samples:` in a `read`; `call_graph` is "" if omitted. Raises ValueError, whose text
-    describes the error.
+    """Parse the text after `samples:` in a `read`; the `call_graph` of the result is "" if omitted. Raises ValueError
+    with a description of the error.
     """
     graph, event, rates = "", EVENT, dict[str, int]()
     for place, part in enumerate(detail.split(",") if detail else ()):
@@ -64,7 +65,7 @@ def parse(detail: str) -> Sampling:
 
 
 def named(detail: str) -> frozenset[str]:
-    """The parts of "event" and "rate" that such a text names; parse() takes the usual one for the rest."""
+    """Which of "event" and "rate" such a text contains; parse() uses the defaults for the others."""
     keys = {part.partition("=")[0] for part in detail.split(",") if "=" in part}
     return frozenset("event" if key == "event" else "rate" for key in keys)
 
@@ -73,7 +74,7 @@ def named(detail: str) -> frozenset[str]:
 def obstacle(sampling: Sampling, path: str | None = None) -> str:
     """The reason why this host cannot sample, in one line; "" if it can. Runs `perf record` once on an empty workload.
 
-    `path`: the PATH in which perf is looked for, None for this process's.
+    `path`: the PATH to search for perf, None for the PATH of this process.
     """
     perf = shutil.which(PERF, path=path)
     if perf is None:
@@ -98,10 +99,10 @@ def obstacle(sampling: Sampling, path: str | None = None) -> str:
 
 
 def arguments(sampling: Sampling, file: Path) -> list[str]:
-    """The command line to put before a command's own: `perf record ... --`. It ends as the command does.
+    """The words `perf record ... --` to put before a command's own words. perf ends with the exit code of the command.
 
-    Build IDs are disabled: perf would read them after the command has ended, for a file that is discarded, and store
-    them in the user's home folder. A rate that the kernel does not permit is an error; it is not lowered.
+    Build IDs are disabled, because perf would read them after the command has ended, for a file that is discarded, and
+    cache them in the user's home folder. A rate that the kernel does not permit is an error and is not lowered.
     """
     rate = ["-F", str(sampling.hz), "--strict-freq"] if sampling.hz is not None else ["-c", str(sampling.period)]
     graph = [] if sampling.call_graph in ("", NO_CALL_GRAPH) else [f"--call-graph={sampling.call_graph}"]
@@ -111,8 +112,8 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
 def counted(sampling: Sampling, file: Path) -> Samples | str:
     """The samples in a file of `perf record`, or the reason why they are unknown.
 
-    Without a PMU, perf silently samples a clock instead of a hardware event, and without permission for the kernel, it
-    silently samples only user mode: neither is the requested measurement.
+    Without a PMU, perf silently samples a clock instead of a hardware event; without permission to observe the kernel,
+    it silently samples only user mode. Neither is the requested measurement.
     """
     try:
         found = count(file)

@@ -1,7 +1,7 @@
 """Count the cycles and CPU time of a command and its descendants by perf_event_open(2) with `inherit`.
 
-The event is opened for the calling thread, disabled; a child inherits it and it is enabled with its first execution
-(enable_on_exec), so nothing of this process is counted. A child's count is added when it ends.
+The event is opened for the calling thread and disabled. A child inherits the event, which its first exec enables
+(enable_on_exec), so nothing of this process is counted. A child's count is added when the child ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EVENTS = {
     TASK_CLOCK: (SOFTWARE, PERF_TASK_CLOCK),
     CPU_CLOCK: (SOFTWARE, PERF_CPU_CLOCK),
 }
-"""Type and config. The two clocks count nanoseconds and are in every kernel with perf_event."""
+"""The type and config of each event. The two clocks count nanoseconds and exist in every kernel with perf_event."""
 DISABLED, INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR, ENABLE_ON_EXEC = 1, 2, 1 << 5, 1 << 6, 1 << 12
 ENABLED_TIME, RUNNING_TIME = 1, 2
 CLOSE_ON_EXEC = 8
@@ -45,8 +45,9 @@ SIZE = 64  # PERF_ATTR_SIZE_VER0
 
 
 class Counting:
-    """Counts the command that this process starts, from its start to its end. The count is read after the command has
-    ended."""
+    """A probe that counts an event of the command that this process starts, from the start of the command to its
+    end.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -60,7 +61,7 @@ class Counting:
         return ""
 
     def __enter__(self) -> Self:
-        """Raises UsageError with the reason if it cannot be counted."""
+        """Open the event. Raises UsageError, with the reason, if it cannot be counted."""
         self._fd = _opened(self.name)
         return self
 
@@ -71,7 +72,9 @@ class Counting:
         return shell
 
     def reading(self) -> Reading:
-        """The count, or nanoseconds for clocks; no value if the counter was shared with another user of the PMU."""
+        """The count, in ns for clocks; without a value if the counter was shared with another user of the PMU. Call it
+        after the command has ended.
+        """
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
         if running and running >= enabled:
             return Reading(value, facts={"counts": {self.name: value}})
@@ -114,7 +117,7 @@ EVENT_COUNTS = (
 
 
 def check(name: str) -> None:
-    """Raises UsageError if this host cannot count it."""
+    """Raises UsageError if this host cannot count the event."""
     os.close(_opened(name))
 
 
@@ -127,8 +130,8 @@ def _opened(name: str) -> int:
         raise UsageError(f"{name}: not known how to count on {platform.machine()}")
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
-        # Without permission to observe the kernel, the event must exclude it; a clock that is read, not sampled, counts
-        # kernel time anyway.
+        # Without permission to observe the kernel, the event must exclude it; a clock that is only read, not sampled,
+        # counts kernel time nevertheless.
         fd = _open(kind, config, how | EXCLUDE_KERNEL)
     if fd < 0:
         from cbench.machine.counters import reason
@@ -139,7 +142,7 @@ def _opened(name: str) -> int:
 
 
 def _open(kind: int, config: int, how: int) -> int:
-    """A file descriptor, or a negative errno."""
+    """Open an event; returns the file descriptor, or a negative errno."""
     event = struct.pack("=IIQQQQQIIQ", kind, SIZE, config, 0, 0, ENABLED_TIME | RUNNING_TIME, how, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.syscall(CALLS[platform.machine()], event, 0, -1, -1, CLOSE_ON_EXEC)

@@ -30,7 +30,7 @@ NAMES = tuple(read for each in INSTRUMENTS for read in each.judged)
 
 
 def parse(read: str) -> tuple[str, str]:
-    """The source and the argument of a `read`. Raises ValueError with the reason."""
+    """The source and the argument of a `read`. Raises ValueError, with the reason, for an invalid one."""
     source, _, detail = (read, "", "") if read in BY_SOURCE else read.partition(":")
     found = BY_SOURCE.get(source)
     if found is None or (not found.optional and bool(detail) != bool(found.argument)):
@@ -40,5 +40,5 @@ def parse(read: str) -> tuple[str, str]:
 
 
 def instruments(only: Sequence[str] = ()) -> tuple[HostInstrument, ...]:
-    """The instruments for commands that work on this host; `only`: try only these names."""
+    """The instruments for commands that work on this host. `only`: the names to try, () for all."""
     return tuple(each.on_host(read) for each in INSTRUMENTS for read in each.judged if not only or read in only)

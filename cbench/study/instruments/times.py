@@ -9,19 +9,21 @@ from cbench.study.process.run_command import Execution
 from quiet import Reader, kernel_config
 
 KERNEL_S = 1e-6
-"""The step of times from wait4(2)."""
+"""The step, in seconds, of times from wait4(2)."""
 MONOTONIC_COARSE = 6
-"""Linux's number of a clock that moves with the kernel's tick (clock_getres(2)); Python has no name for it."""
+"""Linux's number of CLOCK_MONOTONIC_COARSE, which advances with the kernel's tick (clock_getres(2)) and has no name in
+Python.
+"""
 NO_HZ_FULL = "/sys/devices/system/cpu/nohz_full"
 
 
 def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
-    """The steps of this host's user and system time alone, in seconds, and the reason.
+    """The step, in seconds, of user time alone and of system time alone on this host, and the basis of this value.
 
-    They follow from the kernel's configuration and from nohz_full. The sum of user and system time is the
-    scheduler's own count; ticks only say how it is divided between them (cputime_adjust() in Linux's
-    kernel/sched/cputime.c). With generic accounting, each entry to the kernel is timed on the CPUs that nohz_full
-    lists; without nohz_full this accounting is inactive.
+    The step depends on the kernel's configuration and on nohz_full. The sum of user and system time is the scheduler's
+    own count; ticks only determine how this sum is divided (cputime_adjust() in Linux's kernel/sched/cputime.c). With
+    generic accounting, each entry to the kernel is timed on the CPUs that nohz_full lists; without nohz_full this
+    accounting is inactive.
     """
     reader = reader or Reader()
     config = kernel_config(reader)
@@ -41,7 +43,7 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
 
 
 class CommandTime(Instrument):
-    """Reads a time of the command. `attribute`: the attribute of Execution that contains it."""
+    """Reads a time of the command. `attribute`: the attribute of Execution that contains this time."""
 
     unit = "s"
 

@@ -12,10 +12,11 @@ from quiet import Refused, format_cpus, join
 
 @contextlib.contextmanager
 def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = False) -> Iterator[None]:
-    """Child processes started in this context get this CPU affinity and ASLR setting (None: inherit).
+    """A context in which new child processes get this CPU affinity and ASLR setting (None: inherit).
 
-    Both are read back before anything is started (sched_getaffinity(2), personality(2)). `partition`: the CPUs are
-    those that an applied profile has isolated, which only their own cgroup may use. Raises Refused.
+    Both settings are read back before anything is started (sched_getaffinity(2), personality(2)). `partition`: whether
+    an applied profile has isolated the CPUs, so that only their own cgroup may use them. Raises Refused if a setting
+    does not take effect.
     """
     before = os.sched_getaffinity(0)
     try:

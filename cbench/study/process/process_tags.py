@@ -1,8 +1,8 @@
-"""Tag the environment of a study's commands, to recognize the processes of a trial.
+"""Tag the environment of a study's commands, so that the processes of a trial can be identified.
 
-A trial outlives a killed runner, possibly in another session; when the study resumes, it first finds the trial by its
-tag and ends it. Tags also keep the size of the environment constant: it shifts the stack, and so affects measurements
-(T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+A trial outlives a killed runner, possibly in another session. A resumed study first identifies such a trial by its tag
+and ends it. Tags also keep the size of the environment constant, because that size shifts the stack, and so affects
+measurements (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessTag:
-    """The owner of a process: a trial (`position`), or a `step` such as a reset; `run` None: the whole study."""
+    """The owner of a process: a trial (`position`), or a `step` such as a reset. `run`: None for a step of the whole
+    study.
+    """
 
     step: str
     run: int | None = None
@@ -32,7 +34,9 @@ class ProcessTag:
 
 
 class ProcessTags:
-    """The tags of one study. `identity`: unique to the study; `runs`: the number of runs; `tests`: the tests' names."""
+    """The tags of one study. `identity`: a name that is unique to the study; `runs`: the number of runs; `tests`: the
+    names of the tests.
+    """
 
     def __init__(self, identity: str, runs: int, tests: tuple[str, ...]) -> None:
         self._identity = identity
@@ -40,7 +44,9 @@ class ProcessTags:
         self._most = 2 * (len(str(runs)) + len(str(len(tests)))) + longest
 
     def of_trial(self, run: int, position: int, test: str) -> dict[str, str]:
-        """Variables of a trial, the same number of bytes for all of them; run and position count from 0."""
+        """The environment variables of a trial, which take the same number of bytes for all trials; `run` and
+        `position` count from 0.
+        """
         used = 2 * (len(str(run)) + len(str(position))) + len(test.encode())
         return {
             MARK: f"{self._identity}/{run}/{position}",
@@ -51,11 +57,11 @@ class ProcessTags:
         }
 
     def of_step(self, step: str, run: int | None = None) -> dict[str, str]:
-        """Variables of processes outside trials."""
+        """The environment variables of processes outside trials."""
         return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
 
     def tag_of(self, pid: int) -> ProcessTag | None:
-        """The tag of a process; None for one that does not belong to this study, or cannot be read."""
+        """The tag of a process; None if the process does not belong to this study or cannot be read."""
         start = f"{MARK}={self._identity}/"
         environment = Reader().text(f"/proc/{pid}/environ") or ""
         mark = next((each for each in environment.split("\0") if each.startswith(start)), None)
@@ -66,7 +72,9 @@ class ProcessTags:
         return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
 
     def end(self, which: Callable[[ProcessTag], bool]) -> int:
-        """Kill all processes with such a tag and wait for their end; returns how many. QuietError if one survives."""
+        """Kill all processes whose tag `which` accepts, and wait for their end. Returns the number of killed processes.
+        Raises QuietError if one survives.
+        """
         ended: set[int] = set()
         limit = time.monotonic() + PATIENCE_S
         while left := [pid for pid in Reader().numbered("/proc") if self._is(pid, which)]:
@@ -87,7 +95,7 @@ class ProcessTags:
         except ProcessLookupError:
             return
         try:
-            if self._is(pid, which):  # the number may have become another process's before it was held
+            if self._is(pid, which):  # another process may have got this id before the pidfd was opened
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     signal.pidfd_send_signal(fd, signal.SIGKILL)
                 select.select([fd], [], [], max(0.0, limit - time.monotonic()))

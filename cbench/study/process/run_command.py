@@ -1,7 +1,7 @@
-"""Run one command to its end, or to the end of its time, and keep its output.
+"""Run one command until it ends or its time is over, and keep its output.
 
-Its output goes to files instead of pipes, so nothing here has to run at the same time. The kernel reports its times
-when it ends (wait4): its own, and those of the children that it waited for.
+The output goes to files instead of pipes, so this process does not have to run at the same time. At the end, the kernel
+reports the times of the command and of the children that it waited for (wait4).
 """
 
 from __future__ import annotations
@@ -24,19 +24,23 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""Of longer output the end is kept, which has the results, with the number of missing bytes."""
+"""The maximum number of bytes of output to keep. The end of longer output is kept, which has the results, with the
+number of missing bytes.
+"""
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
-"""The lines shown of a failed command's output, if none has the word error."""
+"""The number of last lines, and the maximum length of a line, that are shown of a failed command's output if no line
+has the word error.
+"""
 
 
 class CommandError(QuietError):
-    """A command that must succeed has failed; the text gives the reason."""
+    """Raised if a command that must succeed fails; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a probe: `value`, or `why` there is none. `facts`: facts to store, by group and name."""
+    """The result of a probe: `value`, or the reason `why` there is none. `facts`: facts to store, by group and name."""
 
     value: int | None
     why: str = ""
@@ -44,7 +48,9 @@ class Reading:
 
 
 class Probe(Protocol):
-    """Measures one command in addition to its times. Enter it before the command starts; exit it after reading it."""
+    """An additional measurement of one command. Enter the probe before the command starts, and exit it after
+    reading().
+    """
 
     @property
     def name(self) -> str:
@@ -54,7 +60,7 @@ class Probe(Protocol):
         """The reason why the probe cannot work on this host, "" if it can. `path`: the PATH of the command."""
 
     def __enter__(self) -> Self:
-        """Begin measuring. Raises UsageError if that is not possible here."""
+        """Begin measuring. Raises UsageError if this host cannot measure it."""
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -62,12 +68,14 @@ class Probe(Protocol):
         """The command line that runs the command under this probe."""
 
     def reading(self) -> Reading:
-        """The reading, after the command has ended."""
+        """The probe's reading, available after the command has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """`code`: the exit code as in a shell, 128 + N for signal N; None if the command timed out and was killed."""
+    """One execution of a command. `code`: the exit code as in a shell, 128 + N for signal N; None if the command timed
+    out and was killed.
+    """
 
     code: int | None
     output: bytes
@@ -91,12 +99,12 @@ def execute(
     starting: AbstractContextManager[None] | None = None,
     bound: bool = False,
 ) -> Execution:
-    """Run a command in a new session: a string by /bin/sh, a list of words directly.
+    """Run a command in a new session: a string through /bin/sh, a list of words directly.
 
-    Raises OSError if it cannot be started. `probes`: raise UsageError if unavailable; times and counts include a
-    probe's own command. `starting`: a context around the start only, for settings that the command inherits. `bound`:
-    the command and its process group are killed when this process is killed; the start then takes longer, because it
-    needs a fork(2) and a guard.
+    Raises OSError if the command cannot be started, UsageError if a probe is unavailable. `probes`: additional
+    measurements; times and counts include a probe's own command. `starting`: a context around the start only, for
+    settings that the command inherits. `bound`: whether the command and its process group are killed when this process
+    is killed; the start then takes longer, because it needs a fork(2) and a guard.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]
@@ -149,7 +157,7 @@ def execute(
 
 
 def _bind(parent: int) -> None:
-    """Runs in the child: make it end with its parent, even if the parent has already ended."""
+    """Make this child process end with its parent, even if the parent has already ended."""
     if not die_with_parent(parent):
         os._exit(1)
 
@@ -157,7 +165,7 @@ def _bind(parent: int) -> None:
 def run_checked(
     command: str, folder: str, environment: Mapping[str, str], timeout_s: float, bound: bool = False
 ) -> Execution:
-    """Run a command that has to succeed: of a build, reset, setup or teardown. Raises CommandError."""
+    """Run a command that must succeed, such as a build, reset, setup or teardown. Raises CommandError if it fails."""
     try:
         done = execute(command, folder, environment, timeout_s, bound=bound)
     except OSError as error:
@@ -171,7 +179,7 @@ def run_checked(
 
 
 def _reason(done: Execution) -> str:
-    """The reason why a command failed: its first line with the word error, or else its last lines."""
+    """The reason why a command failed: the first line of output with the word error, otherwise the last lines."""
     text = (done.errors.strip() or done.output).decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "error" in line.lower()][:1]
@@ -192,7 +200,7 @@ def _ended(pid: int, timeout_s: float) -> bool:
 
 
 def end_group(pid: int) -> None:
-    """Ask the process's whole group to end, then kill it."""
+    """Send SIGTERM to the process's whole group, then kill it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)
     _ended(pid, GRACE_S)

@@ -1,4 +1,4 @@
-"""Create temporary folders; the next measurement removes those of killed processes."""
+"""Create temporary folders. The next measurement removes the folders of killed processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ PREFIX = "cbench-scratch-"
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """An empty folder, locked by this process until it removes it. Folders that no process locks are removed first."""
+    """A context with an empty folder, which this process locks and removes at the end. Folders that no process locks
+    are removed first.
+    """
     _remove_stale()
     folder, lock = _locked()
     try:
@@ -41,7 +43,7 @@ def _locked() -> tuple[Path, int]:
 
 def _remove_stale() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it belongs to another user, or another process removed it
+        with contextlib.suppress(OSError):  # the folder belongs to another user, or another process removed it
             lock = _open(folder)
             try:
                 if os.fstat(lock).st_uid == os.geteuid():

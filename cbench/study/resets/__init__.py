@@ -1,1 +1,1 @@
-"""Resets between runs."""
+"""Reset the host between runs."""

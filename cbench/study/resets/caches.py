@@ -19,7 +19,7 @@ DROP = "/proc/sys/vm/drop_caches"
 class CachesReset(Reset):
     """Write back and drop the page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
 
-    The kernel's own count, drop_pagecache in /proc/vmstat, confirms it.
+    The kernel's own count, drop_pagecache in /proc/vmstat, confirms the reset.
     """
 
     kind: ClassVar[str] = "drop-caches"

@@ -19,7 +19,7 @@ ZONES, CHIPS, POLICIES = "/sys/class/thermal", "/sys/class/hwmon", "/sys/devices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolDownReset(Reset):
-    """Wait until no sensor is hotter than `celsius`, and no CPU slower than `khz`."""
+    """Waits until no sensor is hotter than `celsius` and no CPU is slower than `khz`."""
 
     kind: ClassVar[str] = "cool-down"
     keys: ClassVar[tuple[str, ...]] = ("celsius", "khz")
@@ -60,7 +60,9 @@ class CoolDownReset(Reset):
             time.sleep(min(PAUSE_S, self.timeout_s))
 
     def _missing(self, hottest: float | None, slowest: int | None) -> str:
-        """The sensors to wait for that this host does not report; "" if it reports all of them."""
+        """The kinds of sensors that the reset requires and this host does not report, as text; "" if it reports all of
+        them.
+        """
         if self.celsius is not None and hottest is None:
             return f"this host reports no temperature ({ZONES}, {CHIPS})"
         if self.khz is not None and slowest is None:
@@ -69,8 +71,8 @@ class CoolDownReset(Reset):
 
 
 def hottest_celsius(reader: Reader) -> float | None:
-    """The highest temperature of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst); None
-    without any.
+    """The highest temperature of all sensors in degrees Celsius (Documentation/driver-api/thermal,
+    hwmon/sysfs-interface.rst); None if there are no sensors.
     """
     paths = [f"{ZONES}/thermal_zone{number}/temp" for number in reader.numbered(ZONES, "thermal_zone")]
     for number in reader.numbered(CHIPS, "hwmon"):
@@ -82,7 +84,7 @@ def hottest_celsius(reader: Reader) -> float | None:
 
 
 def slowest_khz(reader: Reader) -> int | None:
-    """The lowest frequency of all CPUs as the cpufreq driver reports it; None without a driver."""
+    """The lowest current frequency of all CPUs in kHz, as the cpufreq driver reports it; None if there is no driver."""
     return min(
         _numbers(reader, [f"{POLICIES}/policy{n}/scaling_cur_freq" for n in reader.numbered(POLICIES, "policy")]),
         default=None,

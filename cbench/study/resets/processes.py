@@ -13,9 +13,10 @@ from cbench.study.resets.reset import Reset, ResetContext, ResetError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessesReset(Reset):
-    """End processes that a study's trials left running, so that the next run begins with a fresh process tree.
+    """Ends the processes that a study's trials left running, so that the next run begins with a fresh process tree.
 
-    Processes of setup stay. It ends descendants and processes with a trial's tag, whichever process adopted them.
+    The reset ends descendants, and processes with a trial's tag even if another process adopted them. Processes of the
+    setup stay.
     """
 
     kind: ClassVar[str] = "processes"
@@ -44,7 +45,9 @@ def _of_setup(pid: int, context: ResetContext) -> bool:
 
 
 def adopt() -> None:
-    """Make orphaned descendants children of this process, so that none of them is lost (prctl(2))."""
+    """Make this process the parent of orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER), so that it can end all
+    of them.
+    """
     import ctypes
 
     pr_set_child_subreaper = 36

@@ -1,4 +1,4 @@
-"""Reset by rebooting the host: the study continues in another boot, and another process."""
+"""Reset by rebooting the host; the study continues in another boot and in another process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POLL_S, ASKED_S = 0.5, 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootReset(Reset):
-    """Reboot the host; the process that resumes the study reads a different boot ID."""
+    """Reboots the host. The process that resumes the study confirms this by a different boot ID."""
 
     kind: ClassVar[str] = "reboot"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
@@ -33,20 +33,20 @@ class RebootReset(Reset):
         handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             self.execute(self.command or "systemctl reboot", context)
-            time.sleep(self.timeout_s)  # until the host ends this process too
+            time.sleep(self.timeout_s)  # until the reboot ends this process too
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
         raise ResetError(f"the host did not reboot within {self.timeout_s:g} s")
 
     def came_up(self, context: ResetContext) -> str:
-        """Wait until the boot is complete. Returns systemd's state: running, degraded (a unit has failed), ...;
-        otherwise "".
+        """Wait until the boot is complete. Returns systemd's state, such as running or degraded (a unit has failed); ""
+        if it is unknown.
         """
         if not SYSTEMD_RUNNING.is_dir():
             return ""
         limit = time.monotonic() + self.timeout_s
-        while True:  # not --wait, which can miss the end of the boot and hang
+        while True:  # `--wait` can miss the end of the boot and hang
             try:
                 done = execute("systemctl is-system-running", context.folder, context.environment, ASKED_S)
             except OSError:

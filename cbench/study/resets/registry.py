@@ -18,11 +18,11 @@ EXAMPLE = (
     'kind = "none"             # ' + ", ".join(each.kind for each in RESETS if each is not NoReset) + "\n",
     "".join(each.example for each in RESETS),
 )
-"""The lines of an example file: the kinds, and the keys of the kinds."""
+"""Lines for an example file: the kinds of reset, and the keys of each kind."""
 
 
 def parse(table: TomlTable) -> Reset:
-    """The reset that a table describes. Raises UsageError."""
+    """The reset that a table describes. Raises UsageError if the table is invalid."""
     by_kind = {each.kind: each for each in RESETS}
     kind = by_kind[table.text("kind", NoReset.kind, tuple(by_kind))]
     for key in dict.fromkeys(key for each in RESETS for key in each.keys):

@@ -1,5 +1,6 @@
-"""Define the type of a reset, which returns the host to its initial state before each run; includes NoReset and
-CommandReset."""
+"""Define the type of a reset, which returns the host to its initial state before each run, and two resets: NoReset and
+CommandReset.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from cbench.study.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
-"""Exists if systemd is the first process (sd_booted(3))."""
+"""A folder that exists if systemd is the init process (sd_booted(3))."""
 
 
 class ResetError(QuietError):
-    """The host could not be reset; the text gives the reason."""
+    """Raised if the host could not be reset; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,11 @@ class ResetContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """A reset of the host before each run, and how long to wait after it.
+    """A reset of the host before each run, and the time to wait afterwards.
 
-    To add one, write a class in a separate file and add it to registry.RESETS. `kind`: its name in a file; `keys`: its
-    own keys there; `example`: lines for the example file that explain these keys. `command`: the user's command;
-    `check`: a command that must succeed afterwards; `unit`: a systemd unit.
+    To add one, write a class in a separate file and add it to registry.RESETS. `kind`: the name of the reset in a file;
+    `keys`: the keys that only this reset has in the file; `example`: lines for the example file that explain these
+    keys. `command`: the user's command; `check`: a command that must succeed afterwards; `unit`: a systemd unit.
     """
 
     kind: ClassVar[str]
@@ -52,28 +53,36 @@ class Reset:
 
     @classmethod
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
-        """Create the reset from its table, whose keys are among `keys`. Raises UsageError."""
+        """Create the reset from its table, whose own keys are among `keys`. Raises UsageError for invalid values."""
         command, check, unit = (table.text(key, "") for key in ("command", "check", "unit"))
         return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
-        """The reason why it can never work here, as far as can be determined without a reset; "" if none is known."""
+        """The reason why the reset can never work on this host, if that can be determined without a reset; otherwise
+        "".
+        """
         return ""
 
     def prepare(self) -> None:
         """Prepare the reset; called once, before any run."""
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
-        """Reset before a run, and return the evidence that it happened. Raises ResetError, CommandError."""
+        """Reset the host before a run, and return the evidence as facts. Raises ResetError or CommandError if that
+        fails.
+        """
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
-        """Run a command of this reset, which must succeed. `run`: tag its processes as those of the run's reset."""
+        """Run a command of this reset. `run`: the run with whose reset the processes are tagged. Raises CommandError if
+        the command fails.
+        """
         tag = {} if run is None else context.tags.of_step(RESET, run)
         return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
 
     def needs(self, key: str, table: TomlTable) -> Self:
-        """Returns itself. Raises UsageError if a key has no text."""
+        """Check that the field of a required key is not empty; returns the reset itself. Raises UsageError if it is
+        empty.
+        """
         if not getattr(self, key).strip():
             raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
         return self
@@ -91,7 +100,7 @@ class NoReset(Reset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReset(Reset):
-    """Resets by a command of the user, with a command that checks it."""
+    """Resets the host by a command of the user; a second command can check the result."""
 
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")

@@ -18,7 +18,7 @@ STARTED, INVOCATION = "ActiveEnterTimestampMonotonic", "InvocationID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceReset(Reset):
-    """Restart a systemd unit; systemd must report a new start and invocation, and the unit as active."""
+    """Restarts a systemd unit. systemd must then report a new start time, a new invocation ID, and an active unit."""
 
     kind: ClassVar[str] = "service"
     keys: ClassVar[tuple[str, ...]] = ("check", "unit")

@@ -1,1 +1,1 @@
-"""Suites: existing benchmarks under one harness, as the tests of a study."""
+"""Run suites, which are existing benchmarks under one harness, as the tests of a study."""

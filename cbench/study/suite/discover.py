@@ -15,11 +15,13 @@ from quiet import QuietError, UsageError, one_line, printable
 
 MOST_TESTS = 10_000
 STATUS = 256
-"""An exit status has eight bits."""
+"""The number of exit statuses, which have eight bits."""
 
 
 def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: str) -> tuple[str, ...]:
-    """The names of all tests, in the suite's own order. Raises UsageError, which names `file`."""
+    """The names of all tests, in the suite's own order. Raises UsageError, with the name of `file`, if they cannot be
+    listed.
+    """
     where = f"{file}: suite.discover"
     with scratch() as place:
         results = str(place / "results")

@@ -18,7 +18,7 @@ from quiet import QuietError
 LATE = "not done in time"
 POINTER = 8
 MOST_PADDING = 100_000
-"""Below the kernel's MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
+"""The maximum number of bytes of padding; below the kernel's MAX_ARG_STRLEN, which is 128 KiB with 4 KiB pages."""
 SHOWN_CHARACTERS = 80
 
 
@@ -63,7 +63,7 @@ def measure(
 
 
 def _size(words: Sequence[str]) -> int:
-    """The stack space of a command line: its words and the pointers to them (execve(2))."""
+    """The stack space in bytes of a command line: its words and the pointers to them (execve(2))."""
     return sum(len(word.encode()) + 1 + POINTER for word in words)
 
 
@@ -108,7 +108,9 @@ def _trials(
 
 
 def _in_fact(planned: Sequence[int], ran: Sequence[int]) -> list[int]:
-    """The order in which the tests ran, by the results. A test without one stays after its planned predecessor."""
+    """The order in which the tests ran, according to the results. A test without a result stays after its planned
+    predecessor.
+    """
     if not ran:
         return list(planned)
     order, with_results = list(ran), set(ran)

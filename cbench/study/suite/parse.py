@@ -14,7 +14,9 @@ _NONE = Preset("", (), ())
 
 
 def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
-    """`timeout_s`: the default time limit; `better`: the directions, the default first. Raises UsageError."""
+    """The suite that a table describes. `timeout_s`: the default time limit in seconds; `better`: the possible
+    directions, the default first. Raises UsageError if the table is invalid.
+    """
     preset = BY_NAME[table.text("preset", None, tuple(BY_NAME))] if table.has("preset") else _NONE
     program = table.texts("program") or preset.program
     discover = table.texts("discover") or preset.discover

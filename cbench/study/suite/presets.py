@@ -1,6 +1,6 @@
 """Define how known harnesses list their tests and run a selection of them, and where they write results.
 
-The handling of order was tested for each harness; docs/suites.md describes the tests and the versions.
+Each harness was tested for its handling of the order; docs/suites.md describes the tests and the versions.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from cbench.study.suite.suite import FILTER, ORDER, PROGRAM, RESULTS, SEED, TEST
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One harness: the defaults of the keys of `[suite]`. `program`: empty if the user must name it.
+    """The defaults of one harness for the keys of `[suite]`. `program`: the harness's program, "" if the user must name
+    it.
 
-    `shuffles`: its `run` draws an order without a seed from us. `ordered`: its results are in the order in which the
-    tests ran. `escape`: characters of names that take a backslash in a file of names. `counts`: the exit status of
-    `discover` may be the number of tests.
+    `shuffles`: whether `run` draws an order by itself, without a seed from cbench. `ordered`: whether results are in
+    the order in which the tests ran. `escape`: the characters that need a backslash in a file of names. `counts`:
+    whether the exit status of `discover` may be the number of tests.
     """
 
     name: str

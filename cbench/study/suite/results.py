@@ -1,4 +1,4 @@
-"""Read the results of a harness by cbench.formats, and assign them to the tests that were run."""
+"""Read the results of a harness through cbench.formats, and assign them to the tests that were run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cbench.study.records import StoredFacts
 from quiet import UsageError, one_line
 
 BETWEEN = " /:"
-"""Between the parts of a result's name."""
+"""The characters that separate the parts of a result's name."""
 
 
 class NoResultsError(Exception):
-    """A process has left no readable results; the text gives the reason."""
+    """Raised if a process has left no readable results; the text gives the reason."""
 
 
 def read(done: Execution, results: str) -> tuple[TestSample, ...]:
-    """Read the results that a process has written to the path `results`. Raises NoResultsError."""
+    """Read the results that a process has written to the path `results`. Raises NoResultsError if there are none."""
     if not os.path.exists(results):
         raise NoResultsError(f"ended with {done.code} and wrote no results: {last_line(done)}")
     try:
@@ -33,7 +33,7 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """The reason why a process ended: its last line with the word "error", otherwise its last line."""
+    """The reason why a process ended: the last line of its output with the word "error", otherwise the last line."""
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines
     return one_line(named[-1].strip()) if named else "it printed nothing"
@@ -42,9 +42,9 @@ def last_line(done: Execution) -> str:
 def assigned(samples: Sequence[TestSample], tests: Container[str]) -> dict[str, dict[str, TestSample]]:
     """The results by metric of each test that has any, in the order of the results.
 
-    A result is that of the test with its name, or else of the one with the longest name that its own begins with, up to
-    a character that is not part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
-    `case`. One such result has the metric "", several the rest of their names.
+    A result belongs to the test with the same name, or else to the test with the longest name that is a prefix of the
+    result's name and ends at a word boundary: Go's `BenchmarkA/sub-8` belongs to `BenchmarkA`, Catch2's `case: loop` to
+    `case`. If a test has only one result, its metric is ""; otherwise, metrics are the rest of the names.
     """
     of_test: dict[str, dict[str, TestSample]] = {}
     for sample in samples:
@@ -62,7 +62,7 @@ def _owner(name: str, tests: Container[str]) -> str | None:
 
 
 def _short(results: dict[str, TestSample]) -> dict[str, TestSample]:
-    """The results by shortened names, without leading words that all names share."""
+    """The results by shortened names, which lack the leading words that all names share."""
     common = min(results)
     while not all(rest.startswith(common) for rest in results):
         common = common[:-1]

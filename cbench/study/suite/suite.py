@@ -12,16 +12,16 @@ SELECTING = (TESTS, ORDER, FILTER)
 Isolation = Literal["no", "yes", "both"]
 Control = Literal["given", "drawn", "own"]
 SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
-"""The characters that may follow a backslash in POSIX extended, RE2, Java, Rust and ECMAScript expressions."""
+"""Matches the characters that a backslash escapes in POSIX extended, RE2, Java, Rust and ECMAScript expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
     """The table `[suite]`.
 
-    `harness`: its name, for messages; `names`: a regular expression that finds a test's name in a line of the output of
-    `discover`. `shuffles`, `ordered`, `escape`, `counts`: see the presets. `timeout_s`: time limit of one process in
-    seconds.
+    `harness`: the harness's name for messages; `names`: a regular expression that matches a test's name in a line of
+    the output of `discover`. `shuffles`, `ordered`, `escape`, `counts`: see Preset. `timeout_s`: the time limit of one
+    process in seconds.
     """
 
     harness: str
@@ -41,7 +41,9 @@ class Suite:
 
     @property
     def control(self) -> Control:
-        """The party that decides the order within a process: "given" by us, "drawn" by the harness, or its "own"."""
+        """Where the order within a process comes from: "given" by cbench, "drawn" by the harness from a seed, or the
+        harness's "own".
+        """
         if self.shuffles or self._uses(SEED):
             return "drawn"
         return "own" if self._uses(FILTER) else "given"
@@ -59,7 +61,9 @@ class Suite:
         return "".join(f"{name}\n" for name in escaped)
 
     def command(self, tests: Sequence[str], seed: int, results: str, order: str) -> list[str]:
-        """The words of the command that runs these tests; `results`, `order`: paths. No shell reads them."""
+        """The words of the command that runs these tests; `results`, `order`: paths. The command runs without a
+        shell.
+        """
         values = {FILTER: expression(tests), SEED: str(seed), RESULTS: results, ORDER: order}
         return self._filled(self.run, tests, values)
 

@@ -6,11 +6,13 @@ import json
 import os
 
 BIN = {"type": "path", "default": ""}
-"""The folder of the two programs; "": on the PATH."""
+"""The module parameter for the folder of the two programs; "" searches the PATH."""
 
 
 def call(module, program, *words, codes=(0,)):
-    """The object that `PROGRAM WORDS --json` prints and its exit code; ends the module with an unexpected code."""
+    """The object that `PROGRAM WORDS --json` prints, and the exit code. Any exit code outside `codes` fails the
+    module.
+    """
     path = os.path.join(module.params["bin"], program) if module.params["bin"] else program
     code, out, err = module.run_command([path, *words, "--json"])
     if code not in codes:

@@ -32,7 +32,7 @@ RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": (
 
 
 def status(module):
-    """The status of the store, None if nothing was started."""
+    """The output of `cbench status` for the store; None if nothing was started."""
     data = module.params["data"]
     if not os.path.exists(data) and not os.path.exists(data + ".job"):
         return None
@@ -59,7 +59,7 @@ def start(module, found):
     words.insert(end, "--detach")
     path = os.path.join(module.params["bin"], "cbench") if module.params["bin"] else "cbench"
     code, _, err = module.run_command([path, *words])
-    if code == 3 and (status(module) or {}).get("state") == "running":  # its first process outlived the supervisor
+    if code == 3 and (status(module) or {}).get("state") == "running":  # the measuring process outlived its supervisor
         return False
     if code:
         module.fail_json(msg=(err.strip().splitlines() or [f"exit code {code}"])[-1], rc=code)

@@ -1,4 +1,4 @@
-"""Unpack a tar file of wheels into this Python's virtual environment, which needs no pip; in Python 3.11 and newer."""
+"""Unpack a tar file of wheels into this Python's virtual environment without pip. Requires Python 3.11 or newer."""
 
 import configparser
 import io
