@@ -21,7 +21,7 @@ ON_FLOOR = 0.05
 """A floor repeats if at least this share of the undisturbed trials is on it."""
 SLOWER = 1.01
 KEPT_SHARE, KEPT_LEAST = 0.05, 30
-"""With fewer kept trials than this share or number, cycles are unknown."""
+"""With fewer kept trials than this share or number, cycles are unknown. Of fewer than 60 trials, half are enough."""
 
 
 @dataclass(frozen=True, slots=True)
