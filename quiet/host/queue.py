@@ -238,7 +238,7 @@ def _open(reader: Reader, path: str) -> int:
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
     """Parse the trustworthy part of a ticket: only root may act for other users."""
     pid, uid, command, share, locker = 0, found.st_uid, "", False, 0
-    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+    with contextlib.suppress(ValueError, OverflowError, KeyError, TypeError, RecursionError):
         data = json.loads(text)
         share = data["share"] is True
         command = one_line(str(data["command"])[:_COMMAND])

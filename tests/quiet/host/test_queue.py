@@ -211,6 +211,7 @@ def test_when_others_can_write_to_the_queue_its_turn_is_there(tmp_path: Path, mo
 
 
 STRANGE = {"nothing": "", "half": "{", "list": "[]", "null": "null", "types": '{"pid": "x"}', "deep": "[" * 2000}
+STRANGE["infinite"] = '{"share": false, "command": "", "uid": 1e999, "pid": 1e999}'
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
