@@ -75,7 +75,8 @@ class RunEnded(NamedTuple):
     report: str = ""
     interruptions: int = -1  # -1: not observed
     lost_ns: int = 0
-    observed_ns: int = 0
+    observed_ns: int = 0  # the time that lost_ns is a share of
+    unmeasured: int = 0  # interruptions that are counted, but not in lost_ns
 
 
 class RunFailure(NamedTuple):

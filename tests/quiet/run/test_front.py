@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -97,6 +98,38 @@ def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
 def test_an_incomplete_restore_is_the_exit_code(tmp_path: Path, complete: bool, code: int) -> None:
     done = play(tmp_path, whole([], RunEnded(complete, False, 3, ())), "--quiet-report", "--", "true")
     assert done.returncode == code
+
+
+NOISY = RunEnded(True, True, 0, (), interruptions=3, lost_ns=1_000_000, observed_ns=1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "ended", "code", "reason"),
+    [
+        (("--max-lost", "0.1%", "--max-interrupts", "3"), NOISY, 0, ""),
+        (("--max-lost", "0.09"), NOISY, 1, "not quiet: 0.1 % of the time was lost, more than 0.09 %"),
+        (("--max-interrupts", "2"), NOISY, 1, "not quiet: 3 interruptions, more than 2"),
+        (("--max-interrupts", "9"), RunEnded(True, True, 0, ()), 1, "cannot be judged"),
+        (("--max-interrupts", "3"), NOISY._replace(unmeasured=2), 0, ""),
+        (("--max-lost", "1%"), NOISY._replace(unmeasured=2), 1, "the length of 2 interruptions is not known"),
+        (("--max-lost", "0.09%"), NOISY._replace(unmeasured=2), 1, "not quiet: 0.1 %"),
+    ],
+)
+def test_limits_decide_the_exit_code_of_a_command_that_succeeds(
+    tmp_path: Path, options: tuple[str, ...], ended: RunEnded, code: int, reason: str
+) -> None:
+    done = play(tmp_path, whole([], ended), *options, "--", "true")
+    assert (done.returncode, reason in done.stderr) == (code, True), done.stderr
+    assert ("not quiet" in done.stderr or "cannot be judged" in done.stderr) == bool(code)
+
+
+def test_limits_leave_the_exit_code_of_a_command_that_fails_and_the_report_has_them(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    options = ("--max-interrupts", "2", "--report", str(file), "--", "sh", "-c", "exit 7")
+    assert play(tmp_path, whole([], NOISY), *options).returncode == 7
+    report = json.loads(file.read_text())
+    assert report["exceeded"] == ["not quiet: 3 interruptions, more than 2"]
+    assert (report["command"], report["exit_code"]) == (["sh", "-c", "exit 7"], 7)
 
 
 def test_a_command_that_a_signal_ends_has_its_number(tmp_path: Path) -> None:
