@@ -101,7 +101,7 @@ class RunSession:
         """Apply, let the command run, restore, and report."""
         if not self._lingering:  # a fork of a helper that has left them
             process.leave_cgroups(self._host)  # only now: waiting helpers count toward their user's limits
-        if self._lingering and not self._lingering.fits(self._host, self._options):
+        if self._lingering and not self._lingering.fits(self._host, self._options, profile):
             self._lingering = None  # so this run applies and restores by itself
         kept = self._lingering is not None
         if not kept:
@@ -176,8 +176,10 @@ class RunSession:
         return self._observer.report(ended, self._done) if self._observer and self._done else ended
 
     def _restore(self) -> RunEnded:
-        if self._lingering or (self._options.linger_s > 0 and self._done and self._ready):
-            return RunEnded(True, True, 0, ())
+        if self._lingering:
+            return RunEnded(True, True, 0, (), lingers_s=self._lingering.seconds)
+        if self._options.linger_s > 0 and self._done and self._ready:
+            return RunEnded(True, True, 0, (), lingers_s=linger.limited(self._options.linger_s))
         if not self._ours or journal.read(self._host) is None:
             return RunEnded(True, False, 0, ())
         try:

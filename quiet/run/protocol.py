@@ -76,6 +76,7 @@ class RunEnded(NamedTuple):
     interruptions: int = -1  # -1: not observed
     lost_ns: int = 0
     observed_ns: int = 0  # the time that lost_ns is a share of
+    lingers_s: float = 0.0  # it stays until no run has come for this time; 0: until its owner restores
     unmeasured: int = 0  # interruptions that are counted, but not in lost_ns
 
 

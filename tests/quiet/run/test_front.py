@@ -77,14 +77,14 @@ def whole(received: list[Message | None], ended: RunEnded) -> Callable[[HelperCh
 
 def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
     received: list[Message | None] = []
-    ended = RunEnded(True, True, 0, (), ("interrupted once",))
+    ended = RunEnded(True, True, 0, (), ("interrupted once",), lingers_s=4.0)
     done = play(tmp_path, whole(received, ended), "--linger", "5", "--", "sh", "-c", "echo out; exit 7")
     assert (done.returncode, done.stdout) == (7, "out\n")
     assert done.stderr.splitlines() == [
         "quiet: waiting for PID 1",
         "quiet: bench on CPUs 2-3: 0 changes, 31 left alone",
         "quiet: a note",
-        "quiet: the profile stays applied for the next runs; it is restored 5 s after the last one",
+        "quiet: the profile stays applied for the next runs; it is restored 4 s after the last one",
         "quiet: interrupted once",
     ]
     request, _, usage = received

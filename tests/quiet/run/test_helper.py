@@ -75,8 +75,8 @@ class Front:
         profile.write_text(PROFILE.format(interval))
         self.channel.send(RunRequest(str(profile), observe=False, linger_s=linger_s, command=f"run {interval}"))
 
-    def run(self, root: Path) -> RunEnded:
-        """A command that ends at once, and how the run ended."""
+    def run(self, root: Path, look: Callable[[], None] = lambda: None) -> RunEnded:
+        """A command that ends at once, and how the run ended. `look` is called while it runs."""
         ready = self.channel.receive(RunReady, protocol.Waiting, within_s=PATIENCE_S)
         while isinstance(ready, protocol.Waiting):
             ready = self.channel.receive(RunReady, protocol.Waiting, within_s=PATIENCE_S)
@@ -87,6 +87,7 @@ class Front:
         plant(root, {f"proc/{pid}/status": f"Name: true\nPPid: {os.getpid()}"})
         self.channel.send(Start(pid))
         assert self.channel.receive(Moved, within_s=PATIENCE_S) == Moved()
+        look()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         self.channel.send(CommandDone(0))
@@ -143,6 +144,30 @@ def test_a_profile_that_lingers_is_there_for_the_next_run(root: Path, helpers: l
     front.ask(root, 77, linger_s=60)
     assert front.run(root).stays
     assert interval(root) == "77"
+    os.kill(helpers[0], signal.SIGTERM)
+    until(lambda: interval(root) == "1")
+
+
+def test_a_run_learns_how_long_the_helper_keeps_the_profile(root: Path, helpers: list[int]) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77, linger_s=5000)
+    assert front.run(root).lingers_s == 3600
+    front = through_the_socket(root)
+    front.ask(root, 77, linger_s=60)
+    assert front.run(root).lingers_s == 3600
+
+
+def test_a_profile_that_was_edited_while_it_lingers_is_applied_as_it_is_now(root: Path, helpers: list[int]) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77, linger_s=60)
+    assert front.run(root).stays
+    file = root.parent / "77.toml"
+    file.write_text(PROFILE.format(99))
+    front = through_the_socket(root)
+    front.channel.send(RunRequest(str(file), observe=False))
+    seen: list[str] = []
+    assert front.run(root, lambda: seen.append(interval(root))).complete
+    assert seen == ["99"]
     os.kill(helpers[0], signal.SIGTERM)
     until(lambda: interval(root) == "1")
 
