@@ -47,7 +47,7 @@ class RunGroup:
         """Move a process, which has to be a child of this parent and, for a user, to belong to them. Raises Refused."""
         try:
             self._pidfd = os.pidfd_open(pid)
-        except OSError:
+        except (OSError, OverflowError):
             raise Refused("the command's process ended before it could be moved") from None
         try:
             path = self.path

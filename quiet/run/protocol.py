@@ -230,7 +230,8 @@ def _value(type_name: object, value: object) -> object:
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
             return float(value)
     elif type(value) is {"str": str, "int": int, "bool": bool}[name]:
-        return value
+        if not isinstance(value, int) or abs(value) < 1 << 63:
+            return value
     raise ValueError(name)
 
 
