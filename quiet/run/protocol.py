@@ -229,9 +229,10 @@ def _value(type_name: object, value: object) -> object:
     elif name == "float":
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
             return float(value)
+    elif isinstance(value, int) and abs(value) >> 63:
+        raise ValueError(name)
     elif type(value) is {"str": str, "int": int, "bool": bool}[name]:
-        if not isinstance(value, int) or abs(value) < 1 << 63:
-            return value
+        return value
     raise ValueError(name)
 
 

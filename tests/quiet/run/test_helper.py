@@ -214,6 +214,34 @@ def test_connections_to_a_helper_that_stays_do_not_become_any_number_of_processe
     assert not idle[0].channel.closed
 
 
+@pytest.mark.parametrize("when", [b"", b"a", b"m"])
+def test_a_helper_whose_guard_is_killed_restores(
+    root: Path, helpers: list[int], monkeypatch: pytest.MonkeyPatch, when: bytes
+) -> None:
+    make, note = Guard.__init__, Guard.note
+
+    def kill(guard: Guard) -> None:
+        os.kill(guard._pid, signal.SIGKILL)
+        os.waitid(os.P_PID, guard._pid, os.WEXITED | os.WNOWAIT)
+
+    def made(guard: Guard, take_over: Callable[[bytes], None]) -> None:
+        make(guard, take_over)
+        if not when:
+            kill(guard)
+
+    def noted(guard: Guard, letter: bytes) -> None:
+        note(guard, letter)
+        if letter == when:
+            kill(guard)
+
+    monkeypatch.setattr(Guard, "__init__", made)
+    monkeypatch.setattr(Guard, "note", noted)
+    front = start(root, helpers)
+    front.ask(root, 77)
+    assert front.run(root).complete
+    assert interval(root) == "1"
+
+
 def test_a_helper_that_is_killed_once_the_command_is_moved_leaves_neither_side_waiting(
     root: Path, helpers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
