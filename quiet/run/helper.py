@@ -10,7 +10,7 @@ import select
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.errors import QuietError, Refused
+from quiet.errors import Incomplete, QuietError, Refused
 from quiet.host import queue
 from quiet.host.host import Host
 from quiet.host.queue import Turn
@@ -115,6 +115,7 @@ class RunSession:
             except QuietError as error:
                 failure = RunFailure(str(error), error.exit_code)
             ended = self._finish()
+            failure = failure and _with_restore(failure, ended)
             if ended.stays and not failure and not self._lingering and self._options.linger_s > 0:
                 self._linger(ended)
                 return
@@ -226,7 +227,6 @@ class RunSession:
     def _take_over(self, letters: bytes) -> None:
         """Runs in the guard after the helper was killed: end the run in its place."""
         self._ours = self._ours or _APPLIED in letters
-        message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
             linger.remove(self._host, self._caller.uid)
             self._options = self._options._replace(linger_s=0)
@@ -238,12 +238,14 @@ class RunSession:
             self._until_done()
             self._note(_DONE)
         ended = self._finish()
-        if _MOVED in letters or not ended.complete:
-            message = ended
+        if _MOVED not in letters:
+            killed = RunFailure("the helper was killed before the command was started", Refused.exit_code)
+            self._channel.send(_with_restore(killed, ended))
+        else:
             if self._guard and _DONE not in letters and _LINGERS not in letters:
                 self._guard.dismiss()
                 self._guard.wait()
-        self._channel.send(message)
+            self._channel.send(ended)
         self._leave()
 
 
@@ -252,6 +254,13 @@ def _ready(receipt: Receipt, fixed: bool, note: str) -> RunReady:
     notes = (note, *notes) if note else notes
     cpus = cpulist.format(receipt.cpus.isolated)
     return RunReady(receipt.profile, cpus, fixed, len(receipt.changes), len(receipt.skips), notes)
+
+
+def _with_restore(failure: RunFailure, ended: RunEnded) -> RunFailure:
+    """The failure, with what could not be restored after it."""
+    if ended.complete:
+        return failure
+    return RunFailure("; ".join((failure.text, *ended.notes)), Incomplete.exit_code)
 
 
 def _ended(outcome: Outcome | None) -> RunEnded:

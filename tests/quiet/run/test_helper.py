@@ -26,6 +26,7 @@ from quiet.run.protocol import (
     Moved,
     Peer,
     RunEnded,
+    RunFailure,
     RunReady,
     Start,
 )
@@ -212,6 +213,23 @@ def test_connections_to_a_helper_that_stays_do_not_become_any_number_of_processe
     assert more.channel.receive(RunReady, within_s=10) is None
     assert more.channel.closed
     assert not idle[0].channel.closed
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_that_fails_reports_an_incomplete_restore(root: Path, helpers: list[int], killed: bool) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77)
+    assert isinstance(front.channel.receive(RunReady, within_s=PATIENCE_S), RunReady)
+    plant(root, {INTERVAL: "55"})  # a conflict
+    if killed:
+        os.kill(helpers[0], signal.SIGKILL)
+    else:
+        front.channel.send(Start(os.getpid()))
+    failure = front.channel.receive(RunFailure, within_s=PATIENCE_S)
+    assert isinstance(failure, RunFailure)
+    assert failure.code == 4
+    assert "not restored" in failure.text
+    assert "quiet restore" in failure.text
 
 
 @pytest.mark.parametrize("when", [b"", b"a", b"m"])
