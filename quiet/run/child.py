@@ -147,11 +147,12 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)
+        # loaded while the helper works, and as root, because the user may be unable to read Python's files
+        fix_addresses = _address_fixer()
         if user:
             from quiet.run import identity
 
             identity.become(user)
-        fix_addresses = _address_fixer()  # loaded while the helper works
         word = os.read(gate, 1)
         if word == b"f" and not fix_addresses():
             os.write(2, b"quiet: addresses stay randomized: personality(2) cannot be called here\n")

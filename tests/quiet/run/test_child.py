@@ -52,3 +52,18 @@ def test_a_command_is_waited_for_where_the_caller_ignores_its_children() -> None
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
     _, ignored, exit_code = done.stdout.split()
     assert (int(ignored, 16) >> (signal.SIGCHLD - 1) & 1, exit_code) == (1, "2"), done.stderr
+
+
+def test_addresses_are_fixed_for_a_user_who_cannot_read_pythons_files() -> None:
+    code = (
+        "import sys; from quiet.run import child, identity\n"
+        "def become(user):\n"
+        "    sys.path.clear()\n"
+        "identity.become = become\n"
+        "with child.CommandSignals() as signals:\n"
+        "    user = identity.Identity(65534, 65534, '', '/', '')\n"
+        "    started = child.start('/bin/cat', ['cat', '/proc/self/personality'], user, signals)\n"
+        "    started.begin(True); started.wait()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "00040000\n", done.stderr
