@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from quiet.console import one_line
+from quiet.console import say
 from quiet.errors import UsageError
 from quiet.run import commands
 from quiet.run.options import FrontOptions, RunRequest
@@ -108,7 +107,7 @@ def _absolute(profile: str) -> str:
 
 def note(text: str) -> None:
     """Print a message to stderr, separate from the command's output."""
-    sys.stderr.write(f"quiet: {one_line(text)}\n")
+    say(f"quiet: {text}")
 
 
 def _waiting(message: Waiting) -> None:

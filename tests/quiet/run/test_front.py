@@ -45,8 +45,10 @@ def can_fix() -> bool:
     return subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
 
 
-def play(folder: Path, answer: Callable[[HelperChannel], None], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a front whose helper answers so."""
+def play(
+    folder: Path, answer: Callable[[HelperChannel], None], *arguments: str, stderr: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a front whose helper answers so. `stderr`: the file for its messages."""
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{folder}/linger.{os.geteuid()}")
     listening.listen()
@@ -59,7 +61,9 @@ def play(folder: Path, answer: Callable[[HelperChannel], None], *arguments: str)
     helper = threading.Thread(target=serve)
     helper.start()
     command = [sys.executable, "-c", FRONT, f"{folder}/linger.", "run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    with open(stderr or os.devnull, "w") as file:
+        messages = file if stderr else subprocess.PIPE
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=messages, text=True, timeout=300, check=False)
     helper.join()
     listening.close()
     return done
@@ -97,6 +101,12 @@ def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
     assert (request.linger_s, request.observe, request.trace) == (5.0, True, False)
     assert isinstance(usage, CommandDone)
     assert (usage.code, usage.cpu_ns > 0) == (7, True)
+
+
+def test_a_command_runs_although_no_message_can_be_written(tmp_path: Path) -> None:
+    ended = RunEnded(True, True, 0, (), ("interrupted once",))
+    done = play(tmp_path, whole([], ended), "--", "sh", "-c", "echo out; exit 7", stderr="/dev/full")
+    assert (done.returncode, done.stdout) == (7, "out\n")
 
 
 @pytest.mark.parametrize(("complete", "code"), [(True, 0), (False, 4)])
