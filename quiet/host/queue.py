@@ -133,12 +133,15 @@ class Turn:
             holder, ahead = self._position()
             if ahead == 0 and self._take():
                 return True
-            if end is not None and time.monotonic() >= end:
-                return False
+            pause = _POLL_FIRST_S if ahead < 2 else _POLL_S * ahead
+            if end is not None:
+                pause = min(pause, end - time.monotonic())
+                if pause <= 0:
+                    return False
             now = (holder.name if holder else "", ahead)
             line = _waiting(holder, ahead) if ahead and now != shown else ""
             shown = now
-            if not wait(line, _POLL_FIRST_S if ahead < 2 else _POLL_S * ahead):
+            if not wait(line, pause):
                 return False
 
     def close(self) -> None:
