@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from quiet.console import one_line
+from quiet.console import say
 from quiet.errors import UsageError
 from quiet.run import commands
 from quiet.run.options import FrontOptions, RunRequest
@@ -26,7 +25,6 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
 
     limited = (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
     judge = _judge(own) if limited else None
-    lingers = options.linger_s
     command = _contained(command, own)
     options = options._replace(
         profile=_absolute(options.profile),
@@ -34,7 +32,7 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
         observe=limited or not own.quiet_report,
         trace=limited,  # tracing adds names and durations, but its setup takes longer than a short run
     )
-    events = front.RunEvents(_waiting, _ready, lambda ended: _ended(ended, lingers))
+    events = front.RunEvents(_waiting, _ready, _ended)
     code, ended = front.run(options, own.as_user, command, events)
     if ended is None:
         return code
@@ -113,7 +111,7 @@ def _absolute(profile: str) -> str:
 
 def note(text: str) -> None:
     """Print a message to stderr, separate from the command's output."""
-    sys.stderr.write(f"quiet: {one_line(text)}\n")
+    say(f"quiet: {text}")
 
 
 def _waiting(message: Waiting) -> None:
@@ -127,9 +125,9 @@ def _ready(message: RunReady) -> None:
         note(text)
 
 
-def _ended(message: RunEnded, lingers: float) -> None:
-    if message.stays and lingers:
-        note(f"the profile stays applied for the next runs; it is restored {lingers:g} s after the last one")
+def _ended(message: RunEnded) -> None:
+    if message.stays and message.lingers_s:
+        note(f"the profile stays applied for the next runs; it is restored {message.lingers_s:g} s after the last one")
     elif message.stays:
         note("the profile stays applied: it was applied before, or another quiet run still uses it")
     elif message.complete:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 
-from quiet.console import check_savable, emit_json, one_line, save
+from quiet.console import check_savable, emit_json, save, say
 
 
 def why(command: Sequence[str], profile: str, report: str | None, no_trace: bool, as_json: bool) -> int:
@@ -27,5 +26,5 @@ def why(command: Sequence[str], profile: str, report: str | None, no_trace: bool
         for line in (command_report.summary(done), command_report.cpus(done)):
             text.note(line)
         for line in (*command_report.lines(done), *command_report.prediction(done)):
-            sys.stderr.write(one_line(line) + "\n")
+            say(line)
     return done.exit_code

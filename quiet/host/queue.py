@@ -137,12 +137,15 @@ class Turn:
             holder, ahead = self._position()
             if ahead == 0 and self._take():
                 return True
-            if end is not None and time.monotonic() >= end:
-                return False
+            pause = _POLL_FIRST_S if ahead < 2 else _POLL_S * ahead
+            if end is not None:
+                pause = min(pause, end - time.monotonic())
+                if pause <= 0:
+                    return False
             now = (holder.name if holder else "", ahead)
             line = _waiting(holder, ahead) if ahead and now != shown else ""
             shown = now
-            if not wait(line, _POLL_FIRST_S if ahead < 2 else _POLL_S * ahead):
+            if not wait(line, pause):
                 return False
 
     def close(self) -> None:
@@ -242,7 +245,7 @@ def _open(reader: Reader, path: str) -> int:
 def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
     """Parse a ticket, as far as it can be trusted: only root may act for other users."""
     pid, uid, command, share, locker = 0, found.st_uid, "", False, 0
-    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+    with contextlib.suppress(ValueError, OverflowError, KeyError, TypeError, RecursionError):
         data = json.loads(text)
         share = data["share"] is True
         command = one_line(str(data["command"])[:_COMMAND])

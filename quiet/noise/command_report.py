@@ -84,6 +84,8 @@ def make(
     limits: tuple[str, ...] = (),
 ) -> CommandReport:
     """Assemble the report. `limits`: limitations in addition to those of the observation."""
+    longest_ns = max(usage.wall_s, usage.cpu_s) * 1e9
+    pct = 100 * seen.total_ns / longest_ns if seen.total_ns is not None and longest_ns else None
     return CommandReport(
         command=usage.command,
         exit_code=usage.exit_code,
@@ -93,7 +95,7 @@ def make(
         migrations=seen.migrations,
         switches={"voluntary": usage.voluntary_switches, "involuntary": usage.involuntary_switches},
         page_faults={"minor": usage.minor_faults, "major": usage.major_faults},
-        interrupted=Interrupted(seen.count, seen.total_ns, seen.pct, seen.max_ns),
+        interrupted=Interrupted(seen.count, seen.total_ns, pct, seen.max_ns),
         causes=seen.causes,
         frequency=seen.frequency,
         throttled=dict(seen.throttled),

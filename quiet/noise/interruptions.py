@@ -69,7 +69,7 @@ class InterruptionCause:
 class Interruptions:
     """The interruptions of a command on the observed CPUs while it ran there, costliest cause first.
 
-    `total_ns` and `pct` cover the causes with a known length; interrupts that were only counted have none. `throttled`:
+    `total_ns` covers the causes with a known length; interrupts that were only counted have none. `throttled`:
     how often each CPU was throttled because of heat or a power limit, for CPUs that count it; `steal_ns`: the time that
     a hypervisor took from the CPUs that the command used.
     """
@@ -79,7 +79,6 @@ class Interruptions:
     cpus_used: tuple[int, ...]
     count: int
     total_ns: Nanoseconds | None
-    pct: float | None
     max_ns: Nanoseconds | None
     causes: tuple[InterruptionCause, ...]
     frequency: Frequency

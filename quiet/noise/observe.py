@@ -197,7 +197,6 @@ class Observer:
             cpus_used=tuple(sorted(used)),
             count=sum(row.count for row in rows),
             total_ns=total,
-            pct=None if total is None else 100 * total / max(self._seconds * 1e9, self._cpu_ns or 0.0),
             max_ns=None if seen.max_ns is None else Nanoseconds(seen.max_ns),
             causes=tuple(rows),
             frequency=self._measured,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # has the functions and numbers of signal without its enumerations
 
-_TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
+_TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well; kill(2) does not
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _NOT_STARTED = 126
 _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
@@ -42,23 +42,27 @@ class CommandSignals:
     """A context manager that keeps signals from ending this process between an apply and its restore.
 
     A signal is stored or forwarded to the command. Signals that were ignored at the start (nohup) stay ignored, also in
-    the command. `early` is called for a signal that arrives before the command is started.
+    the command. `early` is called for a signal that arrives before the command is started. After that, signals are
+    blocked, because only siginfo distinguishes a terminal's from those that are for this process alone.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:
-        self.child = 0
+        self.child = 0  # the command, for `forward`
         self.pending = 0
         self._early = early
         self._before: dict[int, Callable[..., object] | int | None] = {}
+        self._mask: set[int] | None = None  # before the command was started
 
     def __enter__(self) -> CommandSignals:
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, no child to wait for
         for number in (*_TO_THE_GROUP, *_FORWARDED):
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+        self._unblock()
+        for number, handler in (*self._before.items(), (signal.SIGCHLD, self._of_children)):
             signal.signal(number, handler)
 
     def fork(self) -> int | None:
@@ -66,27 +70,36 @@ class CommandSignals:
 
         A signal that arrives during the fork stays pending for the child, which has no handler.
         """
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
-        try:
-            if self.pending:
-                return None
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, (*self._before, signal.SIGCHLD)))
+        if not self.pending:
             self.child = os.fork()
-            if self.child == 0:
-                for number in self._before:
-                    signal.signal(number, signal.SIG_DFL)
-            return self.child
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            if self.child:
+                return self.child
+            for number in self._before:
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGCHLD, self._of_children)
+        self._unblock()
+        return None if self.pending else 0
+
+    def forward(self) -> None:
+        """Forward signals until the command has ended, without reaping it."""
+        numbers = (*self._before, signal.SIGCHLD)
+        while os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            came = signal.sigwaitinfo(numbers)
+            if came.si_signo in _FORWARDED or (came.si_signo != signal.SIGCHLD and came.si_code <= 0):  # not the kernel
+                os.kill(self.child, came.si_signo)
+        while signal.sigtimedwait(numbers, 0):
+            pass  # they were for the command
+        self._unblock()
+
+    def _unblock(self) -> None:
+        if self._mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            self._mask = None
 
     def _take(self, number: int, _frame: object) -> None:
-        if not self.child:
-            self.pending = number
-            self._early()
-        elif number in _FORWARDED:
-            try:
-                os.kill(self.child, number)
-            except ProcessLookupError:
-                return  # the child has just ended
+        self.pending = number
+        self._early()
 
 
 class Child:
@@ -109,8 +122,8 @@ class Child:
         A child that never began ends here.
         """
         os.close(self._gate)
+        self._signals.forward()
         _, status, used = os.wait4(self.pid, 0)
-        self._signals.child = 0
         code = os.waitstatus_to_exitcode(status)
         code = 128 - code if code < 0 else code
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e9)
@@ -139,11 +152,12 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)
+        # loaded while the helper works, and as root, because the user may be unable to read Python's files
+        fix_addresses = _address_fixer()
         if user:
             from quiet.run import identity
 
             identity.become(user)
-        fix_addresses = _address_fixer()  # load this while the helper works
         word = os.read(gate, 1)
         if word == b"f" and not fix_addresses():
             os.write(2, b"quiet: addresses stay randomized: personality(2) cannot be called here\n")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # these programs place their child processes themselves, and a balancing scheduler would move them
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
 _ENGINES = ("docker", "podman", "nerdctl")
+_AS_ROOT = ("sudo", "doas")
+_WRAPPERS = (*_AS_ROOT, "env", "nice", "time")
 _STARTS = ("run", "create")
 _GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
 # options of the engines, before "run", that take a value
@@ -51,7 +53,7 @@ def pins_itself(command: Sequence[str]) -> str:
 
 def is_engine(command: Sequence[str]) -> bool:
     """Whether a command calls a container engine."""
-    return bool(command) and os.path.basename(command[0]) in _ENGINES
+    return _engine(command) is not None
 
 
 def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
@@ -60,10 +62,13 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
     `group`: the cgroup of the isolated CPUs. `uid`: the user of podman; rootless podman cannot leave its user's
     cgroups, and stays in the command's cgroup if it creates none.
     """
-    if not is_engine(command):
+    first = _engine(command)
+    if first is None:
         return None
-    engine = os.path.basename(command[0])
-    at = _subcommand(command, 1)
+    engine = os.path.basename(command[first])
+    if any(os.path.basename(word) in _AS_ROOT for word in command[:first]):
+        uid = 0
+    at = _subcommand(command, first + 1)
     if at is not None and command[at] == "container":
         at = _subcommand(command, at + 1)
     if at is None or command[at] not in _STARTS:
@@ -94,6 +99,17 @@ def warning(start: ContainerStart) -> str:
         f"{start.engine} starts the container outside the isolated CPUs; add {start.option} to its options, "
         "or --container to quiet's"
     )
+
+
+def _engine(command: Sequence[str]) -> int | None:
+    """The position of a container engine: the first word, or the first after sudo, env and the like with options."""
+    wrapped = False
+    for position, word in enumerate(command):
+        if os.path.basename(word) in _WRAPPERS:
+            wrapped = True
+        elif not (wrapped and (word.startswith("-") or "=" in word)):
+            return position if os.path.basename(word) in _ENGINES else None
+    return None
 
 
 def _subcommand(command: Sequence[str], first: int) -> int | None:

@@ -50,7 +50,7 @@ class RunGroup:
         """
         try:
             self._pidfd = os.pidfd_open(pid)
-        except OSError:
+        except (OSError, OverflowError):
             raise Refused("the command's process ended before it could be moved") from None
         try:
             path = self.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -29,11 +30,12 @@ class Guard:
 
     def note(self, letter: bytes) -> None:
         """Send a letter for the run's progress to the guard."""
-        os.write(self._pipe, letter)
+        with contextlib.suppress(BrokenPipeError):  # it was killed; the helper itself ends the run
+            os.write(self._pipe, letter)
 
     def dismiss(self) -> None:
         """Dismiss the guard, because the run has ended normally."""
-        os.write(self._pipe, _DISMISSED)
+        self.note(_DISMISSED)
         os.close(self._pipe)
 
     def drop(self) -> None:

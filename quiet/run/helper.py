@@ -10,7 +10,7 @@ import select
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.errors import QuietError, Refused
+from quiet.errors import Incomplete, QuietError, Refused
 from quiet.host import queue
 from quiet.host.host import Host
 from quiet.host.queue import Turn
@@ -104,7 +104,7 @@ class RunSession:
         """Apply, let the command run, restore, and report."""
         if not self._lingering:  # otherwise the lingering helper has left them
             process.leave_cgroups(self._host)  # only now, because waiting helpers count toward their user's limits
-        if self._lingering and not self._lingering.fits(self._host, self._options):
+        if self._lingering and not self._lingering.fits(self._host, self._options, profile):
             self._lingering = None  # then this run applies and restores by itself
         kept = self._lingering is not None
         if not kept:
@@ -118,6 +118,7 @@ class RunSession:
             except QuietError as error:
                 failure = RunFailure(str(error), error.exit_code)
             ended = self._finish()
+            failure = failure and _with_restore(failure, ended)
             if ended.stays and not failure and not self._lingering and self._options.linger_s > 0:
                 self._linger(ended)
                 return
@@ -177,8 +178,10 @@ class RunSession:
         return self._observer.report(ended, self._done) if self._observer and self._done else ended
 
     def _restore(self) -> RunEnded:
-        if self._lingering or (self._options.linger_s > 0 and self._done and self._ready):
-            return RunEnded(True, True, 0, ())
+        if self._lingering:
+            return RunEnded(True, True, 0, (), lingers_s=self._lingering.seconds)
+        if self._options.linger_s > 0 and self._done and self._ready:
+            return RunEnded(True, True, 0, (), lingers_s=linger.limited(self._options.linger_s))
         if not self._ours or journal.read(self._host) is None:
             return RunEnded(True, False, 0, ())
         try:
@@ -225,7 +228,6 @@ class RunSession:
     def _take_over(self, letters: bytes) -> None:
         """In the guard, after the helper was killed: end the run in place of the helper."""
         self._ours = self._ours or _APPLIED in letters
-        message: RunEnded | RunFailure = RunFailure("the helper was killed before the command was started", 3)
         if _LINGERS in letters:
             linger.remove(self._host, self._caller.uid)
             self._options = self._options._replace(linger_s=0)
@@ -237,12 +239,14 @@ class RunSession:
             self._until_done()
             self._note(_DONE)
         ended = self._finish()
-        if _MOVED in letters or not ended.complete:
-            message = ended
+        if _MOVED not in letters:
+            killed = RunFailure("the helper was killed before the command was started", Refused.exit_code)
+            self._channel.send(_with_restore(killed, ended))
+        else:
             if self._guard and _DONE not in letters and _LINGERS not in letters:
                 self._guard.dismiss()
                 self._guard.wait()
-        self._channel.send(message)
+            self._channel.send(ended)
         self._leave()
 
 
@@ -251,6 +255,13 @@ def _ready(receipt: Receipt, fixed: bool, note: str) -> RunReady:
     notes = (note, *notes) if note else notes
     cpus = cpulist.format(receipt.cpus.isolated)
     return RunReady(receipt.profile, cpus, fixed, len(receipt.changes), len(receipt.skips), notes)
+
+
+def _with_restore(failure: RunFailure, ended: RunEnded) -> RunFailure:
+    """The failure, with what could not be restored after it."""
+    if ended.complete:
+        return failure
+    return RunFailure("; ".join((failure.text, *ended.notes)), Incomplete.exit_code)
 
 
 def _ended(outcome: Outcome | None) -> RunEnded:

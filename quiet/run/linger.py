@@ -37,16 +37,16 @@ class Lingering:
 
     def __init__(self, host: Host, options: RunRequest, profile: Profile, ready: RunReady, uid: int) -> None:
         self._asked, self._profile, self._uid = options.profile, profile, uid
-        self._seconds = min(options.linger_s, LONGEST_S)
+        self.seconds = limited(options.linger_s)
         self.ready = ready._replace(changes=0)
         self._journal = _journal_state(host)
         self._placement = _placement(options)
 
-    def fits(self, reader: Reader, options: RunRequest) -> bool:
+    def fits(self, reader: Reader, options: RunRequest, profile: Profile) -> bool:
         """Whether a run requests exactly this profile and the profile is still applied."""
         if _placement(options) != self._placement:
             return False
-        if options.profile != self._asked or self._journal != _journal_state(reader):
+        if (options.profile, profile) != (self._asked, self._profile) or self._journal != _journal_state(reader):
             return False
         cpus = options.cpus
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
@@ -88,7 +88,7 @@ class Lingering:
 
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
-        end = time.monotonic() + self._seconds
+        end = time.monotonic() + self.seconds
         with contextlib.suppress(_Stop):
             signal.signal(signal.SIGTERM, stop)
             while not ending and (sessions or time.monotonic() < end):
@@ -100,7 +100,7 @@ class Lingering:
                     connection.close()
                 ended = {pid for pid in sessions if os.waitpid(pid, os.WNOHANG)[0]}
                 if ended or sessions:
-                    end = time.monotonic() + self._seconds
+                    end = time.monotonic() + self.seconds
                 sessions -= ended
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         remove(host, self._uid)
@@ -119,6 +119,11 @@ class Lingering:
                 session(channel, peer)
         finally:
             os._exit(0)
+
+
+def limited(linger_s: float) -> float:
+    """How long a profile stays after the last run that requests this time."""
+    return min(linger_s, LONGEST_S)
 
 
 def end_others(host: Host, profile: Profile, cpus: str | None) -> None:

@@ -60,7 +60,8 @@ class RunObserver:
                     report=json.dumps(_plain(dataclasses.asdict(whole))) if self._trace else "",
                     interruptions=seen.count,
                     lost_ns=round(seen.total_ns or 0),
-                    observed_ns=round(self._wall_s * 1e9),
+                    observed_ns=round(max(self._wall_s, cpu_s) * 1e9),
+                    unmeasured=sum(row.count for row in seen.causes if row.total_ns is None),
                 )
         self._observer.close()
         return ended._replace(lines=(self._error,)) if self._error else ended

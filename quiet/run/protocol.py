@@ -78,7 +78,9 @@ class RunEnded(NamedTuple):
     report: str = ""
     interruptions: int = -1  # -1: not observed
     lost_ns: int = 0
-    observed_ns: int = 0
+    observed_ns: int = 0  # the time that lost_ns is a share of
+    lingers_s: float = 0.0  # it stays until no run has come for this time; 0: until its owner restores
+    unmeasured: int = 0  # interruptions that are counted, but not in lost_ns
 
 
 class RunFailure(NamedTuple):
@@ -233,6 +235,8 @@ def _value(type_name: object, value: object) -> object:
     elif name == "float":
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
             return float(value)
+    elif isinstance(value, int) and abs(value) >> 63:
+        raise ValueError(name)
     elif type(value) is {"str": str, "int": int, "bool": bool}[name]:
         return value
     raise ValueError(name)

@@ -63,6 +63,11 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
     lost = 100 * ended.lost_ns / ended.observed_ns
     if most.lost_pct is not None and lost > most.lost_pct:
         found.append(f"not quiet: {lost:.4g} % of the time was lost, more than {most.lost_pct:g} %")
+    elif most.lost_pct is not None and ended.unmeasured:
+        found.append(
+            f"the length of {ended.unmeasured} interruptions is not known without kernel tracing, "
+            "so --max-lost cannot be judged"
+        )
     if most.interruptions is not None and ended.interruptions > most.interruptions:
         found.append(f"not quiet: {ended.interruptions} interruptions, more than {most.interruptions}")
     return found

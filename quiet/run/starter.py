@@ -44,9 +44,12 @@ def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
 
 def refusal() -> Refused:
     """The error that explains why no helper could be started."""
-    if not (_which("sudo") or _which("doas") or _which("pkexec")):
+    name = next((each for each in ("sudo", "doas", "pkexec") if _which(each)), "")
+    if not name:
         return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
-    why = "sudo did not permit it" if _has_terminal() else "sudo would ask for a password, and there is no terminal"
+    why = (
+        f"{name} did not permit it" if _has_terminal() else f"{name} would ask for a password, and there is no terminal"
+    )
     return Refused(f"changing the host needs root: {why}; {_RULE}; nothing was changed")
 
 

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Self
 
 from quiet.errors import UsageError
+from quiet.host.proc import stat_fields
+from quiet.host.reader import Reader
 from quiet.noise.command_report import CommandUsage
 
 _HANDED_ON = {
@@ -25,6 +27,7 @@ _HANDED_ON = {
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, but the command should not
 _LONG_S = 3600.0
+_READY_S, _POLL_S = 1.0, 0.0005
 NOT_EXECUTABLE = 126  # same code as in a shell
 
 
@@ -53,6 +56,7 @@ class Command:
             os.close(self._gate)
             self._become(waiting)
         os.close(waiting)
+        self._until_ready()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -76,6 +80,12 @@ class Command:
             os.write(2, f"quiet: error: {self.command[0]}: {error.strerror}\n".encode())
         finally:
             os._exit(NOT_EXECUTABLE)
+
+    def _until_ready(self) -> None:
+        """Let the child reach its gate: until then it waits for a CPU, which would count as the command's wait."""
+        end = time.monotonic() + _READY_S
+        while stat_fields(Reader().text(f"/proc/{self.pid}/stat"))[:1] == ["R"] and time.monotonic() < end:
+            time.sleep(_POLL_S)
 
     def _open_gate(self, word: bytes = b"") -> None:
         if self._gate >= 0:

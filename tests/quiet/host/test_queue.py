@@ -88,6 +88,13 @@ def test_a_limit_ends_the_wait(host: Host) -> None:
     assert not take(host).wait(lambda line, seconds: True, limit_s=0)
 
 
+def test_a_limit_holds_however_many_are_ahead(host: Host) -> None:
+    turns = [take(host, str(number)) for number in range(6)]
+    seen: list[float] = []
+    assert not turns[-1].wait(lambda line, seconds: not (seen.append(seconds) or time.sleep(seconds)), 0.05)
+    assert max(seen) <= 0.05
+
+
 def test_a_run_that_was_killed_holds_nothing(host: Host) -> None:
     with another_process(host) as pid:
         turn = take(host)
@@ -211,6 +218,7 @@ def test_when_others_can_write_to_the_queue_its_turn_is_there(tmp_path: Path, mo
 
 
 STRANGE = {"nothing": "", "half": "{", "list": "[]", "null": "null", "types": '{"pid": "x"}', "deep": "[" * 2000}
+STRANGE["infinite"] = '{"share": false, "command": "", "uid": 1e999, "pid": 1e999}'
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)

@@ -23,9 +23,8 @@ def cause(name: str, count: int, total: float | None, remedy: str = "knob irq: a
 def seen(*causes: InterruptionCause, method: str = TRACE, frequency: Frequency = STEADY) -> Interruptions:
     known = [row.total_ns for row in causes if row.total_ns is not None]
     total = Nanoseconds(sum(known)) if known or not causes else None
-    pct = None if total is None else total / 12.3e7
     count = sum(row.count for row in causes)
-    return Interruptions(method, 12.3, (2, 3), count, total, pct, total, causes, frequency, {}, None, 4, ())
+    return Interruptions(method, 14.0, (2, 3), count, total, total, causes, frequency, {}, None, 4, ())
 
 
 def report(*causes: InterruptionCause, settings: int | None = None, **others: str) -> CommandReport:
@@ -36,6 +35,10 @@ def test_the_summary_is_one_line_with_all_key_figures() -> None:
     traced = report(cause("IRQ 30 eth0", 3, 41_000), settings=65)
     wanted = "interrupted 3 times, 41.0 us of 12.3 s (0.00033 %); frequency 3.10 GHz ± 0; 65 settings restored"
     assert command_report.summary(traced) == wanted
+
+
+def test_the_share_is_that_of_the_length_beside_it() -> None:
+    assert "1.23 s of 12.3 s (10 %)" in command_report.summary(report(cause("IRQ 30 eth0", 3, 1.23e9)))
 
 
 def test_a_quiet_run_is_reported_as_quiet() -> None:

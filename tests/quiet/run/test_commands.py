@@ -18,6 +18,9 @@ from quiet.run.commands import find_start, pins_itself, warning
         ("podman --log-level=debug --remote run image", 4),
         ("nerdctl --namespace k8s.io run image", 4),
         ("docker --context run run image", 4),
+        ("sudo docker run image", 3),
+        ("sudo -n -E A=1 podman run image", 6),
+        ("env A=1 /usr/bin/podman run image", 4),
     ],
 )
 def test_the_option_goes_right_after_run(command: str, position: int) -> None:
@@ -39,6 +42,9 @@ def test_the_option_goes_right_after_run(command: str, position: int) -> None:
         "podman run --cgroup-parent quiet.slice image",
         "podman run --cgroups=disabled image",
         "sh -c podman",
+        "sudo ls podman run",
+        "A=1 podman run image",
+        "sudo",
         "",
     ],
 )
@@ -57,6 +63,12 @@ def test_podman_without_root_stays_in_the_cgroup_of_the_command() -> None:
     assert start is not None
     assert start.option == "--cgroups=disabled"
     assert "add --cgroups=disabled" in warning(start)
+
+
+def test_podman_with_sudo_is_roots() -> None:
+    start = find_start(["sudo", "podman", "run", "image"], "/quiet.slice", 1000)
+    assert start is not None
+    assert start.option == "--cgroup-parent=quiet.slice"
 
 
 def test_dockers_daemon_starts_a_users_container_as_root_does() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from quiet.errors import Refused
 from quiet.host.host import Host
 from quiet.run.group import RunGroup
 from tests.trees import machine, plant
@@ -102,3 +103,9 @@ def test_a_process_that_has_the_number_of_a_command_that_has_ended_is_not_ended(
     monkeypatch.setattr("quiet.run.group._PATIENCE_S", 0.1)
     found.kill()
     assert killed == []
+
+
+@pytest.mark.parametrize("pid", [0, -1, 2**31, 2**62])
+def test_a_number_that_no_process_can_have_is_refused(host: Host, pid: int) -> None:
+    with pytest.raises(Refused, match="ended before it could be moved"):
+        RunGroup(host, "run-1").add(pid, os.getpid(), 7, frozenset({1}))

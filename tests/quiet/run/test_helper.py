@@ -26,6 +26,7 @@ from quiet.run.protocol import (
     Moved,
     Peer,
     RunEnded,
+    RunFailure,
     RunReady,
     Start,
 )
@@ -75,8 +76,8 @@ class Front:
         profile.write_text(PROFILE.format(interval))
         self.channel.send(RunRequest(str(profile), observe=False, linger_s=linger_s, command=f"run {interval}"))
 
-    def run(self, root: Path) -> RunEnded:
-        """A command that ends at once, and how the run ended."""
+    def run(self, root: Path, look: Callable[[], None] = lambda: None) -> RunEnded:
+        """A command that ends at once, and how the run ended. `look` is called while it runs."""
         ready = self.channel.receive(RunReady, protocol.Waiting, within_s=PATIENCE_S)
         while isinstance(ready, protocol.Waiting):
             ready = self.channel.receive(RunReady, protocol.Waiting, within_s=PATIENCE_S)
@@ -87,6 +88,7 @@ class Front:
         plant(root, {f"proc/{pid}/status": f"Name: true\nPPid: {os.getpid()}"})
         self.channel.send(Start(pid))
         assert self.channel.receive(Moved, within_s=PATIENCE_S) == Moved()
+        look()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         self.channel.send(CommandDone(0))
@@ -147,6 +149,30 @@ def test_a_profile_that_lingers_is_there_for_the_next_run(root: Path, helpers: l
     until(lambda: interval(root) == "1")
 
 
+def test_a_run_learns_how_long_the_helper_keeps_the_profile(root: Path, helpers: list[int]) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77, linger_s=5000)
+    assert front.run(root).lingers_s == 3600
+    front = through_the_socket(root)
+    front.ask(root, 77, linger_s=60)
+    assert front.run(root).lingers_s == 3600
+
+
+def test_a_profile_that_was_edited_while_it_lingers_is_applied_as_it_is_now(root: Path, helpers: list[int]) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77, linger_s=60)
+    assert front.run(root).stays
+    file = root.parent / "77.toml"
+    file.write_text(PROFILE.format(99))
+    front = through_the_socket(root)
+    front.channel.send(RunRequest(str(file), observe=False))
+    seen: list[str] = []
+    assert front.run(root, lambda: seen.append(interval(root))).complete
+    assert seen == ["99"]
+    os.kill(helpers[0], signal.SIGTERM)
+    until(lambda: interval(root) == "1")
+
+
 def test_a_run_with_another_profile_through_the_same_helper_restores(root: Path, helpers: list[int]) -> None:
     front = start(root, helpers)
     front.ask(root, 77, linger_s=60)
@@ -187,6 +213,51 @@ def test_connections_to_a_helper_that_stays_do_not_become_any_number_of_processe
     assert more.channel.receive(RunReady, within_s=10) is None
     assert more.channel.closed
     assert not idle[0].channel.closed
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_that_fails_reports_an_incomplete_restore(root: Path, helpers: list[int], killed: bool) -> None:
+    front = start(root, helpers)
+    front.ask(root, 77)
+    assert isinstance(front.channel.receive(RunReady, within_s=PATIENCE_S), RunReady)
+    plant(root, {INTERVAL: "55"})  # a conflict
+    if killed:
+        os.kill(helpers[0], signal.SIGKILL)
+    else:
+        front.channel.send(Start(os.getpid()))
+    failure = front.channel.receive(RunFailure, within_s=PATIENCE_S)
+    assert isinstance(failure, RunFailure)
+    assert failure.code == 4
+    assert "not restored" in failure.text
+    assert "quiet restore" in failure.text
+
+
+@pytest.mark.parametrize("when", [b"", b"a", b"m"])
+def test_a_helper_whose_guard_is_killed_restores(
+    root: Path, helpers: list[int], monkeypatch: pytest.MonkeyPatch, when: bytes
+) -> None:
+    make, note = Guard.__init__, Guard.note
+
+    def kill(guard: Guard) -> None:
+        os.kill(guard._pid, signal.SIGKILL)
+        os.waitid(os.P_PID, guard._pid, os.WEXITED | os.WNOWAIT)
+
+    def made(guard: Guard, take_over: Callable[[bytes], None]) -> None:
+        make(guard, take_over)
+        if not when:
+            kill(guard)
+
+    def noted(guard: Guard, letter: bytes) -> None:
+        note(guard, letter)
+        if letter == when:
+            kill(guard)
+
+    monkeypatch.setattr(Guard, "__init__", made)
+    monkeypatch.setattr(Guard, "note", noted)
+    front = start(root, helpers)
+    front.ask(root, 77)
+    assert front.run(root).complete
+    assert interval(root) == "1"
 
 
 def test_a_helper_that_is_killed_once_the_command_is_moved_leaves_neither_side_waiting(

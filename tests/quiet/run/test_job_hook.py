@@ -13,6 +13,7 @@ HOOK = Path(__file__).parents[3] / "docs/ci/quiet-job"
 QUIET = """#!/bin/sh
 echo "$1" >>"$(dirname "$0")/../calls"
 [ "$1" != status ] || echo '{"applied": null}'
+[ ! -e "$(dirname "$0")/../$1.code" ] || exit "$(cat "$(dirname "$0")/../$1.code")"
 [ "$1" != apply ] || { [ ! -e "$(dirname "$0")/../reuse" ] || . "$(dirname "$0")/../reuse"; }
 """
 
@@ -83,6 +84,30 @@ def test_a_number_that_another_process_has_by_the_time_of_the_move_is_not_moved(
     assert job(root, "start", "77").returncode == 3
     assert not (root / "cgroup/quiet/job").exists()
     assert calls(root)[-1] == "restore"
+
+
+@pytest.mark.parametrize(
+    ("fails", "code"),
+    [({"apply": 3}, 3), ({"verify": 1}, 1), ({"apply": 3, "restore": 4}, 4), ({"verify": 1, "restore": 4}, 4)],
+)
+def test_a_job_that_is_refused_has_the_host_restored_or_says_that_it_is_not(
+    root: Path, fails: dict[str, int], code: int
+) -> None:
+    for name, status in fails.items():
+        (root / f"{name}.code").write_text(str(status))
+    done = job(root, "start")
+    assert done.returncode == code
+    assert ("not restored completely" in done.stderr) == (code == 4)
+    assert calls(root)[-1] == "restore"
+
+
+def test_an_incomplete_restore_at_the_end_of_a_job_is_its_exit_code_and_is_tried_again(root: Path) -> None:
+    assert job(root, "start").returncode == 0
+    (root / "restore.code").write_text("4")
+    assert job(root, "end").returncode == 4
+    assert job(root, "start").returncode == 4
+    (root / "restore.code").unlink()
+    assert job(root, "start").returncode == 0
 
 
 def test_a_shell_that_is_gone_at_once_still_has_the_host_restored(root: Path) -> None:

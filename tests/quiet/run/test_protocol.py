@@ -39,6 +39,7 @@ GARBAGE = (
     *(b'{"kind": "Start", "pid": 1.5}', b'{"kind": "Start", "pid": 1, "uid": 0}', b'{"kind": "Start", "pid": null}'),
     *(b'{"kind": "RunRequest", "wait_s": NaN}', b'{"kind": "RunRequest", "linger_s": Infinity}'),
     b'{"kind": "RunRequest", "linger_s": 1' + b"0" * 400 + b"}",
+    b'{"kind": "CommandDone", "cpu_ns": 1' + b"0" * 400 + b"}",
     *(b'{"kind": "RunRequest", "share": "yes"}', b'{"kind": "RunRequest", "profile": ["bench"]}'),
     *(b'{"kind": "RunRequest", "__class__": 1}', b'{"kind": "RunFailure", "text": "x", "code": 1e99}'),
 )

@@ -21,7 +21,7 @@ def row(cause: str, kind: str = "thread", knob: str | None = None, boot: str | N
 
 def seen(*rows: InterruptionCause) -> Interruptions:
     return Interruptions(
-        "trace", 1.0, (0,), 10 * len(rows), Nanoseconds(0), 0.0, Nanoseconds(0), rows, Frequency(""), {}, None, 0, ()
+        "trace", 1.0, (0,), 10 * len(rows), Nanoseconds(0), Nanoseconds(0), rows, Frequency(""), {}, None, 0, ()
     )
 
 

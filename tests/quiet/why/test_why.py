@@ -61,6 +61,18 @@ def why(*arguments: str, stdin: str = "") -> Done:
     return Done(code, *texts)
 
 
+def test_the_way_of_the_child_to_its_start_is_not_the_commands() -> None:
+    code = (
+        "import os; from quiet.why.run_command import Command\n"
+        "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"  # the fork waits for the CPU of this process
+        "for _ in range(20):\n"
+        "    with Command(['true']) as running:\n"
+        "        print(open(f'/proc/{running.pid}/stat').read().rpartition(')')[2].split()[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["S"] * 20
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 7])
 def test_the_exit_code_is_the_commands(code: int) -> None:
