@@ -29,6 +29,7 @@ BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # additional information, not code that ran
 PULL = "pull"  # the open softirq starts with the timers of another CPU
 OWN_TIMERS = -1
+IDLE_TASK = 0  # its PID
 
 
 class TraceEvent(NamedTuple):
@@ -87,7 +88,9 @@ class CallStack:
 
     def feed(self, event: TraceEvent) -> None:
         """Process the next event."""
-        if event.action == BEGIN:
+        if event.action == BEGIN and event.kind == CALL and self._local(event):
+            self._first = False
+        elif event.action == BEGIN:
             frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
             if event.kind == TIMER and self.open and self.open[-1].kind == SOFTIRQ:
                 frame.pulled = self.open[-1].pulled
@@ -109,6 +112,13 @@ class CallStack:
             length = event.key  # the event comes at the frame's end and contains its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
+
+    def _local(self, event: TraceEvent) -> bool:
+        """Whether a task calls the function on its own CPU, as part of a call to many CPUs.
+
+        Idle runs the functions that other CPUs sent, without an interrupt.
+        """
+        return event.pid != IDLE_TASK and not any(frame.kind in (VECTOR, IRQ) for frame in self.open)
 
     def close(self, end: int) -> list[Frame]:
         """Close the open frames at the time `end`. Returns the finished outermost frames."""

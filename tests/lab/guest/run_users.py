@@ -123,8 +123,8 @@ def twenty() -> list[dict[str, Any]]:
 
 def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]:
     plant()
-    other = subprocess.Popen(as_user("v", "sleep", "1000"))
-    root = subprocess.Popen(["sleep", "1000"])
+    other = subprocess.Popen(as_user("v", "sleep", "infinity"))
+    root = subprocess.Popen(["sleep", "infinity"])
     listening = socket.socket(socket.AF_UNIX)
     listening.bind("/run/root.sock")
     os.chmod("/run/root.sock", 0o777)

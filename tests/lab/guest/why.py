@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +123,16 @@ while time.process_time() < end: pass
 """
 
 
+def under_run(command: Sequence[str], cpus: str) -> Report:
+    """The report of `quiet run`."""
+    file = Path(tempfile.mkdtemp(), "report.json")
+    os.waitpid(forked("run", "--cpus", cpus, "--report", str(file), "--", *command, out=1, err=2), 0)
+    found: Report = json.loads(file.read_text())
+    return found
+
+
 def predicted(folder: Path) -> Report:
     """What is expected to remain of the interruptions of a command on a busy host, and what then does."""
-    from quiet.settings.api import apply_profile, restore_host
-
     ending = threading.Event()
 
     def write() -> None:
@@ -145,14 +151,9 @@ def predicted(folder: Path) -> Report:
         loops.append(pid)
     writer.start()
     try:
-        code = BUSY.format(cpus={CPU})
-        before = json_output.to_object(why([sys.executable, "-c", code], load("bench")))
-        apply_profile(load("bench"), cpus=str(CPU))
-        try:
-            after = json_output.to_object(why([sys.executable, "-c", code], load("bench")))
-        finally:
-            restore_host()
-        return {"before": before, "after": after}
+        command = (sys.executable, "-c", BUSY.format(cpus={CPU}))
+        before = json_output.to_object(why(command, load("bench")))
+        return {"before": before, "after": under_run(command, str(CPU))}
     finally:
         ending.set()
         writer.join()
@@ -213,7 +214,6 @@ def foreseen(line: int, folder: Path) -> Report:
     try:
         for name in ("why", "run"):
             where, done = tempfile.mkdtemp(), Report()
-            file = Path(where, "report.json")
             code = f"from tests.lab.guest.why import all_kinds; all_kinds({where!r})"
             command = (sys.executable, "-c", code)
             thread = threading.Thread(target=disturb, args=(where, done))
@@ -222,10 +222,7 @@ def foreseen(line: int, folder: Path) -> Report:
             if name == "why":
                 report = json_output.to_object(why(command, load("bench")))
             else:
-                os.waitpid(
-                    forked("run", "--cpus", f"{CPU - 1}-{CPU}", "--report", str(file), "--", *command, out=1, err=2), 0
-                )
-                report = json.loads(file.read_text())
+                report = under_run(command, f"{CPU - 1}-{CPU}")
             thread.join()
             assert "broke" not in done, done["broke"]
             done["shootdowns"] = plant.counted(CPU, "TLB", "interrupts") - shootdowns

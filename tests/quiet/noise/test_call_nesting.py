@@ -222,6 +222,20 @@ def test_a_call_that_is_identified_while_it_runs_is_named() -> None:
     assert sum(count for _, _, _, count in rows_of(frame)) == 1
 
 
+def test_a_function_that_a_task_calls_on_its_own_cpu_is_no_interruption() -> None:
+    assert built(begin(10, CALL, "flush_tlb_func"), end(20, CALL)) == []
+    (task,) = built(
+        switch(10, OTHER, "bash"), begin(12, CALL, "flush_tlb_func", pid=OTHER), end(14, CALL), switch(20, 10)
+    )
+    assert (task.kind, task.inner) == (THREAD, [])
+
+
+def test_idle_runs_functions_that_other_cpus_sent_without_an_interrupt() -> None:
+    assert spans(built(begin(10, CALL, "sched_ttwu_pending", pid=IDLE), end(20, CALL, pid=IDLE))) == [
+        (CALL, "sched_ttwu_pending", 10, 20)
+    ]
+
+
 @pytest.mark.parametrize("kind", [WORK, HRTIMER, TIMER, THREAD])
 def test_a_frame_that_calls_a_function_on_its_own_cpu_keeps_its_own_time(kind: str) -> None:
     outer = Frame(kind, "its own", 10, 100, inner=[Frame(CALL, "remote_function", 20, 25)])
@@ -274,7 +288,14 @@ def test_nested_intervals_are_reconstructed(nodes: list[tuple[int, Node]]) -> No
         events += more
         wanted.append(frame)
         time = frame.end
-    assert build(events, 0, time, OWN) == wanted
+    assert build(events, 0, time, OWN) == [part for frame in wanted for part in without_own_calls(frame)]
+
+
+def without_own_calls(frame: Frame, sent: bool = False) -> list[Frame]:
+    """The frame without functions that no interrupt came for; `sent`: it is part of an interrupt."""
+    sent = sent or frame.kind in (VECTOR, IRQ)
+    frame.inner = [part for each in frame.inner for part in without_own_calls(each, sent)]
+    return frame.inner if frame.kind == CALL and not sent else [frame]
 
 
 @given(NODES)
