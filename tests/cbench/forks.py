@@ -55,7 +55,7 @@ class Forks:
         cpus = sorted(os.sched_getaffinity(0))
         request = {"arguments": arguments, "cwd": str(cwd), "environment": dict(environment), "cpus": cpus}
         with self._lock:
-            if self._server is None or self._pid != os.getpid():
+            if self._server is None or self._pid != os.getpid() or _closed(self._server[0]):
                 self._server = _started(self._environment or os.environ)
                 self._pid = os.getpid()
             connection, process = self._server
@@ -64,13 +64,17 @@ class Forks:
             except BaseException as error:
                 self._server = None
                 connection.close()
-                error.add_note(process.communicate()[1].decode())
+                error.add_note(f"the process that forks: {process.communicate()[1].decode()}")
                 raise
         return subprocess.CompletedProcess(list(arguments), code, _text(out), _text(err))
 
 
 def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+
+
+def _closed(server: socket.socket) -> bool:
+    return bool(select.select([server.fileno()], [], [], 0)[0])  # no answer is due
 
 
 def _started(environment: Mapping[str, str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -83,6 +87,7 @@ def _started(environment: Mapping[str, str]) -> tuple[socket.socket, subprocess.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd="/", env=environment, pass_fds=[number]
         )
+        process.wait()
     return ours, process
 
 
@@ -182,6 +187,8 @@ def _become(out: int, err: int, asked: int) -> list[str]:
 
 
 def _main() -> None:
+    if os.fork():
+        os._exit(0)  # the other one is no child of the tests, some of which wait for any child
     code: list[int] = []
     atexit.register(_end, code)  # before the modules register theirs, which therefore come first
     with socket.socket(fileno=int(sys.argv[1])) as connection:

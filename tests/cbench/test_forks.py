@@ -10,15 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cbench import forks
 from tests.cbench.forks import Forks
 from tests.cbench.running import CBENCH, FORKS, alive, comes
 
-LONG = ["run", "--trials", "1", "--", "sleep", "1000"]
-
-
-def children(pid: int) -> list[int]:
-    """With those of children."""
-    return [each.pid for each in psutil.Process(pid).children(recursive=True)]
+LONG = ["run", "--trials", "1", "--", "sh", "-c", "echo $$ >started; exec sleep 1000"]
 
 
 @pytest.mark.parametrize("words", [["--version"], ["order", "analyze", "none.db"]])
@@ -62,8 +58,11 @@ def test_a_run_that_takes_too_long_is_killed_and_the_next_one_works(tmp_path: Pa
 @pytest.mark.slow
 def test_nothing_remains_of_tests_that_are_killed(tmp_path: Path) -> None:
     code = f"import os; from tests.cbench.forks import Forks; Forks().run({LONG!r}, {str(tmp_path)!r}, os.environ, 60)"
+    started = tmp_path / "started"
     with subprocess.Popen([sys.executable, "-c", code]) as tests:
-        assert comes(lambda: len(children(tests.pid)) >= 2)  # the process that forks, and its fork
-        left = children(tests.pid)[:2]
+        assert comes(lambda: started.exists() and started.read_text())
+        parents = psutil.Process(int(started.read_text())).parents()
+        left = [each.pid for each in parents if forks.__file__ in each.cmdline()]
+        assert len(left) == 2  # the process that forks, and its fork
         tests.kill()
     assert comes(lambda: not any(alive(pid) for pid in left))
