@@ -17,7 +17,9 @@ from tests.cbench.running import CBENCH, FORKS, alive, comes
 LONG = ["run", "--trials", "1", "--", "sh", "-c", "echo $$ >started; exec sleep 1000"]
 
 
-@pytest.mark.parametrize("words", [["--version"], ["order", "analyze", "none.db"]])
+@pytest.mark.parametrize(
+    "words", [["--version"], pytest.param(["order", "analyze", "none.db"], marks=pytest.mark.slow)]
+)
 def test_a_fork_has_the_output_and_the_exit_code_of_a_process(tmp_path: Path, words: list[str]) -> None:
     process = subprocess.run([*CBENCH, *words], capture_output=True, text=True, cwd=tmp_path, check=False)
     fork = FORKS.run(words, tmp_path, os.environ, 60)

@@ -266,6 +266,7 @@ def told_by(node: Node, time: int, key: Iterator[int]) -> tuple[list[TraceEvent]
     return [*events, end(frame.end, node.kind, number)], frame
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(GAP, NODES), max_size=4))
 def test_nested_intervals_are_reconstructed(nodes: list[tuple[int, Node]]) -> None:
     time, events, wanted, key = 0, list[TraceEvent](), list[Frame](), iter(range(10_000))
@@ -277,6 +278,7 @@ def test_nested_intervals_are_reconstructed(nodes: list[tuple[int, Node]]) -> No
     assert build(events, 0, time, OWN) == wanted
 
 
+@pytest.mark.slow
 @given(NODES)
 def test_the_shares_of_a_frame_add_up_to_its_time(node: Node) -> None:
     _, frame = told_by(node, 0, iter(range(10_000)))
