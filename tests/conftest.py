@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import re
 import shutil
 import signal
 from collections.abc import Generator, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -30,6 +32,7 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
 # Tests call commands thousands of times in this process, and Typer inspects the functions of all commands each time.
 typer.main.get_params_from_function = cache(typer.main.get_params_from_function)
 
+NUMBERS = itertools.count()
 SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 
 
@@ -42,6 +45,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's, whose search for a free number reads the names of the folders of all tests before."""
+    name = re.sub(r"\W", "_", request.node.name)[:28]
+    return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)
