@@ -29,7 +29,7 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
 
-# Tests call commands thousands of times in this process, and Typer inspects the functions of all commands each time.
+# Tests call commands thousands of times in this process. Typer inspects the functions of all commands each time.
 typer.main.get_params_from_function = cache(typer.main.get_params_from_function)
 
 NUMBERS = itertools.count()
@@ -38,7 +38,7 @@ SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collecting creates a million objects that stay: looking for garbage among them takes longer than collecting."""
+    """Disable the garbage collector: collection creates a million objects that stay, and scanning them takes longer."""
     gc.disable()
     try:
         return (yield)
@@ -49,7 +49,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As pytest's, whose search for a free number reads the names of the folders of all tests before."""
+    """As pytest's, without its search for a free number, which lists the folders of all earlier tests."""
     name = re.sub(r"\W", "_", request.node.name)[:28]
     return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
 

@@ -25,7 +25,7 @@ FORKS = Forks()
 def cbench(
     *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, which is a fork wherever that is the same."""
+    """Run the command in its own process: a fork, unless the environment needs a new process."""
     environment = {**os.environ, **(env or {})}
     if FORKS.suit(environment):
         return FORKS.run(arguments, cwd or Path.cwd(), environment, PATIENCE_S)

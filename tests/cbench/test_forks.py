@@ -1,4 +1,4 @@
-"""A fork that is `cbench` cannot be told from a process that Python starts, and never outlives the tests."""
+"""`cbench` in a fork behaves as in a new process, and never outlives the tests."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_nothing_remains_of_tests_that_are_killed(tmp_path: Path) -> None:
         assert comes(lambda: started.exists() and started.read_text())
         parents = psutil.Process(int(started.read_text())).parents()
         left = [each.pid for each in parents if forks.__file__ in each.cmdline()]
-        assert len(left) == 2  # the process that forks, and its fork
+        assert len(left) == 2  # the server and its fork
         tests.kill()
     assert comes(lambda: not any(alive(pid) for pid in left))
