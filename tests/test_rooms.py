@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,15 +47,18 @@ def module_name(path: Path) -> str:
 
 
 SOURCES = {
-    module_name(path): ast.parse(path.read_text())
-    for package in ("quiet", "cbench")
-    for path in sorted((CHECKOUT / package).rglob("*.py"))
+    module_name(path): path for package in ("quiet", "cbench") for path in sorted((CHECKOUT / package).rglob("*.py"))
 }
+
+
+@cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(SOURCES[name].read_text())
 
 
 def imported(name: str) -> set[str]:
     found = set[str]()
-    for node in ast.walk(SOURCES[name]):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -67,7 +71,7 @@ def imported(name: str) -> set[str]:
     "name", sorted(name for name in SOURCES if name.startswith("quiet") and name not in QUIET_OPENERS)
 )
 def test_a_module_of_quiet_reaches_files_through_the_host_only(name: str) -> None:
-    calls = [node.func for node in ast.walk(SOURCES[name]) if isinstance(node, ast.Call)]
+    calls = [node.func for node in ast.walk(tree(name)) if isinstance(node, ast.Call)]
     names = {f.id for f in calls if isinstance(f, ast.Name)}
     on_os = {f.attr for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
     owned = {f.attr for f in calls if isinstance(f, ast.Attribute) and ast.unparse(f.value) in ("host", "reader")}
@@ -85,7 +89,7 @@ def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
     named = {
         name
         for name in SOURCES
-        for node in ast.walk(SOURCES[name])
+        for node in ast.walk(tree(name))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(BOOT_FILES)
     }
     assert {name for name in named if not name.startswith("quiet.boot.")} <= {
@@ -96,8 +100,8 @@ def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
 @pytest.mark.slow
 def test_no_class_name_is_used_twice() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for name, tree in SOURCES.items():
-        for node in ast.walk(tree):
+    for name in SOURCES:
+        for node in ast.walk(tree(name)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -143,8 +147,8 @@ PARSERS = {
 def test_untyped_dictionaries_stay_where_text_is_parsed() -> None:
     untyped = {
         name
-        for name, tree in SOURCES.items()
-        for node in ast.walk(tree)
+        for name in SOURCES
+        for node in ast.walk(tree(name))
         if isinstance(node, ast.Subscript)
         and ast.unparse(node).removeprefix("collections.abc.")
         in {f"{kind}[str, {value}]" for kind in ("dict", "Mapping") for value in ("Any", "object")}

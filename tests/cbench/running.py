@@ -13,15 +13,25 @@ from typing import Any
 
 from cbench.results import to_json
 from cbench.run import run
+from tests.cbench.forks import Forks
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
 PATIENCE_S = 300  # for something to happen that happens at once on an idle machine
 
 
-def cbench(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+FORKS = Forks()
+
+
+def cbench(
+    *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in its own process: a fork, unless the environment needs a new process."""
     environment = {**os.environ, **(env or {})}
+    if FORKS.suit(environment):
+        return FORKS.run(arguments, cwd or Path.cwd(), environment, PATIENCE_S)
+    command = [*CBENCH, *arguments]
     return subprocess.run(
-        [*CBENCH, *arguments], capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False
+        command, capture_output=True, text=True, env=environment, cwd=cwd, timeout=PATIENCE_S, check=False
     )
 
 

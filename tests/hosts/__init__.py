@@ -9,6 +9,13 @@ FOLDER = Path(__file__).parent
 ARCHIVES = sorted(FOLDER.glob("*.tar.gz"))
 
 
+def files(archive: Path) -> dict[str, bytes]:
+    """Every file of an archive with its bytes."""
+    with tarfile.open(archive) as tar:
+        opened = {each.name: tar.extractfile(each) for each in tar if not each.isdir() and not each.issym()}
+        return {name: file.read() for name, file in opened.items() if file is not None}
+
+
 def unpack(archive: Path, folder: Path) -> Path:
     """The tree of an archive, to write in. Returns its root."""
     with tarfile.open(archive) as tar:

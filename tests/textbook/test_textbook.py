@@ -11,6 +11,7 @@ from tests.textbook.__main__ import TARGET, analysis, page
 from tests.textbook.cases import Case, cases, named
 
 each_case = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+LARGE = {"filtration", "reactor", "ceramic"}  # analyses that take long
 
 
 @cache
@@ -45,7 +46,10 @@ def test_effects_that_the_source_considers_real_are_named_and_no_others_are_sign
     assert result.factors_matter == bool(case.found)
 
 
-@each_case
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.slow] * (each.name in LARGE)) for each in cases()],
+)
 def test_intervals_of_significant_effects_lie_on_one_side_of_zero(case: Case) -> None:
     for name, each in named(made(case.name)).items():
         if each.interval is not None and each.significant:

@@ -59,6 +59,7 @@ def test_a_difference_of_one_percent_is_found_at_noise_of_one_percent() -> None:
     assert sum(each.shift.low <= 0.01 <= each.shift.high for each in found) >= 0.8 * STUDIES
 
 
+@pytest.mark.slow
 def test_the_difference_is_found_also_where_the_second_position_is_slower() -> None:
     found = [Simulated(b=0.02, second=0.03, blocks=60).analysis(number) for number in range(STUDIES)]
     assert sum(claims(each) for each in found) >= 0.8 * STUDIES
@@ -145,6 +146,7 @@ def test_an_interval_over_layouts_includes_their_variance() -> None:
     assert sum(each.half_width for each in found) > 3 * sum(each.half_width for each in conditional)
 
 
+@pytest.mark.slow
 def test_a_difference_that_all_layouts_have_is_found() -> None:
     found = [Simulated(b=0.1, layouts=10, layout=0.02, blocks=60).analysis(number) for number in range(STUDIES)]
     assert sum(claims(each) for each in found) >= 0.9 * STUDIES

@@ -67,6 +67,7 @@ def side(draw: random.Random, processes: int) -> list[list[float]]:
     return [[100 * draw.lognormvariate(0, 0.01)] * 3 for _ in range(processes)]
 
 
+@pytest.mark.slow
 def test_tests_that_differ_by_the_threshold_are_rarely_called_the_same() -> None:
     draw = random.Random(7)
     alarms = 0

@@ -93,6 +93,7 @@ def test_exact_and_normal_agree_where_one_hands_over_to_the_other() -> None:
     assert isclose(exact.p, normal.p, rel_tol=0.2)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(VALUES, VALUES, st.data())
 def test_the_nth_ratio_is_found_without_sorting_them_all(a: list[int], b: list[int], data: st.DataObject) -> None:
@@ -151,6 +152,7 @@ def test_swapping_the_sides_mirrors_the_answer(
     assert back.outcome == MIRRORED.get(there.outcome, there.outcome)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(PROCESSES, PROCESSES, st.sampled_from(["median", "min", "mean"]), st.integers(1, 10))
 def test_the_unit_makes_no_difference(a: list[list[int]], b: list[list[int]], headline: str, power: int) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from cbench.store.database import for_writing
 from cbench.study import detached
-from tests.cbench.running import CBENCH, comes, error_line
+from tests.cbench import running
+from tests.cbench.running import comes, error_line
 
 STUDY = """
 [study]
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def cbench(folder: Path, *words: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*CBENCH, *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = running.cbench(*words, cwd=folder)
     assert code is None or done.returncode == code, done.stderr
     return done
 

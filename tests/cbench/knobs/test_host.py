@@ -33,6 +33,7 @@ def test_the_knobs_that_the_plan_would_change_are_screened(root: Path) -> None:
     assert plan.fixed == ()
 
 
+@pytest.mark.slow
 def test_only_leaves_the_other_knobs_applied_and_without_drops_one(root: Path) -> None:
     plan = plan_on(root, only=("vm.compact_unevictable", "vm.compaction"), without=("ksm", "irq"))
     assert {knob.name for knob in plan.screened} == {"vm.compact_unevictable", "vm.compaction"}
@@ -97,6 +98,7 @@ def test_the_written_profile_is_one_that_quiet_plans_with(root: Path, tmp_path: 
     assert planned_now.cpus.isolated == {2, 3}
 
 
+@pytest.mark.slow
 def test_a_profile_of_no_knob_is_one_too(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     path.write_text(toml(plan_on(root), (), "none", "nothing matters here"))

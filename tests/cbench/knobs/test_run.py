@@ -77,6 +77,7 @@ def test_a_kill_at_each_application_does_not_change_the_answer(tmp_path: Path) -
         ]
 
 
+@pytest.mark.slow
 def test_a_screening_that_is_killed_again_and_again_ends(tmp_path: Path) -> None:
     path, host = tmp_path / "k.db", values()
     begun = screening()

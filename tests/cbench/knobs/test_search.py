@@ -19,6 +19,7 @@ def eight(seed: int) -> list[str]:
     return random.Random(seed).sample(NAMES, 8)
 
 
+@pytest.mark.slow
 def test_eight_of_48_are_named_in_at_most_40_applications() -> None:
     right, false = 0, 0
     for seed in range(20):

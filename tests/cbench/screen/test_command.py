@@ -13,6 +13,7 @@ import pytest
 from cbench.screen.data.read_table import read
 from cbench.screen.data.roles import Chosen
 from quiet.errors import UsageError
+from tests.cbench import running
 from tests.cbench.screen import screens
 from tests.cbench.screen.screens import table
 
@@ -22,8 +23,7 @@ TWICE = "a treatment appears only once per iteration, and this one has already a
 
 
 def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cbench", "screen", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return running.cbench("screen", *map(str, arguments))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from cbench.screen.config import treatments
 from cbench.screen.config.file import load
 from cbench.screen.data.load_store import read
 from tests import CHECKOUT
-from tests.cbench.running import CBENCH
+from tests.cbench.running import cbench
 from tests.cbench.study.instruments.perf import NEEDS_PERF
 
 SCREENS = CHECKOUT / "docs" / "screens"
@@ -26,10 +25,7 @@ CFLAGS = ["-O2", "-Wall", "-Wextra", "-Werror"]
 
 
 def screen(*arguments: str, folder: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ if path is None else {**os.environ, "PATH": path}
-    return subprocess.run(
-        [*CBENCH, "screen", *arguments], capture_output=True, text=True, cwd=folder, env=environment, check=False
-    )
+    return cbench("screen", *arguments, env={} if path is None else {"PATH": path}, cwd=folder)
 
 
 def shortened(name: str, folder: Path, iterations: int) -> Path:

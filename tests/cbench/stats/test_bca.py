@@ -51,6 +51,7 @@ def test_drawn_resamples_give_the_interval_of_all_of_them(row: tuple) -> None:
     assert (found.low, found.high) == pytest.approx(interval)
 
 
+@pytest.mark.slow
 def test_scipy_has_the_same_intervals_by_the_mid_convention() -> None:
     values = np.random.default_rng(5).lognormal(size=301)
     theirs = scipy.stats.bootstrap((values,), np.mean, n_resamples=40_000, batch=500, method="BCa", rng=1)

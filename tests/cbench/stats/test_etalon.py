@@ -88,6 +88,7 @@ def test_a_first_value_with_p_of_one_in_a_thousand_is_at_the_threshold(n: int) -
     assert (below.p, above.p) == pytest.approx((0.001, 0.001), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_normal_series_are_flagged_once_in_a_thousand() -> None:
     series = np.random.default_rng(2).normal(size=(4000, 20))
     assert sum(first_run(each).flagged for each in series) <= 12

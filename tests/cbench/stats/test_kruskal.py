@@ -48,6 +48,7 @@ def test_h_and_p_are_scipys_with_many_ties(samples: list[list[int]]) -> None:
     assert isclose(found.p, wanted.pvalue, rel_tol=1e-7, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=40), st.lists(ANY, min_size=1, max_size=40))
 def test_h_of_two_samples_is_the_square_of_mann_and_whitneys_z(first: list[float], second: list[float]) -> None:
@@ -58,6 +59,7 @@ def test_h_of_two_samples_is_the_square_of_mann_and_whitneys_z(first: list[float
     assert isclose(of(first, second).h, of(second, first).h, rel_tol=1e-12, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(ANY, st.integers(0, 3)), min_size=1, max_size=30))
 def test_ties_are_counted(values: list[float]) -> None:
     ordered = np.sort(np.asarray(values, dtype=np.float64))

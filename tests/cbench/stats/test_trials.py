@@ -46,6 +46,7 @@ def test_the_predecessor_is_the_test_of_the_last_earlier_position_of_the_run(
         assert found[number] == wanted
 
 
+@pytest.mark.slow
 @given(st.permutations(range(12)), st.permutations(range(3)))
 def test_without_gaps_the_short_way_gives_the_same(shuffled: list[int], order: list[int]) -> None:
     rows = [(order[place], run, place, 1.0) for run in range(4) for place in range(3)]

@@ -249,7 +249,14 @@ def test_variables_whose_names_a_shell_does_not_know_are_left_to_the_processes_t
     assert study.environment == {"my-var.x": "1"}
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "[" * 60 + "]" * 60, ".".join("a" * 5000) + " = 1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a = " + "[" * 5000, id="lists that do not end"),
+        pytest.param("a = " + "[" * 60 + "]" * 60, id="lists"),
+        pytest.param(".".join("a" * 5000) + " = 1", id="tables"),
+    ],
+)
 def test_deep_nesting_is_reported_in_one_line(text: str) -> None:
     assert said(text) == "s.toml: tables and lists are nested too deeply"
 

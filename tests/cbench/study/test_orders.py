@@ -75,6 +75,7 @@ def test_every_permutation_is_equally_likely() -> None:
     assert chi2 < 49.7  # the 0.999 quantile of chi-squared with 23 degrees of freedom
 
 
+@pytest.mark.slow
 def test_a_number_below_a_limit_is_fair_where_the_limit_is_not_a_power_of_two() -> None:
     stream = Stream(3, "fair")
     found = Counter(stream.below(300) for _ in range(300_000))

@@ -18,7 +18,7 @@ from cbench.study.config import parse
 from cbench.validate import plan, run
 from cbench.validate.plan import ValidateOptions
 from quiet.errors import QuietError, UsageError
-from tests.cbench.running import CBENCH
+from tests.cbench.running import CBENCH, cbench
 from tests.cbench.study.instruments.perf import NEEDS_PERF
 
 FEW = ["--quick", "--samples", "3", "--workload", "copy", "--workload", "etalon"]
@@ -26,8 +26,7 @@ PLAIN = ["--instrument", "wall", "--instrument", "perf-elapsed", "--instrument",
 
 
 def validate(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [*CBENCH, "screen", "validate", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=200, check=False)
+    return cbench("screen", "validate", *arguments, cwd=folder)
 
 
 def trials(store: Path) -> list[tuple[int, int]]:

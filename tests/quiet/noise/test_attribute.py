@@ -219,6 +219,7 @@ def laid_out(drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]
     return gaps, frames
 
 
+@pytest.mark.slow
 @given(GAPS, st.booleans(), st.integers(0, 30_000_000))
 def test_the_shares_of_a_gap_add_up_to_it_except_for_rounding(
     drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]], virtual: bool, whole_until: int
@@ -248,6 +249,7 @@ def test_the_totals_are_the_sum_of_the_gaps_and_every_frame_is_counted_once(
             assert total.count == sum(Cause(frame.kind, frame.name) == cause for frame in frames)
 
 
+@pytest.mark.slow
 @given(GAPS)
 def test_every_cause_of_a_gap_occurred_in_it(
     drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]],

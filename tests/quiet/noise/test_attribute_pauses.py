@@ -231,6 +231,7 @@ def test_without_outliers_a_hypervisor_changes_nothing(each: list[tuple[Named, i
     assert ran(each, virtual=True) == ran(each, virtual=False)
 
 
+@pytest.mark.slow
 @given(ORDINARY, PAUSED, st.integers(0, 30))
 def test_attributing_time_to_the_host_keeps_sums_and_counts(
     each: list[tuple[Named, int]], paused: list[tuple[Named, int]], more: int

@@ -64,6 +64,7 @@ def test_a_regular_tick_is_found_at_every_rate_and_phase(rate: int, phase: float
     assert counted(folded(ticks(rate, phase=phase), timer=rate, rate=rate)) == {TICK: rate}
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(RATES),
     st.one_of(st.floats(0, 1), st.floats(0.9999, 1)),
@@ -224,6 +225,7 @@ def test_every_gap_has_one_cause_that_gets_all_of_its_time(
     assert sum(total.total for total in done.totals.values()) == sum(gap.length for gap in gaps)
 
 
+@pytest.mark.slow
 @given(GAPS, *EVIDENCE)
 def test_no_more_interrupts_are_named_than_the_kernel_counted(
     gaps: list[Gap], timer: int, others: int, virtual: bool, faults: int, interruption: float

@@ -280,6 +280,7 @@ def told_by(node: Node, time: int, key: Iterator[int]) -> tuple[list[TraceEvent]
     return [*events, end(frame.end, node.kind, number)], frame
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(GAP, NODES), max_size=4))
 def test_nested_intervals_are_reconstructed(nodes: list[tuple[int, Node]]) -> None:
     time, events, wanted, key = 0, list[TraceEvent](), list[Frame](), iter(range(10_000))
@@ -298,6 +299,7 @@ def without_own_calls(frame: Frame, sent: bool = False) -> list[Frame]:
     return frame.inner if frame.kind == CALL and not sent else [frame]
 
 
+@pytest.mark.slow
 @given(NODES)
 def test_the_shares_of_a_frame_add_up_to_its_time(node: Node) -> None:
     _, frame = told_by(node, 0, iter(range(10_000)))

@@ -108,6 +108,7 @@ CODES = {(1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
 FIELDS = st.lists(st.tuples(st.sampled_from([1, 2, 4, 8]), st.booleans(), st.integers(0, 7)), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(FIELDS, st.data())
 def test_numbers_are_unpacked_in_any_order(fields: list[tuple[int, bool, int]], data: st.DataObject) -> None:
     lines, raw, wanted, at = ["ID: 9"], b"", {}, 0

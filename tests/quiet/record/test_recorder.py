@@ -162,6 +162,7 @@ def test_recorded_topologies_give_the_same_choice(tmp_path: Path, files: dict[st
     assert planned(again(str(root), tmp_path))["cpus"] == planned(root)["cpus"]
 
 
+@pytest.mark.slow
 def test_a_tree_gives_the_same_plan_for_every_choice_of_every_knob(tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
     plant(root, {"sys/devices/system/cpu/smt/control": "on", "proc/sys/kernel/randomize_va_space": "2"})
@@ -188,6 +189,7 @@ def test_an_archive_is_never_overwritten(tmp_path: Path) -> None:
     assert file.read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_an_archive_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory"):
         record(Recording(str(tree(tmp_path / "machine"))), str(tmp_path / "none" / "x.tar.gz"))

@@ -173,8 +173,9 @@ def test_a_tree_whose_links_lead_out_of_it_is_not_written_to(quiet: Quiet, root:
 
 @pytest.mark.parametrize("command", ["install", "remove"])
 def test_without_root_the_remedy_is_reported_and_nothing_is_changed(quiet: Quiet, root: Path, command: str) -> None:
-    if command == "remove":
-        quiet("install-service", "--root", root)
+    quiet("install-service", "--root", root)  # imports modules, which another user may be unable to read
+    if command == "install":
+        quiet("remove-service", "--root", root)
     before = listing(root)
     for folder in (root, *root.parents[:-2]):
         folder.chmod(folder.stat().st_mode | 0o055)

@@ -64,6 +64,7 @@ def test_the_ranks_at_95_percent_are_those_of_the_table(row: tuple) -> None:
             assert isclose(coverage(n, *found), covers, abs_tol=5e-5)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 80), LEVELS)
 def test_the_exact_ranks_are_the_innermost_symmetric_ones_that_keep_the_level(n: int, level: float) -> None:
     tail = scipy.stats.binom(n, 0.5).cdf

@@ -58,6 +58,7 @@ def test_quantiles_stand_for_large_samples() -> None:
         assert isclose(superiority(spread(fixed, random), shift), superiority(apart, shift), abs_tol=0.01)
 
 
+@pytest.mark.slow
 @given(SAMPLES, SAMPLES, st.integers(2, 500), st.floats(0.5, 0.99))
 def test_the_detectable_shift_is_the_smallest_for_which_the_runs_suffice(
     fixed: list[int], random: list[int], runs: int, power: float

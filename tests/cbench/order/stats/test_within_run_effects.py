@@ -52,6 +52,7 @@ def test_groups_are_compared_as_scipy_does(pairs: list[tuple[int, int]]) -> None
     assert isclose(found.test.p, wanted.pvalue, rel_tol=1e-7)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(PAIRS)
 def test_each_label_is_compared_with_all_others(pairs: list[tuple[int, int]]) -> None:

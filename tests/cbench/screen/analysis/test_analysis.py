@@ -217,6 +217,7 @@ def test_aliased_interactions_share_one_line(tmp_path: Path) -> None:
     assert "are interactions that cannot be separated from other effects" in mains[-1]
 
 
+@pytest.mark.slow
 def test_the_sample_size_that_shows_the_effects_is_reported(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "planted.csv", screens.planted(100)), chosen=WALL_ONLY)
     material = only(made)["material"]

@@ -108,14 +108,18 @@ def test_an_iteration_that_lacks_a_value_counts_on_no_host() -> None:
     assert [each.n for each in found.effects[0].hosts] == [BLOCKS - 1, BLOCKS, BLOCKS]
 
 
-def test_one_host_has_no_hosts_and_several_are_in_the_json_and_on_the_page() -> None:
+def test_one_host_has_no_hosts_and_several_are_in_the_json() -> None:
     alone = to_json(analyse(part(1, 100, 5), ScreenOptions(subsamples=0)))
     assert isinstance(alone, dict)
     assert "hosts" not in alone
-    result, data = analysed({"n3": 15.0})
-    several = to_json(result)
+    several = to_json(analysed({"n3": 15.0})[0])
     assert isinstance(several, dict)
     assert several["hosts"]["names"] == list(NAMES)  # type: ignore[index, call-overload]
+
+
+@pytest.mark.slow
+def test_several_hosts_are_on_the_page() -> None:
+    result, data = analysed({"n3": 15.0})
     written = page.page(result, data)
     assert "Each host by itself" in written
     assert "size: large - small" in written

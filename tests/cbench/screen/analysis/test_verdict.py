@@ -181,6 +181,7 @@ def test_a_coarse_clock_is_announced(tmp_path: Path) -> None:
     assert any(line.startswith("beware: value: read in steps of 0.001, and values of one") for line in made.verdict)
 
 
+@pytest.mark.slow
 def test_an_inert_hard_factor_is_not_reported_to_have_the_same_order_in_all_boxes(tmp_path: Path) -> None:
     draw = np.random.default_rng(4)
     rows = []

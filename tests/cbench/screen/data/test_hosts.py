@@ -46,6 +46,7 @@ def test_each_host_has_batches_of_its_own_at_one_level(stores: list[Path]) -> No
     assert np.unique(series.sequence).size == 64
 
 
+@pytest.mark.slow
 def test_each_host_draws_orders_of_its_own_from_the_seed_and_its_name(stores: list[Path]) -> None:
     drawn = []
     for path in stores:

@@ -57,6 +57,7 @@ def test_in_a_table_with_iterations_our_column_names_have_their_meaning(tmp_path
     assert dict(data.columns)["run"].startswith("ignored")
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_never_changes_the_verdict_of_a_table_without_iterations(tmp_path: Path) -> None:
     rows = [{"a": a, "b": b, "value": draw % 17 + 3 * a} for a, b in product((0, 1), (0, 1)) for draw in range(20)]
     by_value = sorted(rows, key=lambda row: row["value"])

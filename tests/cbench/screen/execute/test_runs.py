@@ -102,6 +102,7 @@ def test_a_command_sets_a_level_before_each_trial_and_another_restores_it_afterw
     assert not (tmp_path / "e.db.set").exists()
 
 
+@pytest.mark.slow
 @COMPILER
 def test_each_combination_of_levels_is_built_once_and_its_trials_run_that_build(tmp_path: Path) -> None:
     opt = factor("opt", {"O0": "flags = '-DOPT=100'", "O2": "flags = '-DOPT=200'"})
@@ -225,6 +226,7 @@ def test_a_store_that_holds_no_experiment_is_recognized(tmp_path: Path) -> None:
         read(tmp_path / "s.db")
 
 
+@pytest.mark.slow
 def test_the_export_has_a_row_for_each_trial_with_its_levels_and_responses(tmp_path: Path) -> None:
     data = run(tmp_path, experiment(ENV, command="echo $V", more="[[response]]\nname = 'z'\nread = 'wall'\n"))
     done = screen(data, "--format", "csv", folder=tmp_path, group="export")

@@ -19,6 +19,7 @@ from tests.cbench.screen.screens import BOTH, cross, screened, table
 FEW = np.array([1.0, 2, 2, 3, 8])
 
 
+@pytest.mark.slow
 def test_the_silhouette_of_five_values_is_the_published_one() -> None:
     assert figures.silhouette(FEW) == pytest.approx([0.894305, 1, 1, 0.905722, 0.283448], abs=5e-7)
 
@@ -122,6 +123,7 @@ def test_a_level_without_values_is_left_blank(made: ScreenResult) -> None:
     assert ">a=2<" in text
 
 
+@pytest.mark.slow
 def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: ScreenResult) -> None:
     pairs = figures_effects.interactions("k", made.responses["wall"].interactions, "s")
     assert all(name in pairs for name in (cross("a", "b"), cross("a", "c"), cross("b", "c")))

@@ -147,6 +147,7 @@ def test_sums_of_squares_add_up_and_a_constant_changes_nothing(seed: int, consta
     assert [row.ss for row in moved.rows] == pytest.approx([row.ss for row in found.rows], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_shift_of_whole_batches_changes_nothing_within_them(seed: int) -> None:
