@@ -77,14 +77,23 @@ def test_times_are_net_and_the_longest_comes_first() -> None:
     assert texts(events, (5, 100)) == [[("task foo (123)", 40), ("local timer: tick_nohz_handler", 10)]]
 
 
-def test_a_task_that_carries_a_work_gives_it_its_time_and_a_function_in_it_has_its_own() -> None:
+def test_a_task_that_carries_a_work_gives_it_its_time_and_an_interrupts_function_in_it_has_its_own() -> None:
     work, call = (TraceEvent(20, BEGIN, WORK, "vmstat_update", 5, 1), TraceEvent(30, BEGIN, CALL, "ipi_mb", 5, 2))
     ends = [TraceEvent(40, END, CALL, "", 5, 2), TraceEvent(50, END, WORK, "", 5, 1)]
-    assert texts([to(0, OWN), to(10, 5, "kworker/0:1"), work, call, *ends, to(60, OWN)], (5, 100)) == [
+    vector = [TraceEvent(30, BEGIN, VECTOR, "call_function", 5, 3), TraceEvent(40, END, VECTOR, "", 5, 3)]
+    first, last = [to(0, OWN), to(10, 5, "kworker/0:1"), work], [ends[1], to(60, OWN)]
+    assert texts([*first, vector[0], call, ends[0], vector[1], *last], (5, 100)) == [
         [("kworker/0:1 vmstat_update", 40), ("IPI: membarrier", 10)]
     ]
-    alone = [to(0, OWN), to(10, 5, "kworker/0:1"), work, ends[1], to(60, OWN)]
-    assert texts(alone, (5, 100)) == [[("kworker/0:1 vmstat_update", 50)]]
+    assert texts([*first, *last], (5, 100)) == [[("kworker/0:1 vmstat_update", 50)]]
+
+
+def test_a_function_that_a_work_calls_itself_is_part_of_it() -> None:
+    events = [TraceEvent(20, BEGIN, WORK, "vmstat_update", 5, 1), TraceEvent(30, BEGIN, CALL, "ipi_mb", 5, 2)]
+    ends = [TraceEvent(40, END, CALL, "", 5, 2), TraceEvent(50, END, WORK, "", 5, 1)]
+    assert texts([to(0, OWN), to(10, 5, "kworker/0:1"), *events, *ends, to(60, OWN)], (5, 100)) == [
+        [("kworker/0:1 vmstat_update", 50)]
+    ]
 
 
 def test_the_measured_task_and_idle_are_not_an_interruption() -> None:
