@@ -48,10 +48,17 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As pytest's, without its search for a free number, which lists the folders of all earlier tests."""
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As pytest's, without its search for a free number, which lists the folders of all earlier tests.
+
+    The folder of a test that passed is removed at once: at the end, one process would remove them all.
+    """
     name = re.sub(r"\W", "_", request.node.name)[:28]
-    return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
+    path = tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
+    failed = request.session.testsfailed
+    yield path
+    if request.session.testsfailed == failed:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
