@@ -28,7 +28,7 @@ def verdict(result: OrderResult) -> list[str]:
     if sentences and not result.published:
         lines.append(MOST_RATE.format(level=100 * result.alpha))
     if alone := [_sentence(result, each.family, each.alone) for each in result.claims if each.alone]:
-        lines.append(f"significant only by itself, each of these at {100 * result.alpha:g} %: {'; '.join(alone)}")
+        lines.append(f"significant only when tested alone, each at {100 * result.alpha:g} %: {'; '.join(alone)}")
     lines += _across(result)
     return lines + [
         f"beware: {warning}"
