@@ -74,7 +74,7 @@ def test_the_predecessor_that_disturbs_is_named_though_the_plain_test_is_blind(p
     assert [(each["test"], each["after"]) for each in found] == [("b", "d")]
     assert 2 < found[0]["delta_pct"] < 4
     assert len(made["predecessors"]) == 16
-    assert any(line.startswith("what ran before changes: b after d (+") for line in made["verdict"])
+    assert any(line.startswith("the predecessor affects: b after d (+") for line in made["verdict"])
     assert {group["label"] for group in made["tests"]["b"]["predecessor"]["groups"]} == {None, "a", "c", "d"}
 
 
