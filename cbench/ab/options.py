@@ -136,13 +136,13 @@ def check(options: AbOptions) -> None:
         split_command(arm.text, options.shell, arm.name)
     budget, blocks, timeout = options.budget, options.blocks, options.timeout
     if budget is not None and not 0 < budget <= MOST_SECONDS:
-        raise UsageError(f"--budget {budget:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+        raise UsageError(f"--budget {budget:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
     if timeout is not None and not 0 < timeout <= MOST_SECONDS:
-        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+        raise UsageError(f"--timeout {timeout:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
     if blocks is not None and not 1 <= blocks <= MOST_BLOCKS:
-        raise UsageError(f"--blocks {blocks}: from 1 to {MOST_BLOCKS:,}")
+        raise UsageError(f"--blocks {blocks}: must be from 1 to {MOST_BLOCKS:,}")
     if not 0.0001 <= options.effect <= 1:
-        raise UsageError(f"--effect {100 * options.effect:g}%: from 0.01% to 100%")
+        raise UsageError(f"--effect {100 * options.effect:g}%: must be from 0.01% to 100%")
     _check_build(options)
 
 
@@ -156,7 +156,8 @@ def _check_build(options: AbOptions) -> None:
     fewest = fewest_layouts(len(options.arms) + 1)
     if not fewest <= options.layouts <= MOST_LAYOUTS:
         raise UsageError(
-            f"--layouts {options.layouts}: from {fewest}, below which no difference can be shown, to {MOST_LAYOUTS}"
+            f"--layouts {options.layouts}: must be from {fewest}, below which no difference can be shown, "
+            f"to {MOST_LAYOUTS}"
         )
     if options.blocks is not None and options.blocks < options.layouts:
         raise UsageError(f"--layouts {options.layouts}: more than --blocks {options.blocks}; a block has one layout")

@@ -79,7 +79,7 @@ class CompareResult:
             return ""
         wanted, ways = family.needed(self.alpha, len(self.tests)), dict.fromkeys(row.more_processes for row in few)
         return (
-            f"too few processes in {len(few):,} of {len(self.tests):,} tests: take at least {wanted} and {wanted} "
+            f"too few processes in {len(few):,} of {len(self.tests):,} tests: measure at least {wanted} per side "
             f"({'; '.join(ways)})"
         )
 
@@ -121,7 +121,7 @@ def share(text: str, option: str = "--threshold") -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < 1:
-        raise UsageError(f"{option} {text!r}: a share such as 1% or 0.01")
+        raise UsageError(f"{option} {text!r}: must be a share such as 1% or 0.01")
     return value
 
 
@@ -138,15 +138,16 @@ def compare(
 ) -> CompareResult:
     """Compare B and each of `more` with A, as `cbench compare` does: each test is faster, slower, or the same.
 
-    `better`: "higher" or "lower" for all values that are not times; None decides by the unit. Raises UsageError for
-    data that cannot be read or compared.
+    `level`: the level of the intervals and of all claims, in percent; `threshold`: a share, such as "1%", within which
+    tests count as the same. `better`: "higher" or "lower" for all values that are not times; None decides by the unit.
+    Raises UsageError for data that cannot be read or compared.
     """
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
     if better not in (None, suite.HIGHER, suite.LOWER):
         raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
     if not 50 <= level < 100:  # also rejects nan
-        raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
+        raise UsageError(f"--level {level:g}: must be at least 50 and below 100 percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)
     old, *new = (os.fspath(each) for each in (a, b, *more))

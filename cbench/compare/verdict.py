@@ -116,7 +116,7 @@ def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
         span = f" ({percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)})"
     return (
         f"cannot tell: B differs from A by {percent(comparison.ratio)}{span}, but processes of one program differ too, "
-        f"and {many} are too few{where}: take at least {wanted} and {wanted} ({more})"
+        f"and {many} are too few{where}: measure at least {wanted} per side ({more})"
     )
 
 

@@ -40,7 +40,7 @@ class DoctorOptions:
 
     def __post_init__(self) -> None:
         if not 4 <= self.processes <= 1000:
-            raise UsageError(f"--processes {self.processes}: from 4 to 1,000 a side")
+            raise UsageError(f"--processes {self.processes}: must be from 4 to 1,000 per side")
 
     @property
     def seconds(self) -> float:

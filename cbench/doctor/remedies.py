@@ -57,7 +57,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
             "from the trials that nothing interrupted",
         ),
         (
-            "stop what runs on the other CPUs",
+            "stop the programs on the other CPUs",
             visible([found.headline_of(one) for one in quieter]),
             "from the half of the processes during which they were least busy",
         ),

@@ -15,7 +15,7 @@ class OtavaExporter(Exporter):
     """Writes a column per test and a row per process in chronological order: row n has the n-th process of every test.
 
     Otava requires a time in each row and a number in each cell. A series is a folder of files, or a store to which
-    `cbench run` has added.
+    `cbench run` has appended.
     """
 
     name = "otava"

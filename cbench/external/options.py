@@ -87,11 +87,11 @@ def external_options(
     --command. Raises UsageError for invalid options.
     """
     if trials is not None and not 1 <= trials <= MOST_TRIALS:
-        raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
+        raise UsageError(f"--trials {trials}: must be from 1 to {MOST_TRIALS:,}")
     if warmup != AUTO and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
-        raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
+        raise UsageError(f"--warmup {warmup!r}: must be 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if timeout is not None and not 0 < timeout <= MOST_SECONDS:
-        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+        raise UsageError(f"--timeout {timeout:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
     if counter not in COUNTERS:
         raise UsageError(f"--counter {counter!r}: a command has {', '.join(COUNTERS)}")
     written = [*([shlex.join(words)] if words else []), *texts]

@@ -166,7 +166,7 @@ def _variable(name: str, value: str) -> Any:
 
 
 def _own(fd: int) -> int:
-    """Duplicate a file descriptor to a number above those of the standard streams."""
+    """Move a file descriptor to a number above those of the standard streams, closing the original."""
     if fd >= FIRST_OWN:
         return fd
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)

@@ -127,7 +127,7 @@ def _threshold(table: TomlTable) -> float:
             return threshold
     except UsageError:
         pass
-    raise table.error("threshold", f"{text!r}: from {100 * LEAST_THRESHOLD:g}% to below 100%, such as 1%")
+    raise table.error("threshold", f"{text!r}: must be from {100 * LEAST_THRESHOLD:g}% to below 100%, such as 1%")
 
 
 def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, revision: str) -> str:

@@ -72,7 +72,7 @@ def measure(options: InterfereOptions) -> InterfereResult:
     trials = options.trials if options.trials is not None else QUICK_TRIALS if options.quick else TRIALS
     rounds = options.rounds if options.rounds is not None else QUICK_ROUNDS if options.quick else ROUNDS
     if not 1 <= rounds <= 1000:
-        raise UsageError(f"--rounds {rounds}: from 1 to 1,000")
+        raise UsageError(f"--rounds {rounds}: must be from 1 to 1,000")
     how = measure_options(trials, "auto", options.counter, options.timeout, False)
     how = replace(
         how, trials=-(-trials // rounds)

@@ -92,7 +92,7 @@ def _resampled(visits: Visits, dice: random.Random) -> float:
 def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
     """The reason why an effect may exist although none was detected; "" if there is no such reason."""
     if min(len(visit) for visit in (*loaded, *unloaded)) < 2:
-        return "one trial per visit is too few, take more --trials"
+        return "one trial per visit is too few: increase --trials"
     if base.noise_pct > STEADY_PCT:
         return f"unloaded visits differ by up to {base.noise_pct:.2f} %, which would hide an effect"
     return ""

@@ -43,7 +43,7 @@ def knobs_command(
     budget: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
     alpha: Annotated[float, typer.Option(metavar="A", help="Chance of naming any knob that has no effect.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
-    plan: Annotated[bool, typer.Option("--plan", help="Show the design and what it takes; change nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Show the design and its duration; change nothing.")] = False,
     write_profile: Annotated[
         Path | None, typer.Option("--write-profile", metavar="FILE.toml", help="Write the smallest profile.")
     ] = None,

@@ -72,15 +72,15 @@ class KnobOptions:
             choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
             raise UsageError(f"--response {self.response} measures only the CPUs: omit the command, or use {choices}")
         if not 0.1 <= self.duration <= 3600:
-            raise UsageError(f"--duration {self.duration:g}: from 0.1 to 3600 seconds")
+            raise UsageError(f"--duration {self.duration:g}: must be from 0.1 to 3600 seconds")
         if not 0 < self.within <= 10:
-            raise UsageError(f"--within {self.within:.0%}: from above 0 to 1000 %")
+            raise UsageError(f"--within {self.within:.0%}: must be above 0 % and at most 1000 %")
         if self.applications < FEWEST:
-            raise UsageError(f"--applications {self.applications}: at least {FEWEST}")
+            raise UsageError(f"--applications {self.applications}: must be at least {FEWEST}")
         if self.budget is not None and self.budget <= 0:
             raise UsageError(f"--budget {self.budget:g}: must be above 0 seconds")
         if self.trials is not None and self.trials < 4:
-            raise UsageError(f"--trials {self.trials}: at least 4")
+            raise UsageError(f"--trials {self.trials}: must be at least 4")
         if not 0 < self.alpha < 1:
             raise UsageError(f"--alpha {self.alpha:g}: must lie between 0 and 1")
 

@@ -130,7 +130,7 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
     with lock.alone(path, create=True, kind="screening"):
         try:
             if host.restore_left_behind():
-                tell("restored what an earlier, killed process of this screening had applied")
+                tell("restored the settings that an earlier, killed process of this screening had applied")
             with from_housekeeping(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
                 search = conduct(screening, host.applied, measure, keeper, show)
         except KeyboardInterrupt:

@@ -31,7 +31,7 @@ def layout_command(
     effect: Annotated[
         str, typer.Option(metavar="SHARE", help="Report how many builds a claim of this size needs.")
     ] = "1%",
-    budget: Annotated[float, typer.Option(metavar="S", help="Seconds of measuring, without the builds.")] = 30,
+    budget: Annotated[float, typer.Option(metavar="S", help="Measuring time in seconds, without the builds.")] = 30,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Measure N blocks, each with all builds.")] = None,
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",

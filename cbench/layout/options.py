@@ -36,11 +36,11 @@ class LayoutOptions:
         if self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset!r}: one of {', '.join(PRESETS)}")
         if not FEWEST_BUILDS <= self.builds <= MOST_LAYOUTS:
-            raise UsageError(f"--builds {self.builds}: from {FEWEST_BUILDS} to {MOST_LAYOUTS}")
+            raise UsageError(f"--builds {self.builds}: must be from {FEWEST_BUILDS} to {MOST_LAYOUTS}")
         if not 0 < self.budget_s <= MOST_SECONDS:
-            raise UsageError(f"--budget {self.budget_s:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+            raise UsageError(f"--budget {self.budget_s:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
         if self.blocks is not None and not FEWEST_BLOCKS <= self.blocks <= 1_000_000:
-            raise UsageError(f"--blocks {self.blocks}: from {FEWEST_BLOCKS} to 1,000,000")
+            raise UsageError(f"--blocks {self.blocks}: must be from {FEWEST_BLOCKS} to 1,000,000")
         if self.preset == ENVIRONMENT:
             self._check_environment()
             return

@@ -23,11 +23,11 @@ def result(report: LayoutResult) -> None:
 def lines(report: LayoutResult) -> list[str]:
     """The sentences of the result, the most important first."""
     low, high = report.share_interval
-    share = f"{report.share:.0%} of the variance of a run ({low:.0%} to {high:.0%})"
+    share = f"{100 * report.share:.0f} % of the variance of single runs ({100 * low:.0f} % to {100 * high:.0f} %)"
     head = (
-        f"layout is {share}: builds differ by {report.range_pct:.2g} % from the fastest to the slowest"
+        f"layout explains {share}: builds differ by {report.range_pct:.2g} % from the fastest to the slowest"
         if report.layout_matters
-        else f"no effect of layout shown: {share}, p = {report.p:.2g}"
+        else f"no effect of layout shown: it explains {share}, p = {report.p:.2g}"
     )
     alike = report.distinct < report.builds and report.preset != ENVIRONMENT
     same = f" ({report.distinct} differ by their bytes)" if alike else ""

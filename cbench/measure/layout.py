@@ -45,7 +45,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
     for invalid factors.
     """
     if not 1 <= processes <= MOST_PROCESSES:
-        raise UsageError(f"--processes {processes}: from 1 to {MOST_PROCESSES:,}")
+        raise UsageError(f"--processes {processes}: must be from 1 to {MOST_PROCESSES:,}")
     names = FACTORS if vary == "all" else tuple(part.strip() for part in vary.split(",") if part.strip())
     for name in names:
         if name not in FACTORS:
@@ -54,7 +54,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
         raise UsageError("--vary draws a layout for each process: request several processes with --processes N")
     for option, value in (("--environment", base.environment), ("--stack", base.stack)):
         if not 0 <= value <= MOST_BYTES:
-            raise UsageError(f"{option} {value}: from 0 to {MOST_BYTES:,} bytes")
+            raise UsageError(f"{option} {value}: must be from 0 to {MOST_BYTES:,} bytes")
     return LayoutPlan(processes, frozenset(names), seed, base, vary == "all")
 
 

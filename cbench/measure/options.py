@@ -64,17 +64,17 @@ def measure_options(
     exclude each other or are out of range.
     """
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
-        raise UsageError(f"--until-clean {until_clean}: from 2 to {MOST_TRIALS:,} clean trials")
+        raise UsageError(f"--until-clean {until_clean}: must be from 2 to {MOST_TRIALS:,} clean trials")
     if trials is None:
         trials = min(max((until_clean or 0) * CLEAN_FACTOR, CLEAN_LEAST), MOST_TRIALS)
     if not 1 <= trials <= MOST_TRIALS:
-        raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
+        raise UsageError(f"--trials {trials}: must be from 1 to {MOST_TRIALS:,}")
     if until_clean is not None and trials < until_clean:
         raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}")
     if warmup != "auto" and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
-        raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
+        raise UsageError(f"--warmup {warmup!r}: must be 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not 0 < timeout <= MOST_TIMEOUT_S:
-        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_TIMEOUT_S:,}")
+        raise UsageError(f"--timeout {timeout:g}: must be above 0 and at most {MOST_TIMEOUT_S:,} seconds")
     if stop_machine and not in_kernel:
         raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
     if in_kernel and plan.processes > 1:

@@ -43,9 +43,9 @@ class OrderOptions:
     def check(self) -> None:
         """Raises UsageError, with the valid values, for an invalid option."""
         if self.delta is not None and not 0 < self.delta <= 1000:
-            raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
+            raise UsageError(f"--delta {self.delta:g}: must be a shift in %, above 0 and at most 1000")
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:
-            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05; at least 1e-9")
+            raise UsageError(f"--alpha {self.alpha:g}: must be at least 1e-9 and below 1, such as 0.05")
 
 
 def analyzed(options: OrderOptions) -> OrderResult:

@@ -78,8 +78,8 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "delta",
             figures.deltas(result),
             "Differences between the orders, sorted",
-            f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} by Hodges and Lehmann, with intervals at 95 %: "
-            f"below 0, the larger values are those of: {result.arm_labels[1]}.",
+            f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]}: Hodges-Lehmann estimates with 95 % "
+            f"intervals. Below 0, {result.arm_labels[1]} has the larger values.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
@@ -137,7 +137,7 @@ def _matrix(result: OrderResult) -> Figure | None:
         "matrix",
         figures.matrix(result),
         "Which test disturbs which",
-        "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
+        "A row is a test, a column its direct predecessor; the median of these trials in % away from that of "
         "the test's other trials; ● significant (Holm over all pairs), hatched: "
         + ("never happened." if all_named else "not among those with the smallest p.")
         + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),

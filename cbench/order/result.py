@@ -82,7 +82,7 @@ class OrderTest:
     `p`: from the chi-squared distribution; `p_permutation`: exact, or from moments; `p_brunner_munzel`: from the
     studentized rank sum; `p_paired`: from the signed ranks of `pairs` of runs; `p_decides`: the p-value that determines
     `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct`: (fixed - random)/fixed in
-    %; `delta_pct_hl`: the same by Hodges and Lehmann's estimate, with an interval. `p_spread`: the p-value for equal
+    %; `delta_pct_hl`: the same as a Hodges-Lehmann estimate, with an interval. `p_spread`: the p-value for equal
     spread; `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run. `cov`:
     standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few. `gap`:
     the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal. `unit`,

@@ -223,8 +223,8 @@ def _legend(result: OrderResult) -> list[str]:
         significant, inside = f"p < {result.alpha:g}, not corrected", "a median"
         how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
     lines = [
-        f"● significant by itself: {significant}; {how}. ε²: size of the effect, from 0 to 1. "
-        f"Δ: ({fixed} - {random})/{fixed}, by Hodges and Lehmann, its interval at {100 * INTERVALS:g} %."
+        f"● significant in this column alone: {significant}; {how}. ε²: size of the effect, from 0 to 1. "
+        f"Δ: ({fixed} - {random})/{fixed}, the Hodges-Lehmann estimate with its {100 * INTERVALS:g} % interval."
     ]
     if _any_spread(list(tests)):
         how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen"

@@ -28,7 +28,7 @@ def verdict(result: OrderResult) -> list[str]:
     if sentences and not result.published:
         lines.append(MOST_RATE.format(level=100 * result.alpha))
     if alone := [_sentence(result, each.family, each.alone) for each in result.claims if each.alone]:
-        lines.append(f"significant only by itself, each of these at {100 * result.alpha:g} %: {'; '.join(alone)}")
+        lines.append(f"significant only when tested alone, each at {100 * result.alpha:g} %: {'; '.join(alone)}")
     lines += _across(result)
     return lines + [
         f"beware: {warning}"
@@ -77,9 +77,11 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
         what = "one process for all" if isolated == "both" else "the order"
         return f"{what} changes how much results vary: {some([_varies(n, tests[n], _where(result)) for n in names])}"
     if family == "earlier":
-        return f"what ran earlier in the same {'run' if isolated == 'yes' else 'process'} changes: {some(list(names))}"
+        return (
+            f"earlier tests in the same {'run' if isolated == 'yes' else 'process'} have an effect: {some(list(names))}"
+        )
     if family == "predecessor":
-        return f"what ran before changes: {some(list(names))}"
+        return f"the predecessor affects: {some(list(names))}"
     if family == "interaction":
         return f"the effect of the order differs between hosts: {some(list(names))}"
     if family == "unlike":
@@ -90,9 +92,9 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
         places = [name for name in names if (tests[name].position_p or 1.0) <= (tests[name].predecessor_p or 1.0)]
         after = result.claim("predecessor")
         others = [] if after and after.named else [name for name in names if name not in places]
-        said = [f"the position in the run changes: {some(places)}"] if places else []
-        return "; ".join([*said, *([f"what ran before changes: {some(others)}"] if others else [])])
-    return f"the position in the run changes: {some(list(names))}"
+        said = [f"the position in the run affects: {some(places)}"] if places else []
+        return "; ".join([*said, *([f"the predecessor affects: {some(others)}"] if others else [])])
+    return f"the position in the run affects: {some(list(names))}"
 
 
 def unlike(effect: UnlikeHost) -> str:
@@ -196,7 +198,7 @@ def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
     before = result.claim("earlier")
     if before and before.named:
         return f"order matters: {_sentence(result, 'earlier', before.named)}", {"earlier"}
-    none = f"no effect of the position in the run or of what ran before was found in {counted(of, 'test')}"
+    none = f"no effect of the position in the run or of the predecessor was found in {counted(of, 'test')}"
     if not yes:
         after = result.claim("predecessor")
         if after and after.named:
@@ -204,7 +206,7 @@ def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
             return f"order matters: {said}", {"predecessor"}
         return none, set()
     depend = "depends on its" if of == 1 else "depend on their"
-    line = f"order matters: {len(yes):,} of {counted(of, 'test')} {depend} position or on what ran before: {some(yes)}"
+    line = f"order matters: {len(yes):,} of {counted(of, 'test')} {depend} position or predecessor: {some(yes)}"
     return line, set()
 
 

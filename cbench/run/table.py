@@ -86,7 +86,7 @@ def _subtracted(results: Sequence[WorkloadResult]) -> str:
 
 def _source(causes: CausesSource) -> str:
     counted = causes.from_counters
-    partly = f"; of {counted:,} trials from the counters" if counted and causes.source == TRACING else ""
+    partly = f"; causes of {counted:,} trials from the counters" if counted and causes.source == TRACING else ""
     return f"{causes.source} ({causes.note}{partly})"
 
 

@@ -38,7 +38,7 @@ timeout = 600
 # In place of [[test]] a whole suite: its harness lists the tests, and one process runs all of them in a run's order.
 # [suite]
 # preset = "pytest-benchmark"         # or google-benchmark, go, catch2, catch2-v2, criterion, jmh: fills in the rest
-# program = ["python3", "-m", "pytest", "benchmarks"]  # the harness and what it always gets; words, never a shell
+# program = ["python3", "-m", "pytest", "benchmarks"]  # the harness and its constant arguments; no shell
 # discover = ["{program}", "--list"]  # prints the names, or writes {results}
 # names = "(.+)"                      # the name in a line of it
 # run = ["{program}", "--json={results}", "{tests}"]   # or {order}, a file of names, {filter}, an expression, {seed}

@@ -78,13 +78,13 @@ class TomlTable:
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
         value = self._take(key, (int, float), default)
         if not least <= value <= most:  # also rejects nan
-            raise self.error(key, f"{value}: from {least:g} to {most:g}")
+            raise self.error(key, f"{value}: must be from {least:g} to {most:g}")
         return float(value)
 
     def whole(self, key: str, default: int | None, least: int, most: int) -> int:
         value = self._take(key, (int,), default)
         if not least <= value <= most:
-            raise self.error(key, f"{value}: from {least:,} to {most:,}")
+            raise self.error(key, f"{value}: must be from {least:,} to {most:,}")
         return int(value)
 
     def flag(self, key: str, default: bool | None = None) -> bool:

@@ -173,7 +173,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
                 for place, column in places:
                     column.append(row[place])
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: line {reader.line_num + 1} or after it: not text in UTF-8") from None
+        raise UsageError(f"{path}: line {reader.line_num + 1} or later: not text in UTF-8") from None
     except csv.Error as error:
         raise UsageError(f"{path}: line {reader.line_num + 1}: {error}") from None
     return found

@@ -163,7 +163,7 @@ def program(which: str, arguments: list[str]) -> Made:
     settings = {name: given.get(name, default) for name, (default, _) in limits.items()}
     for name, value in settings.items():
         if not 1 <= value <= limits[name][1]:
-            raise UsageError(f"{name}={value}: from 1 to {limits[name][1]:,}")
+            raise UsageError(f"{name}={value}: must be from 1 to {limits[name][1]:,}")
     return {"workload": number, **function(**settings, **({"socket": socket} if "load" in known else {}))}
 
 

@@ -163,7 +163,9 @@ def why_command(
     no_trace: Annotated[
         bool, typer.Option("--no-trace", help="Detect causes from kernel counters, as without root.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON to stdout, after CMD's.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write the report as JSON to stdout, after CMD's output.")
+    ] = False,
 ) -> None:
     """Run a command and report its interruptions, with causes. Changes nothing; needs no root.
 

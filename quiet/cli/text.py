@@ -201,7 +201,7 @@ def restored(outcome: Outcome) -> None:
     elif outcome.complete:
         out("**nothing left changed**")
     elif outcome.damage:
-        out(f"what the damaged lines recorded may still be changed; the journal is kept{copy}")
+        out(f"settings recorded in the damaged lines may still be changed; the journal is kept{copy}")
         out("a reboot resets every setting; `quiet restore --keep` accepts the host as it is and removes the journal")
     else:
         out("`quiet restore --force` writes back the original values; `quiet restore --keep` accepts the new values")

@@ -86,11 +86,11 @@ def applied(done: BootReceipt) -> None:
 def removed(done: BootReceipt) -> None:
     """Print the result of a remove."""
     if done.record is None and done.files:
-        _did(done, "removed our part from")
-        out("there was no record of it, so only the text between our markers could be removed")
+        _did(done, "removed quiet's part from")
+        out("quiet has no record of its changes, so only the text between its markers could be removed")
         return
     if done.record is None:
-        out("nothing of quiet's is in the boot configuration: **nothing left changed**")
+        out("the boot configuration contains nothing from quiet: **nothing left changed**")
         return
     _did(done, "restored")
     for path, reason in done.conflicts:
@@ -101,9 +101,8 @@ def removed(done: BootReceipt) -> None:
         out("**every file that quiet wrote has its original content**; the commands rebuild images or deployments")
         out("and quiet does not compare those; the running kernel keeps its command line until a reboot")
     else:
-        out(
-            "**nothing left changed**: every file has its original content; the running kernel's line lasts to a reboot"
-        )
+        out("**nothing left changed**: every file has its original content;")
+        out("the running kernel keeps its command line until a reboot")
 
 
 def _did(done: BootReceipt, verb: str) -> None:

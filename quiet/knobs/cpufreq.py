@@ -310,7 +310,7 @@ KNOBS = (
         doc="admin-guide/pm/intel_pstate.rst (hwp_dynamic_boost)",
         **one_file(f"{_INTEL}/hwp_dynamic_boost", "0"),
         after=("smt", "cpufreq.driver"),
-        refusals={2: "the driver's mode does not have it", 22: "the driver does not let it be set in this mode"},
+        refusals={2: "the driver's mode does not have it", 22: "it cannot be set in this mode of the driver"},
     ),
     Knob(
         name="cpufreq.efficiency",

@@ -130,7 +130,7 @@ KNOBS = (
         doc="hwmon/dell-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst, modprobe(8)",
         rule=_suggest,
         choices=("suggest", "leave"),
-        targets="none: what is loaded is named with the skips, and stays loaded",
+        targets="none: loaded modules are named with the skips, and stay loaded",
         path="/sys/module",
     ),
 )

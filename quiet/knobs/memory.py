@@ -91,7 +91,7 @@ KNOBS = (
         rule=_thp,
         kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
-        targets=f"file:{_THP}enabled and file:{_THP}hugepages-*kB/enabled, where it is not 'inherit' or quieter",
+        targets=f"file:{_THP}enabled and file:{_THP}hugepages-*kB/enabled, where it is neither 'inherit' nor quieter",
         kernels="sizes of their own: 6.8 on",
         risk="with other page sizes the measurement changes: each TLB entry covers 4 KiB instead of 2 MiB",
     ),
@@ -104,8 +104,8 @@ KNOBS = (
         rule=_shmem,
         kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
-        targets=f"file:{_THP}shmem_enabled and file:{_THP}hugepages-*kB/shmem_enabled, where it is not 'inherit' or "
-        "quieter; a tmpfs with huge= on its mount follows its own rule",
+        targets=f"file:{_THP}shmem_enabled and file:{_THP}hugepages-*kB/shmem_enabled, where it is neither 'inherit' "
+        "nor quieter; a tmpfs mounted with huge= follows that option instead",
         kernels="sizes of their own: 6.11 on",
         risk="as thp",
     ),

@@ -50,7 +50,7 @@ class TraceEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Frame:
-    """Code that ran on the CPU from `begin` to `end`."""
+    """Code that ran on the CPU from `begin` to `end`, in ticks."""
 
     kind: str
     name: str

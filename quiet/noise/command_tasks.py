@@ -85,7 +85,7 @@ def _threads(reader: Reader) -> Iterator[tuple[int, int, RunTimes]]:
 def _tids(reader: Reader, pid: int) -> list[int]:
     """The threads of a process.
 
-    The number of links shows faster than the directory that there is only one, as in most.
+    Most processes have only one, which the link count of the directory shows faster than a listing.
     """
     with contextlib.suppress(OSError):
         if reader.stat(f"/proc/{pid}/task").st_nlink == _ONE_THREAD:

@@ -24,7 +24,7 @@ PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
 """The limit for two clock reads, which take 10 to 100 ns, but thousands if a hypervisor emulates them."""
 LENGTH = 32_000
-"""Additions of one chain: some 10 us, so that one step of a 10 ns clock is 0.1 %."""
+"""The number of additions in a chain. It takes about 10 us, so that one step of a 10 ns clock is 0.1 %."""
 FEWEST = 200
 CHAIN_BODY: int = lib.QN_CHAIN_BODY
 _TAIL = 0.05

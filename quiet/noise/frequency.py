@@ -22,7 +22,7 @@ from quiet.noise import clock
 from quiet.noise.clock import Clock
 
 FEW = 8
-"""The maximum number of CPUs whose frequency is measured by chains, which take some 20 ms per CPU."""
+"""The maximum number of CPUs whose frequency is measured by chains, which take about 20 ms per CPU."""
 _MSR = "/sys/bus/event_source/devices/msr"
 
 
@@ -60,7 +60,7 @@ class FrequencyCounter:
     """Measure the frequency during a command: call start(), run the command, then call stop() and result()."""
 
     def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
-        """`pid`: the process of the command, which is counted if counting a CPU is not permitted."""
+        """`pid`: the command's process, whose cycles are counted if counting all cycles of a CPU is not permitted."""
         self._reader, self._cpus, self._pid = reader, cpus, pid
         self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
         self._begin: dict[int, tuple[float, float]] = {}

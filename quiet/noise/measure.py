@@ -73,7 +73,7 @@ class OnCpu:
 
 @dataclass(slots=True)
 class NoiseMeasurement:
-    """The result.
+    """The measurements of all CPUs.
 
     `source`: the evidence for attribution; `limits`: interruptions that could not be observed, and why.
     """

@@ -79,7 +79,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
-        raise UsageError(f"--threshold {texts.threshold}: at most 1 s")
+        raise UsageError(f"--threshold {texts.threshold}: must be at most 1 s")
     if texts.timeline is not None:
         console.check_savable(texts.timeline, "--timeline")
     given = [name.replace("_", "-") for name, text in texts._asdict().items() if text is not None]
@@ -88,7 +88,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     limits = budgets.parse(texts._asdict())
     prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
     if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
-        raise UsageError(f"--prove {texts.prove}: from {SHORTEST_PROOF_S} s to {LONGEST_PROOF_S} s")
+        raise UsageError(f"--prove {texts.prove}: must be from {SHORTEST_PROOF_S} s to {LONGEST_PROOF_S} s")
     fifo = priority(texts.fifo)
     return NoiseOptions(seconds, threshold, limits, texts.timeline, fifo, texts.no_trace is None, prove)
 
@@ -99,7 +99,7 @@ def duration(text: str | None, seconds: float) -> float:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
     if 0 < seconds < 0.1 or seconds > LONGEST_S:
-        raise UsageError(f"--duration {text}: from 0.1 s to seven days, or 0 to measure nothing")
+        raise UsageError(f"--duration {text}: must be from 0.1 s to seven days, or 0 to measure nothing")
     return seconds
 
 

@@ -171,7 +171,7 @@ class NoiseReport:
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The percentage of the time for which the CPU was interrupted; with `ticks`, the percentage that these are."""
+    """The percentage of the measured time that the CPU lost to interruptions; with `ticks`, the share of these."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 

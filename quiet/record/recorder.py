@@ -221,7 +221,7 @@ def _ask_kernel(reader: Recording) -> None:
 
 
 def _choices(facts: Facts) -> Iterable[CpuPartition]:
-    """Yield partitions in which every CPU is isolated once and offline once."""
+    """Yield partitions that together isolate every CPU and take every SMT sibling offline."""
     first = frozenset({min(facts.online)})
     rest = facts.online - first
     threads = frozenset().union(*(core - {min(core)} for core in facts.cores))

@@ -209,7 +209,7 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
         value = written if parsed is None else parsed
         if isinstance(value, dict) and value:
             whole = f"{name}.{next(iter(value))}"
-            raise UsageError(f'{label}: a knob with a dot in its name stands in quotes: write "{whole}" = ...')
+            raise UsageError(f'{label}: a knob with a dot in its name must be quoted: write "{whole}" = ...')
         if knob is None:
             raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -48,7 +48,7 @@ def test_names_and_units_of_a_study_have_no_control_characters(key: str, steerin
 
 @pytest.mark.parametrize("timeout", [0, -1, 1e18, float("nan"), float("inf"), 604_801])
 def test_a_timeout_is_at_most_a_week(timeout: float) -> None:
-    with pytest.raises(UsageError, match=r"--timeout .*: a number of seconds above 0, at most 604,800"):
+    with pytest.raises(UsageError, match=r"--timeout .*: must be above 0 and at most 604,800"):
         measure_options(1, "auto", "auto", timeout)
 
 

@@ -108,7 +108,7 @@ def knobs() -> str:
         for knob in KNOBS
     ]
     head = ["key", "values", *(f"`{name}`" for name in profiles), "meaning"]
-    quoted = 'A name with a dot stands in quotes: `"irq.default" = "quiet"`.'
+    quoted = 'A name with a dot must be quoted: `"irq.default" = "quiet"`.'
     return f"\n### `[knobs]`\n\n{quoted}\n\n| {' | '.join(head)} |\n{'| --- ' * len(head)}|\n" + "\n".join(rows) + "\n"
 
 

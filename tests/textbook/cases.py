@@ -43,7 +43,7 @@ class Case:
 
     def shown(self, line: str) -> bool:
         """Whether a line of the verdict goes into the documentation."""
-        return line.startswith(("what matters", "stands out"))
+        return line.startswith(("effects that matter", "significant individually"))
 
 
 def x(*names: str) -> str:

@@ -41,7 +41,9 @@ def test_effects_that_the_source_considers_real_are_named_and_no_others_are_sign
     effects = named(result)
     significant = {name for name, each in effects.items() if each.significant}
     assert significant <= set(case.found)
-    said = " ".join(line for line in result.verdict if line.startswith(("what matters", "stands out")))
+    said = " ".join(
+        line for line in result.verdict if line.startswith(("effects that matter", "significant individually"))
+    )
     assert all(f"{name} (" in said for name in (*case.found, *case.ranked))
     assert result.factors_matter == bool(case.found)
 

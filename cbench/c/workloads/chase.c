@@ -5,9 +5,9 @@
  * one random cycle through all of them, so that no prefetcher can guess the
  * next and no load can start before the last one has ended. Stresses the load
  * latency of the cache level that holds the buffer, and, with small pages, the
- * TLB. Should cost exactly that latency: on Zen 3, 4 cycles in the first level
- * and 12 in the second; 200 ns and more in memory, and in a third level shared
- * with a busy host.
+ * TLB. Should cost exactly that latency: on Zen 3, 4 cycles in the L1 cache and
+ * 12 in the L2 cache; 200 ns and more in memory, and in an L3 cache shared with
+ * a busy host.
  *
  * Sources: S. Sattolo, "An algorithm to generate a random cyclic permutation",
  * Information Processing Letters 22 (1986); G. Steele, D. Lea, C. Flood, "Fast

@@ -35,12 +35,12 @@ class ScreenOptions:
 
     def __post_init__(self) -> None:
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:
-            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05; at least 1e-9")
+            raise UsageError(f"--alpha {self.alpha:g}: must be at least 1e-9 and below 1, such as 0.05")
         if (level := self.confidence) is not None:
             object.__setattr__(self, "confidence", level / 100 if level >= 1 else level)
             if not 0.5 <= (self.confidence or 0) <= 0.9999:
-                raise UsageError(f"--ci-level {level:g}: a level such as 95, from 50 to 99.99")
+                raise UsageError(f"--ci-level {level:g}: must be a level such as 95, from 50 to 99.99")
         if not 0 <= self.subsamples <= 1_000_000:
-            raise UsageError(f"--subsamples {self.subsamples}: from 0 (no study) to 1,000,000")
+            raise UsageError(f"--subsamples {self.subsamples}: must be from 0 (no study) to 1,000,000")
         if self.seed is not None and not 0 <= self.seed < 2**63:
-            raise UsageError(f"--seed {self.seed}: from 0 to 2^63 - 1")
+            raise UsageError(f"--seed {self.seed}: must be from 0 to 2^63 - 1")

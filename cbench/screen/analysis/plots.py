@@ -41,8 +41,10 @@ def plot_tests(
     ranks: Mapping[Effect, EffectTest],
     part: ResponseSlice,
 ) -> dict[Effect, EffectTest]:
-    """The tests of effects against the batches: of hard factors, which iterations cannot test, and of all others,
-    because only batches show whether an effect varies from batch to batch. `ranks`: tests within iterations.
+    """Test effects against the differences between batches.
+
+    Hard factors cannot be tested within iterations. All other factors are included because only a comparison of batches
+    shows whether an effect varies between them. `ranks`: tests within iterations.
     """
     tests = {}
     for effect, row in rows.items():

@@ -66,13 +66,15 @@ def _matters(result: ScreenResult) -> str:
             by_effect.setdefault(effect, []).append((-abs(each.percent or 0.0), _by(name, row, each, result)))
     many = f"{counted(tests, 'effect')} tested in {counted(len(result.responses), 'response')}"
     if not by_effect:
-        return f"what matters: nothing was found ({many}, family-wise error {result.alpha:g})"
+        return f"effects that matter: none found ({many}, family-wise error {result.alpha:g})"
     said = [
         f"{effect} ({some([words for _, words in sorted(each)])})"
         for effect, each in sorted(by_effect.items(), key=lambda item: (min(item[1])[0], item[0]))
     ]
     shared = set(_shared(result))
-    what = "what matters, or interactions seen as it" if shared & set(by_effect) else "what matters"
+    what = (
+        "effects that matter, or interactions aliased with them" if shared & set(by_effect) else "effects that matter"
+    )
     return f"{what}: {some(said)}; {many}, family-wise error {result.alpha:g}"
 
 
@@ -95,8 +97,8 @@ def _alone(result: ScreenResult) -> list[str]:
         return []
     expected = result.tests * result.alpha
     return [
-        f"stands out by itself, not among all: {some(alone)}; of {counted(result.tests, 'inert effect')} "
-        f"{expected:.2g} would on average: repeat it"
+        f"significant individually but not after correction: {some(alone)}; of "
+        f"{counted(result.tests, 'inert effect')}, {expected:.2g} would be on average: repeat the experiment"
     ]
 
 
@@ -292,7 +294,7 @@ def _first_runs(result: ScreenResult) -> list[str]:
         for each in row.treatments
         if each.first_run and each.first_run.flagged
     ]
-    own = f"p {most:.2g} at most, each by itself"
+    own = f"p {most:.2g} at most, each tested individually"
     return [f"the first value stands out from all others of its treatment: {some(flagged)} ({own})"] if flagged else []
 
 

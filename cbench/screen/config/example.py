@@ -6,8 +6,8 @@ from cbench.study.resets import registry
 
 EXAMPLE = (
     '''\
-# A screening experiment. `cbench screen plan THIS_FILE` says what would run and what that can test, `cbench screen run`
-# runs it, `cbench screen analyze` and `report` say which factors matter.
+# A screening experiment. `cbench screen plan THIS_FILE` shows what would run and what it can test, `cbench screen run`
+# runs it, `cbench screen analyze` and `report` report which factors matter.
 
 [screen]
 name = "example"
@@ -82,8 +82,8 @@ environment = { PADDED = "x" }
 name = "large"
 environment = { PADDED = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" }
 
-# What every treatment runs: a command of the shell, in which "$CBENCH_BUILD" is the folder with what was built for it,
-# or a workload of `cbench list`.
+# The work of every treatment: a shell command, in which "$CBENCH_BUILD" is the folder of the treatment's build, or a
+# workload of `cbench list`.
 [[workload]]
 name = "sum"
 command = '"$CBENCH_BUILD/program"'

@@ -210,7 +210,7 @@ def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
         for at in range(chosen[-1] + 1 if chosen else 0, len(columns) - (wanted - len(chosen)) + 1):
             tried += len(words) + 1
             if tried > MOST_WORDS:
-                raise ValueError(f"{base + wanted} factors in {1 << base} runs are too many to choose; give generators")
+                raise ValueError(f"{base + wanted} factors in {1 << base} runs are too many to search; give generators")
             new = masks[at] | 1 << (base + len(chosen))
             more = [new, *(word ^ new for word in words)]
             counts = list(pattern)

@@ -253,7 +253,7 @@ def _sample_figures(
             f"{key}-time",
             partial(figures.in_time, rows=rows, values=timed, label=names),
             "Values over time",
-            f"Against the number of the trial in the whole experiment: this shows clusters and drift.{first}",
+            f"Each value by the number of its trial in the whole experiment; shows clusters and drift.{first}",
             said,
         ),
         *_residuals(series, rows, row.unit or "value", key),

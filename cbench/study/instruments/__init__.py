@@ -1,1 +1,1 @@
-"""Read the numbers of a trial by instruments."""
+"""Define the instruments; an instrument reads one number of a trial."""

@@ -58,7 +58,7 @@ def parse(detail: str) -> Sampling:
             rates[name] = int(value)
             most = MOST_HZ if name == "hz" else MOST_PERIOD
             if not 1 <= rates[name] <= most:
-                raise ValueError(f"{part}: from 1 to {most:,}")
+                raise ValueError(f"{part}: must be from 1 to {most:,}")
         else:
             raise ValueError(f"{part!r}: write {SHAPE}")
     return Sampling(graph, event, rates.get("hz", None if rates else HZ), rates.get("period"))

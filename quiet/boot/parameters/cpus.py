@@ -75,7 +75,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "rcupdate.rcu_normal_after_boot",
         "1 makes expedited grace periods normal ones once the host is up: they interrupt CPUs that are in the kernel",
-        risk="a request for an expedited one (network configuration, tracing, BPF) waits for some 10 ms",
+        risk="a request for an expedited one (network configuration, tracing, BPF) waits for about 10 ms",
         example="1",
         covered=("rcupdate.rcu_normal=1",),
         runtime="/sys/kernel/rcu_normal",
@@ -152,7 +152,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "nosmt",
-        "starts only one hardware thread of each core, so that nothing shares a core with what is measured",
+        "starts only one hardware thread of each core, so that nothing shares a core with the measured work",
         risk="half of the machine's CPUs are offline; smt/control brings them back, except with nosmt=force",
         takes=FLAG,
         runtime="the knob smt",

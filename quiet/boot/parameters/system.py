@@ -128,7 +128,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "randomize_kstack_offset",
         "off ends the random stack offset of each system call, which varies its cost and its cache lines a little",
-        risk="one guard fewer against attacks on the kernel's stack",
+        risk="removes a protection against attacks on the kernel's stack",
         example="off",
     ),
     BootParameter(
@@ -184,13 +184,13 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "nokaslr",
         "places the kernel at the same address at each boot, so that its code meets the same cache sets each time",
-        risk="one guard fewer against attacks on the kernel",
+        risk="removes a protection against attacks on the kernel",
         takes=FLAG,
     ),
     BootParameter(
         "norandmaps",
         "switches address randomization off for every program",
-        risk="one guard fewer for every program",
+        risk="removes a protection of every program against attacks",
         takes=FLAG,
         runtime="the knob aslr, for one command alone or for the host",
     ),

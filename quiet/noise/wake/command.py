@@ -47,7 +47,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
         raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
     period = PERIOD_NS if texts.period is None else round(budgets.parse_ns(texts.period, "--period"))
     if not LEAST_NS <= period <= MOST_NS:
-        raise UsageError(f"--period {texts.period}: from {budgets.show(LEAST_NS)} to {budgets.show(MOST_NS)}")
+        raise UsageError(f"--period {texts.period}: must be from {budgets.show(LEAST_NS)} to {budgets.show(MOST_NS)}")
     if period > seconds * 1e9:
         raise UsageError(f"--period {texts.period}: longer than the whole --duration of {seconds:g} s")
     given = {"--max-latency": texts.max_latency, "--stop-above": texts.stop_above}

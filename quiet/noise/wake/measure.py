@@ -64,8 +64,8 @@ class WakesOnCpu:
 
 @dataclass(slots=True)
 class WakeMeasurement:
-    """The result. `source`: the evidence for causes; `timeline`: the events around the wake-up that ended the
-    measuring.
+    """The measurements of all CPUs. `source`: the evidence for causes; `timeline`: the events around the wake-up that
+    ended the measurement.
     """
 
     clock: Clock

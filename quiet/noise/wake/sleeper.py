@@ -45,8 +45,8 @@ class WakeUp:
 class Slept:
     """The result of one thread.
 
-    `bins`: the number of wake-ups by bin index, in bins of BIN_NS; `beyond`: the number of wake-ups later than the last
-    bin.
+    `begin`, `end`: in ticks. `total`, `least`, `most`, `slack`: in ns. `bins`: the number of wake-ups by bin index, in
+    bins of BIN_NS; `beyond`: the number of wake-ups later than the last bin.
     """
 
     cpu: int

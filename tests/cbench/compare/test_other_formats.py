@@ -87,7 +87,7 @@ def test_the_table_of_a_suite_names_the_option_of_the_program(capsys: pytest.Cap
     table.suite(result)
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("too few processes"))
     assert line.endswith(
-        "take at least 5 and 5 (run pytest 5 times, each with its own --benchmark-json, and give the "
+        "measure at least 5 per side (run pytest 5 times, each with its own --benchmark-json, and give the "
         "folder of these files)"
     )
 

@@ -89,7 +89,7 @@ def test_tests_that_cannot_be_judged_are_one_line_beside_the_result(old: Path, t
     assert done.returncode == 2
     assert len(json.loads(done.stdout)["cannot_tell"]) == 6
     assert done.stderr == (
-        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: take at least 5 and 5 "
+        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: measure at least 5 per side "
         "(pyperf's --processes 5)\n"
     )
     wide = suite(tmp_path / "wide.json", names(6), seed=3, spread=0.2)

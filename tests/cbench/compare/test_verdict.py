@@ -88,7 +88,7 @@ def test_too_few_processes_show_no_difference_even_if_all_their_trials_agree(tmp
     b = stored(tmp_path / "b.db", [[110] * 5] * 2, counter=CYCLES)
     assert one(a, b)["verdict"] == (
         "cannot tell: B differs from A by +10 % (+10 % to +10 % at 80 %), but processes of one program differ too, and "
-        "3 processes and 2 processes are too few: take at least 4 and 4 (cbench run --processes 4)"
+        "3 processes and 2 processes are too few: measure at least 4 per side (cbench run --processes 4)"
     )
     assert (one(a, b)["difference"], one(a, b)["outcome"]) == (None, "too few to tell")
 
@@ -133,8 +133,8 @@ def test_one_process_per_side_is_undecided_and_names_the_next_command(headline: 
     assert (row["outcome"], row["interval"], row["interval_level"], row["p"]) == ("too few to tell", None, None, 1)
     assert row["verdict"].startswith("cannot tell: B differs from A by +")
     assert row["verdict"].endswith(
-        ", but processes of one program differ too, and 1 process and 1 process are too few: take at least 4 and 4 "
-        "(cbench run --processes 4)"
+        ", but processes of one program differ too, and 1 process and 1 process are too few: "
+        "measure at least 4 per side (cbench run --processes 4)"
     )
     assert row["notes"][0].startswith("one process in A and B: the spread between processes is unknown")
 
@@ -142,7 +142,7 @@ def test_one_process_per_side_is_undecided_and_names_the_next_command(headline: 
 def test_too_few_processes_are_undecided_and_the_needed_number_is_reported(tmp_path: Path) -> None:
     a, b = (stored(tmp_path / f"{v}.db", noisy(v, 3, 20, seed=v)) for v in (1_000_000, 2_000_000))
     assert one(a, b)["verdict"].startswith("cannot tell: B differs from A by +")
-    assert "3 processes and 3 processes are too few: take at least 4 and 4" in one(a, b)["verdict"]
+    assert "3 processes and 3 processes are too few: measure at least 4 per side" in one(a, b)["verdict"]
 
 
 def test_sides_that_were_measured_one_after_the_other_make_the_verdict_conditional(a: Path, b: Path) -> None:

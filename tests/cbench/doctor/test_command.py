@@ -13,7 +13,7 @@ from tests.cbench.running import cbench, error_line
 def test_wrong_options_are_reported_in_one_line() -> None:
     done = cbench("doctor", "--processes", "3")
     assert done.returncode == 2
-    assert "from 4 to 1,000 a side" in error_line(done)
+    assert "from 4 to 1,000 per side" in error_line(done)
     assert cbench("doctor", "--cpu", "9999").returncode == 2
 
 

@@ -26,7 +26,7 @@ def test_without_cpus_or_time_nothing_is_known() -> None:
 
 
 def test_fewer_than_four_processes_per_side_are_refused() -> None:
-    with pytest.raises(UsageError, match="--processes 3: from 4"):
+    with pytest.raises(UsageError, match="--processes 3: must be from 4"):
         DoctorOptions(processes=3)
 
 

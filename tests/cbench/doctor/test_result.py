@@ -65,7 +65,7 @@ def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random
         )
     )
     first = result.remedies[0]
-    assert first.remedy == "stop what runs on the other CPUs"
+    assert first.remedy == "stop the programs on the other CPUs"
     assert first.gain > 5
     assert first.difference == pytest.approx(result.detectable.difference / first.gain)
 

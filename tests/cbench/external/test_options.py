@@ -68,7 +68,7 @@ def test_one_prepare_command_serves_all_and_several_one_each() -> None:
         (["/etc/passwd"], [], {}, "not executable"),
         ([], ["true 'a"], {}, "No closing quotation; quote it as for a shell"),
         ([], [" "], {}, "empty"),
-        (["true"], [], {"trials": 0}, "--trials 0: from 1"),
+        (["true"], [], {"trials": 0}, "--trials 0: must be from 1"),
         (["true"], [], {"warmup": "x"}, "'auto' or a number"),
         (["true"], [], {"timeout": 0.0}, "above 0"),
         (["true"], [], {"timeout": float("nan")}, "above 0"),

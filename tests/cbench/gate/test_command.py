@@ -84,13 +84,16 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'true'\nnew = 'true'\nthreshold = '3'\n", "gate.toml:3: threshold: "),
         ("old = 'true'\nnew = 'true'\nbuild = 'make'\n", "gate.toml:3: build: is for git revisions"),
         ("old = 'true {results}'\nnew = 'true'\n", "gate.toml:2: new: has no {results}, the other arm has"),
-        ("old = 'true'\nnew = 'true'\nlayouts = 3\n", "gate.toml:3: layouts: 3: from 6, below which no difference"),
+        (
+            "old = 'true'\nnew = 'true'\nlayouts = 3\n",
+            "gate.toml:3: layouts: 3: must be from 6, below which no difference",
+        ),
         ("old = 'true'\nnew = 'true'\nlayouts = 6\n", "gate.toml:3: layouts: old is not built; name a revision"),
         (PROGRAMS + "build = 'cc -o {program}'\n", "gate.toml:4: build: has no {seed}: without it, all builds"),
         (PROGRAMS + "build = 'cc {seed}'\n", "gate.toml:4: build: has no {program}: the path of the executable"),
         (PROGRAMS + "preset = 'luck'\nbuild = 'cc -o {program}'", "gate.toml:4: preset: 'luck': one of alignment, lld"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
-        ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: from 0.1"),
+        ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: must be from 0.1"),
         (
             "old = 'true {result}'\nnew = 'true'\n",
             "gate.toml:1: old: {result}: unknown; valid here: {results}, {program}",
@@ -106,9 +109,12 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a text"),
         (
             "old = 'true'\nnew = 'true'\nthreshold = '1000%'\n",
-            "threshold: '1000%': from 0.01% to below 100%, such as 1%",
+            "threshold: '1000%': must be from 0.01% to below 100%, such as 1%",
         ),
-        ("old = 'true'\nnew = 'true'\nthreshold = '0.001%'\n", "gate.toml:3: threshold: '0.001%': from 0.01% to below"),
+        (
+            "old = 'true'\nnew = 'true'\nthreshold = '0.001%'\n",
+            "gate.toml:3: threshold: '0.001%': must be from 0.01% to below",
+        ),
         (
             "old = 'true'\nnew = 'true'\nbetter = 'more'\n",
             "gate.toml:3: better: 'more': one of higher, lower",

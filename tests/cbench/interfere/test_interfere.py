@@ -247,7 +247,7 @@ def test_the_verdict_names_the_worst_first_and_the_places_that_the_host_lacks() 
 @pytest.mark.parametrize(
     ("unloaded", "loaded", "words"),
     [
-        ([[1000], [1002]] * 3, [[1001], [999]] * 3, "one trial per visit is too few, take more --trials"),
+        ([[1000], [1002]] * 3, [[1001], [999]] * 3, "one trial per visit is too few: increase --trials"),
         (
             [[1000] * 9, [1000] * 9, [1500] * 9, [1000] * 9],
             [[1001] * 9] * 5,

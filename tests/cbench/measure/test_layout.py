@@ -35,7 +35,7 @@ def test_a_seed_gives_one_draw_and_another_seed_another() -> None:
 @pytest.mark.parametrize(
     ("processes", "vary", "says"),
     [
-        (0, "", "--processes 0: from 1 to 1,000"),
+        (0, "", "--processes 0: must be from 1 to 1,000"),
         (2, "colour", "--vary 'colour': unknown; use all or aslr, environment, stack, offset, pages"),
         (1, "aslr", "request several processes with --processes N"),
     ],
@@ -46,7 +46,7 @@ def test_an_impossible_plan_is_refused(processes: int, vary: str, says: str) -> 
 
 
 def test_a_stack_that_is_too_low_is_refused() -> None:
-    with pytest.raises(UsageError, match="--stack 70000: from 0 to 65,536 bytes"):
+    with pytest.raises(UsageError, match="--stack 70000: must be from 0 to 65,536 bytes"):
         layout.plan(1, "", 1, Layout(stack=70000))
 
 

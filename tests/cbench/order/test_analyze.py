@@ -58,7 +58,7 @@ def test_without_an_effect_nothing_is_found_and_the_detectable_difference_is_rep
     made, code = analyze(write(path, planted(lambda *_: 0.0)))
     assert code == 0
     assert made["design"]["interleaved"]
-    assert all(line.startswith("significant only by itself, each of these at 5 %: ") for line in made["verdict"][1:])
+    assert all(line.startswith("significant only when tested alone, each at 5 %: ") for line in made["verdict"][1:])
     assert made["verdict"][0].startswith("no difference between fixed and random order was found in 4 tests; ")
     assert not made["design"]["warnings"]
     for each in made["tests"].values():
@@ -74,7 +74,7 @@ def test_the_predecessor_that_disturbs_is_named_though_the_plain_test_is_blind(p
     assert [(each["test"], each["after"]) for each in found] == [("b", "d")]
     assert 2 < found[0]["delta_pct"] < 4
     assert len(made["predecessors"]) == 16
-    assert any(line.startswith("what ran before changes: b after d (+") for line in made["verdict"])
+    assert any(line.startswith("the predecessor affects: b after d (+") for line in made["verdict"])
     assert {group["label"] for group in made["tests"]["b"]["predecessor"]["groups"]} == {None, "a", "c", "d"}
 
 
@@ -290,10 +290,10 @@ def test_of_many_places_only_the_most_used_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--alpha", "0"), "--alpha 0: between 0 and 1, such as 0.05"),
-        (("--alpha", "1"), "--alpha 1: between 0 and 1"),
+        (("--alpha", "0"), "--alpha 0: must be at least 1e-9 and below 1, such as 0.05"),
+        (("--alpha", "1"), "--alpha 1: must be at least 1e-9 and below 1"),
         (("--alpha", "1e-320"), "at least 1e-9"),
-        (("--delta", "0"), "--delta 0: a shift in %, above 0 and at most 1000"),
+        (("--delta", "0"), "--delta 0: must be a shift in %, above 0 and at most 1000"),
     ],
 )
 def test_wrong_options_are_reported_in_one_line(path: Path, options: tuple[str, ...], message: str) -> None:

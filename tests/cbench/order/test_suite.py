@@ -57,7 +57,7 @@ def test_the_first_line_names_the_test_that_ran_earlier_and_how_much_slower_it_m
     lines, code = said("analyze", stored(tmp_path / "s.db", "false"))
     first = lines.splitlines()[0]
     assert code == 1
-    assert first.startswith("order matters: what ran earlier in the same process changes: a.py::find is 8")
+    assert first.startswith("order matters: earlier tests in the same process have an effect: a.py::find is 8")
     assert first.endswith("times slower after a.py::fill[<x>, 1]")
 
 

@@ -64,7 +64,7 @@ def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(termin
     found = terminal(analysed(study(NAMES))[0], None)
     assert found[0].startswith("order matters: 1 of 3 tests differ")
     text = "\n".join(found)
-    assert "● significant by itself: p < 0.0167 (Bonferroni over the column)" in text
+    assert "● significant in this column alone: p < 0.0167 (Bonferroni over the column)" in text
     assert "case 1: these are apart; 2: they overlap with both medians inside the other's" in text
     assert "p position, predecessor: within the random runs; p drift: over all runs." in text
 

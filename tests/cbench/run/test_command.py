@@ -117,7 +117,7 @@ def test_events_are_counted_beside_the_value_with_the_counts_of_an_empty_region(
     [
         ({"events": "speed"}, "--events 'speed': unknown; use auto or none alone"),
         ({"counter": "page-fault"}, "unknown counter 'page-fault'"),
-        ({"until_clean": 1}, "--until-clean 1: from 2"),
+        ({"until_clean": 1}, "--until-clean 1: must be from 2"),
         ({"until_clean": 50, "trials": 20}, "cannot be reached with --trials 20"),
         ({"stop_machine": True}, "--stop-machine needs --in-kernel"),
         ({"vary": "aslr"}, "request several processes with --processes N"),

@@ -137,7 +137,7 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     done = cbench("analyze", planted, *ASKED)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("what matters: ")
+    assert lines[0].startswith("effects that matter: ")
     assert lines[1].startswith("taken for: factor: a, b, c; ")
     assert any(line.startswith("does it matter in practice: wall: ") for line in lines)
     assert "wall: 200 values, 0 failed" in lines
@@ -159,7 +159,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_not_a_page(planted: Pa
     page = tmp_path / "page.html"
     done = cbench("report", planted, "-o", page, *ASKED)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"cbench: {page} written: what matters: ")
+    assert done.stderr.startswith(f"cbench: {page} written: effects that matter: ")
     assert page.read_text().startswith("<!doctype html>")
     for target, said in ((planted, "is the data file itself"), (tmp_path / "no" / "x.html", "no directory")):
         refused = cbench("report", planted, "-o", target, *ASKED)
@@ -172,11 +172,11 @@ def test_a_report_is_written_whole_and_never_over_what_is_not_a_page(planted: Pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--alpha", "1"), "--alpha 1: between 0 and 1"),
+        (("--alpha", "1"), "--alpha 1: must be at least 1e-9 and below 1"),
         (("--alpha", "1e-320"), "at least 1e-9"),
-        (("--ci-level", "100"), "--ci-level 100: a level such as 95"),
-        (("--subsamples", "-1"), "--subsamples -1: from 0"),
-        (("--seed", "-1"), "--seed -1: from 0"),
+        (("--ci-level", "100"), "--ci-level 100: must be a level such as 95"),
+        (("--subsamples", "-1"), "--subsamples -1: must be from 0"),
+        (("--seed", "-1"), "--seed -1: must be from 0"),
         (("--abridgment", "x"), "--abridgment x: the data have none"),
     ],
 )

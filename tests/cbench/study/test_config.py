@@ -64,9 +64,9 @@ def test_tests_keep_their_order_and_omitted_keys_have_their_defaults() -> None:
 WRONG = [
     ('command = "echo 1"', 'comand = "echo 1"', "s.toml:5: test[1].command: a test is either a command or a workload"),
     ("repetitions = 10", "", "s.toml:2: study.repetitions: is missing"),
-    ("repetitions = 10", "repetitions = 0", "s.toml:3: study.repetitions: 0: from 1 to 1,000,000"),
+    ("repetitions = 10", "repetitions = 0", "s.toml:3: study.repetitions: 0: must be from 1 to 1,000,000"),
     ("repetitions = 10", "repetitions = true", "s.toml:3: study.repetitions: True: must be a whole number"),
-    ("repetitions = 10", "repetitions = 10\nalpha = nan", "s.toml:4: study.alpha: nan: from 1e-09 to 0.5"),
+    ("repetitions = 10", "repetitions = 10\nalpha = nan", "s.toml:4: study.alpha: nan: must be from 1e-09 to 0.5"),
     ("repetitions = 10", 'repetitions = 10\ndesign = "abab"', "s.toml:4: study.design: 'abab': one of interleaved"),
     (
         "repetitions = 10",
@@ -92,7 +92,7 @@ WRONG = [
     ("repetitions = 10", "repetitions = '10'", "s.toml:3: study.repetitions: '10': must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 0.5", "s.toml:4: study.seed: 0.5: must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 9223372036854775808", "s.toml:4: study.seed: 9223372036854775808: "),
-    ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: from 0.1 to 604800"),
+    ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: must be from 0.1 to 604800"),
     ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a string"),
     ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: contains a null character"),
     ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
@@ -134,7 +134,7 @@ WRONG = [
     ),
     ('command = "echo 1"', 'command = "x"\nworkload = "hash"', "s.toml:7: test[1].command: a test is either"),
     ('command = "echo 1"', 'command = "x"\nparams = { n = 1 }', "s.toml:8: test[1].params: only a workload has"),
-    ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: from 0.1"),
+    ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: must be from 0.1"),
     ('command = "echo 1"', 'command = "x"\nread = "mean"', "s.toml:8: test[1].read: 'mean': one of last-float, wall"),
     ('command = "echo 1"', 'command = "x"\nread = "cycles:k"', "s.toml:8: test[1].read: 'cycles:k': one of last-"),
     (
@@ -159,7 +159,11 @@ WRONG = [
     ),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "command"', "s.toml:4: reset.command: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\ncommand = "x"', "s.toml:5: reset.command: does not apply to a"),
-    ("repetitions = 10", "repetitions = 10\n[reset]\nsettle = -1", "s.toml:5: reset.settle: -1: from 0 to 86400"),
+    (
+        "repetitions = 10",
+        "repetitions = 10\n[reset]\nsettle = -1",
+        "s.toml:5: reset.settle: -1: must be from 0 to 86400",
+    ),
     ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a text"),
 ]
 

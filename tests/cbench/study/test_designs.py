@@ -52,15 +52,15 @@ def test_without_a_fixed_order_position_and_predecessor_decide(design: str, tmp_
     """40 runs of 4 tests each; the alpha of the study's file holds for both questions together."""
     quiet = analyzed(stored(tmp_path / "quiet.db", 4, design, 40, noise))
     assert quiet["order_matters"] is False
-    assert quiet["verdict"][0] == ("no effect of the position in the run or of what ran before was found in 4 tests")
+    assert quiet["verdict"][0] == ("no effect of the position in the run or of the predecessor was found in 4 tests")
     after = analyzed(stored(tmp_path / "after.db", 4, design, 40, slower_after_a))
     assert after["order_matters"] is True
     first, second, *_ = after["verdict"]
-    assert first == "order matters: 1 of 4 tests depend on their position or on what ran before: b"
-    assert second.startswith("what ran before changes: b after a (+")
+    assert first == "order matters: 1 of 4 tests depend on their position or predecessor: b"
+    assert second.startswith("the predecessor affects: b after a (+")
     end = analyzed(stored(tmp_path / "end.db", 4, design, 40, slower_at_the_end))
     assert end["order_matters"] is True
-    assert "the position in the run changes: b" in end["verdict"]
+    assert "the position in the run affects: b" in end["verdict"]
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order\na,fixed\n", "no column value; it has test, order"),
         (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),
-        (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or after it: not text in UTF-8"),
+        (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or later: not text in UTF-8"),
         (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor text in UTF-8"),
         (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
         (

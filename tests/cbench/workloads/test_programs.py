@@ -110,7 +110,7 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ([], "missing program number: 0 to 4, or aliquot, competing, perfect, copy, etalon"),
         (["5"], "'5': 0 to 4, or aliquot, competing, perfect, copy, etalon"),
-        (["0", "times=0"], "times=0: from 1 to 1,000,000"),
+        (["0", "times=0"], "times=0: must be from 1 to 1,000,000"),
         (["0", "n=3"], "n: unknown; aliquot takes times, start"),
         (["1"], "load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`"),
         (["1", "load=no"], "no: No such file or directory; begin it: python -m cbench.workloads.competing begin no"),

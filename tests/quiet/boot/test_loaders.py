@@ -89,7 +89,7 @@ def test_applied_files_are_restored_with_bytes_modes_and_times(quiet: Quiet, tmp
     assert quiet("boot", "plan", "--root", root, "--cpus", "2", "--json").json["settled"] is True
     assert quiet("boot", "remove", "--root", root).code == 0
     assert states(root) == found
-    assert "nothing of quiet's" in quiet("boot", "remove", "--root", root).out
+    assert "contains nothing from quiet" in quiet("boot", "remove", "--root", root).out
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in FILES])

@@ -59,11 +59,11 @@ def test_the_pilot_plants_block_plots_agree_as_published(pilot: dict[str, Any]) 
 def test_one_iteration_of_two_levels_is_reported_by_lenths_method(pilot: dict[str, Any]) -> None:
     row = only(pilot)
     assert pilot["tests"] == 7
-    assert pilot["verdict"][0].startswith("what matters: T (+23, +35.8 %, ")
+    assert pilot["verdict"][0].startswith("effects that matter: T (+23, +35.8 %, ")
     assert row["lenth"]["pse"] == pytest.approx(2.25)
     assert row["effects"]["T"]["test"]["by"] == "Lenth's pseudo standard error"
     assert [each["name"] for each in row["contrasts"]] == [cross("T", "C", "K")]
-    assert any(line.startswith("stands out by itself, not among all: ") for line in pilot["verdict"])
+    assert any(line.startswith("significant individually but not after correction: ") for line in pilot["verdict"])
     assert any(line.startswith("no treatment has a second value: 7 contrasts") for line in pilot["verdict"])
 
 
@@ -181,7 +181,7 @@ def test_planted_effects_are_found_and_nothing_else(tmp_path: Path) -> None:
     }
     assert found == {"wall": {"a", "c", cross("a", "c")}, "other": set()}
     assert made["factors_matter"]
-    assert made["verdict"][0].startswith("what matters: ")
+    assert made["verdict"][0].startswith("effects that matter: ")
     assert "c (wall +0.2" in made["verdict"][0]
     assert "b (" not in made["verdict"][0]
 
@@ -193,7 +193,7 @@ def test_nothing_is_found_without_an_effect(tmp_path: Path) -> None:
         chosen=screens.Chosen(values=("other",), factors=("a", "b", "c")),
     )
     assert not made["factors_matter"]
-    assert made["verdict"][0].startswith("what matters: nothing was found (6 effects tested in 1 response")
+    assert made["verdict"][0].startswith("effects that matter: none found (6 effects tested in 1 response")
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_aliased_interactions_share_one_line(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "half.csv", half), chosen=WALL_ONLY)
     mains = [line for line in made["verdict"] if "cannot be separated from" in line]
     assert mains[0] == made["verdict"][1]
-    assert made["verdict"][0].startswith("what matters, or interactions seen as it: ")
+    assert made["verdict"][0].startswith("effects that matter, or interactions aliased with them: ")
     assert f"a from {cross('b', 'c')}" in mains[0] or f"c from {cross('a', 'b')}" in mains[0]
     assert "are interactions that cannot be separated from other effects" in mains[-1]
 

@@ -58,7 +58,7 @@ def test_an_effect_that_all_batches_have_is_found(tmp_path: Path, hard: bool) ->
     made, row = of(tmp_path / "t.csv", boots([0.3] * 6, hard))
     assert row["effects"]["B"]["significant"]
     assert row["effects"]["B"]["test"]["estimate"] == pytest.approx(0.3, abs=0.05)
-    assert made["verdict"][0].startswith("what matters: B (+0.")
+    assert made["verdict"][0].startswith("effects that matter: B (+0.")
     assert not any("differs within these batches" in line for line in made["verdict"])
 
 

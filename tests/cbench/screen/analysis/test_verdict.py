@@ -58,7 +58,7 @@ def test_values_that_repeat_exactly_have_no_error_to_compare_with(tmp_path: Path
 def test_nothing_found_is_an_answer(tmp_path: Path, iterations: int) -> None:
     rows = [{"x": x, "iteration": at, "value": x * (-1) ** at} for at in range(iterations) for x in (0, 1)]
     made = made_of(tmp_path, rows)
-    assert made.verdict[0].startswith("what matters: nothing was found (1 effect tested")
+    assert made.verdict[0].startswith("effects that matter: none found (1 effect tested")
     end("data.csv", made)
 
 
@@ -67,7 +67,7 @@ def test_batches_can_test_effects_that_their_few_iterations_cannot(tmp_path: Pat
     rows = [row | {"value": value} for row, value in zip(screens.split_plot(), values, strict=True)]
     made = made_of(tmp_path, rows)
     assert not made.factors_matter
-    assert made.verdict[0].startswith("what matters: nothing was found")
+    assert made.verdict[0].startswith("effects that matter: none found")
     end("data.csv", made)
 
 
@@ -142,7 +142,7 @@ def test_one_interaction_aliased_with_many_main_effects_is_not_said_to_matter(tm
         for treatment in plackett_burman(names, 12).treatments
     ]
     made = made_of(tmp_path, rows)
-    assert made.verdict[0].startswith("what matters, or interactions seen as it: ")
+    assert made.verdict[0].startswith("effects that matter, or interactions aliased with them: ")
     assert "cannot be separated from interactions of other factors, which the test takes for none" in made.verdict[1]
     assert f"A from B{TIMES}C" in made.verdict[1]
     significant = {effect for *_, effect, each in made.every_effect if each.significant}

@@ -105,7 +105,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         ("[screen]\n" + A, "workload: is missing"),
         (f"[screen]\niterations = 1\n{A}[[workload]]\ncommand = 'x'\n", "response: is missing"),
         (experiment(A, head=""), "e.toml:1: screen.iterations: is missing"),
-        (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: from 1 to 1,000,000"),
+        (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: must be from 1 to 1,000,000"),
         (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; valid here:"),
         (experiment(A.replace("'a'", "'a b'")), "write a string without spaces and without = , * :"),
         (experiment(A.replace("'a'", "'batch'")), "'batch' means something else in a table"),

@@ -31,7 +31,7 @@ def test_a_column_whose_levels_are_crossed_with_the_others_is_a_factor_whatever_
     made, data = analysed(table(tmp_path / "data.csv", crossed(name)))
     assert {factor.name for factor in data.factors} == {"x", name}
     assert made["design"]["columns"] == {"x": "factor", name: "factor", "value": "response"}
-    assert made["verdict"][0].startswith(f"what matters: {name} (+10, ")
+    assert made["verdict"][0].startswith(f"effects that matter: {name} (+10, ")
 
 
 def test_columns_that_are_not_factors_are_reported_with_the_reason(tmp_path: Path) -> None:

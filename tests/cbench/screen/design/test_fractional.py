@@ -171,5 +171,5 @@ def test_an_impossible_fraction_is_refused(k: int, runs: int, words: str) -> Non
 
 
 def test_too_many_choices_of_generators_are_refused_in_seconds() -> None:
-    with pytest.raises(ValueError, match="too many to choose; give generators"):
+    with pytest.raises(ValueError, match="too many to search; give generators"):
         best_fraction([f"x{number}" for number in range(17)], 32)

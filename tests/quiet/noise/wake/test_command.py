@@ -28,8 +28,8 @@ def mine() -> int:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--period", "10us"), "--period 10us: from 50.0 us to 1.00 s"),
-        (("--period", "2s"), "--period 2s: from 50.0 us to 1.00 s"),
+        (("--period", "10us"), "--period 10us: must be from 50.0 us to 1.00 s"),
+        (("--period", "2s"), "--period 2s: must be from 50.0 us to 1.00 s"),
         (("--period", "fast"), "--period 'fast': not a time"),
         (("--period", "500ms", "--duration", "0.2"), "--period 500ms: longer than the whole --duration of 0.2 s"),
         (("--duration", "0"), "--duration 0"),
