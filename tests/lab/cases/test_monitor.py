@@ -86,13 +86,14 @@ def test_in_ten_minutes_every_planted_interrupt_is_in_the_history(machine: Machi
 
 @pytest.mark.long
 def test_in_ten_minutes_it_interrupts_no_isolated_cpu(machine: Machine) -> None:
-    """CPU 2 has no task: what comes to it in that time would be the monitor's, or comes without it as often."""
+    """CPU 2 has no task. What comes to it also without the monitor, which was counted for a tenth of the time, comes as
+    often with it; a check that interrupts the CPU would add at least one for each look.
+    """
     found = calm(machine)
     print("without the monitor", found["without"], "with it", found["counted"])
-    assert found["without"].get(OTHER, {}) == {}
-    assert found["counted"].get(OTHER, {}) == {}
-    planted = found["counted"][str(CPU)]
-    assert planted.get("RES", 0) + planted.get("CAL", 0) == found["woken"], planted
+    without, with_monitor = (sum(found[name].get(OTHER, {}).values()) for name in ("without", "counted"))
+    assert with_monitor - 10 * without < found["ended"]["lines"][-1]["looks"] / 2
+    assert found["counted"][str(CPU)]["RES"] >= found["woken"]
 
 
 @pytest.mark.long
