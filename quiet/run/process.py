@@ -15,8 +15,9 @@ _IGNORED = (
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
 )
-_LIMITS = dict.fromkeys(("FSIZE", "CPU", "AS", "DATA", "NPROC", "MEMLOCK", "RSS"), resource.RLIM_INFINITY)
-_LIMITS |= {"NOFILE": 4096, "STACK": 8 << 20}  # these limits also apply to the programs that the helper starts
+_LIMITS = {getattr(resource, name): resource.RLIM_INFINITY for name in dir(resource) if name.startswith("RLIMIT_")}
+# these also apply to the programs that the helper starts
+_LIMITS |= {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096, resource.RLIMIT_STACK: 8 << 20}
 
 
 def detach(keep: int) -> int:
@@ -49,9 +50,9 @@ def cleanse(host: Host) -> None:
     for number in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for name, limit in _LIMITS.items():
+    for number, limit in _LIMITS.items():
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+            resource.setrlimit(number, (limit, limit))
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         os.setpriority(os.PRIO_PROCESS, 0, 0)

@@ -15,14 +15,16 @@ from quiet.host.host import Host
 from quiet.run.process import cleanse, detach
 
 
-def test_a_small_stack_is_not_inherited(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "wanted"), [("STACK", 8 << 20), ("RTTIME", resource.RLIM_INFINITY), ("CORE", 0)])
+def test_a_limit_of_the_caller_is_not_inherited(tmp_path: Path, name: str, wanted: int) -> None:
+    number = getattr(resource, f"RLIMIT_{name}")
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_STACK, (1 << 18, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+            resource.setrlimit(number, (1 << 18, resource.getrlimit(number)[1]))
             cleanse(Host(str(tmp_path)))
-            code = resource.getrlimit(resource.RLIMIT_STACK)[0] != 8 << 20
+            code = resource.getrlimit(number)[0] != wanted
         finally:
             os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
