@@ -25,7 +25,12 @@ settings.register_profile("explore", max_examples=1000, **UNHURRIED)
 settings.load_profile("repeatable")
 
 # Under nohup or in a script's background these are ignored, which children inherit: the tests send them.
-for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+TAKEN = {
+    signal.SIGHUP: signal.SIG_DFL,
+    signal.SIGQUIT: signal.SIG_DFL,
+    signal.SIGINT: signal.default_int_handler,
+}
+for number, handler in TAKEN.items():
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
 
