@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from quiet.host.queue import queue
 from quiet.host.reader import Reader
@@ -60,6 +63,20 @@ def processes(mark: str) -> list[int]:
     return sorted(found)
 
 
+def targets(what: str, front: int) -> list[int]:
+    """The process of this kind: the helper is not sudo, which starts it, and the guard is a fork of the helper."""
+    if what == "front":
+        return [front]
+    if what == "command":
+        return processes(SLEEP)[:1]
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        found = [each for each in map(psutil.Process, processes("run-helper")) if each.name() != "sudo"][:1]
+        if what == "guard":
+            found = [child for helper in found for child in helper.children()]
+    return [each.pid for each in found]
+
+
 def settled(before: snapshot.Snapshot) -> list[str]:
     """The differences once nothing of quiet is left; the wait has a limit."""
     for _ in range(300):
@@ -73,30 +90,39 @@ def end_lingering() -> None:
     os.kill(processes("run-helper")[0], signal.SIGTERM)
 
 
+def kill_one(what: str, number: int, delay: float, before: snapshot.Snapshot) -> dict[str, Any]:
+    """Start a run and another one that waits for it, and kill this process of the first after this many seconds."""
+    first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
+    while not targets(what, first.pid) and first.poll() is None:
+        time.sleep(0.01)
+    following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(delay)
+    killed = targets(what, first.pid) if first.poll() is None else []
+    for pid in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+    code, after = first.wait(SECONDS), following.wait(SECONDS)
+    left = settled(before)
+    alive = [str(pid) for pid in processes(SLEEP)]
+    ends = {"code": code, "next": after, "left": left, "alive": alive}
+    return {"what": what, "signal": number, "killed": len(killed), **ends}
+
+
 def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, Any]]:
+    """Kill each kind of process at this many random moments; a moment after the end of the run is drawn again."""
     draw, found = random.Random(seed), []
     whole = step(run("sh", "-c", f"{SLEEP}; :"))["seconds"]  # the moments are spread over a run
-    kinds = (("front", 9), ("helper", 9), ("command", 9), ("front", 15), ("front", 2), ("front", 1))
+    kinds = [("front", 9), ("helper", 9), ("guard", 9), ("command", 9), ("front", 15), ("front", 2), ("front", 1)]
     for turn in range(rounds):
         timed(f"kills, round {turn + 1} of {rounds}")
         for what, number in kinds:
-            first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
-            marks = {"front": "", "helper": "run-helper", "command": SLEEP}
-            while marks[what] and not processes(marks[what]) and first.poll() is None:
-                time.sleep(0.01)
-            following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
-            time.sleep(draw.random() * (1.0 if what == "command" else whole))
-            targets = processes(marks[what])[:1] if marks[what] else [first.pid]
-            for pid in targets:
-                if first.poll() is None:
-                    os.kill(pid, number)
-            code, after = first.wait(SECONDS), following.wait(SECONDS)
-            left = settled(before)
-            alive = [str(pid) for pid in processes(SLEEP)]
-            found.append({"what": what, "signal": number, "code": code, "next": after, "left": left, "alive": alive})
-            timed(json.dumps(found[-1]))
-            if left:
-                return found
+            for _ in range(10):
+                found.append(kill_one(what, number, draw.random() * (0.7 if what == "command" else whole), before))
+                timed(json.dumps(found[-1]))
+                if found[-1]["left"]:
+                    return found
+                if found[-1]["killed"]:
+                    break
     return found
 
 
