@@ -12,12 +12,14 @@ from quiet.noise.call_nesting import IRQ
 from quiet.noise.command_report import Remaining
 from quiet.noise.interruptions import InterruptionCause, Interruptions
 from quiet.noise.kernel_parameters import boot_parameters
+from quiet.noise.names import SOFTIRQ_LINE
 from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 
 # These knobs move interruptions to other CPUs, so they help a command on the isolated CPUs even if the plan contains no
 # change of them.
 _PLACING = frozenset({"cpuset", "tasks", "irq", "workqueue"})
+_KSOFTIRQD = re.compile(r"task ksoftirqd/\d+ ")
 
 
 class Prediction:
@@ -40,6 +42,8 @@ class Prediction:
     def of(self, seen: Interruptions) -> Remaining:
         """Split the causes into those that remain and those that the profile prevents."""
         staying = [row for row in seen.causes if not self.removes(row)]
+        if any(row.cause.startswith(SOFTIRQ_LINE) for row in staying):  # whichever softirq stays, ksoftirqd may run it
+            staying += [row for row in seen.causes if _KSOFTIRQD.match(row.cause) and row not in staying]
         known = [row.total_ns for row in staying if row.total_ns is not None]
         count = _count(staying)
         return Remaining(

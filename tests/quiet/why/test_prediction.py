@@ -63,6 +63,13 @@ def test_an_interrupt_that_cannot_be_moved_stays() -> None:
     assert found.removes(row("IRQ 35 virtio1-config", "irq", "irq"))
 
 
+def test_ksoftirqd_stays_while_a_softirq_stays_that_it_may_run() -> None:
+    rows = (row("task ksoftirqd/2 (33)", knob="irq"), row("softirq NET_RX", "softirq", "irq"))
+    stays = row("softirq RCU", "softirq", boot="rcu_nocbs=2-3")
+    assert prediction("irq").of(seen(*rows)).causes == ()
+    assert prediction("irq").of(seen(*rows, stays)).causes == ("softirq RCU", "task ksoftirqd/2 (33)")
+
+
 def test_without_a_cpuset_controller_and_movable_tasks_nothing_is_moved() -> None:
     skips = (Skipped("cpuset", "cgroup:/", "none"), Skipped("tasks", "task:1", "not permitted"))
     assert not prediction(skips=skips).removes(row("task a (1)", knob="cpuset"))
