@@ -45,9 +45,19 @@ def basics(machine: Machine) -> dict[str, Any]:
 
 
 @once
-def report(machine: Machine) -> dict[str, Any]:
+def twenty(machine: Machine) -> dict[str, Any]:
+    return report_of(machine, "twenty", 3600)
+
+
+@once
+def kills(machine: Machine) -> dict[str, Any]:
     """KILLS=30 in the environment kills at 30 random moments of each kind, not at one."""
-    return report_of(machine, "twenty kills hostile", 7200)
+    return report_of(machine, "kills", 3600 + 600 * KILLS)
+
+
+@once
+def hostile(machine: Machine) -> dict[str, Any]:
+    return report_of(machine, "hostile", 7200)
 
 
 def test_a_command_runs_as_its_caller(machine: Machine) -> None:
@@ -88,16 +98,16 @@ def test_the_report_of_a_run_has_its_interruptions_with_causes_and_its_limits_co
 
 @pytest.mark.long
 def test_a_task_of_another_user_that_changes_its_own_cpus_blocks_no_run(machine: Machine) -> None:
-    assert report(machine)["beside_a_mover"] == [0, 0]
-    assert report(machine)["left_beside_a_mover"] == []
+    assert hostile(machine)["beside_a_mover"] == [0, 0]
+    assert hostile(machine)["left_beside_a_mover"] == []
 
 
 @pytest.mark.long
 def test_processes_that_fork_faster_than_they_are_moved_do_not_keep_the_host_from_being_restored(
     machine: Machine,
 ) -> None:
-    assert report(machine)["stray"]["code"] == 0, report(machine)["stray"]["err"]
-    assert report(machine)["left_by_stray"] == []
+    assert hostile(machine)["stray"]["code"] == 0, hostile(machine)["stray"]["err"]
+    assert hostile(machine)["left_by_stray"] == []
 
 
 def test_a_run_with_another_profile_ends_one_that_lingers_and_restores(machine: Machine) -> None:
@@ -108,7 +118,7 @@ def test_a_run_with_another_profile_ends_one_that_lingers_and_restores(machine: 
 
 @pytest.mark.long
 def test_twenty_at_once_all_succeed_and_never_two_of_them_at_once(machine: Machine) -> None:
-    times = report(machine)["twenty"]
+    times = twenty(machine)["twenty"]
     assert [each["code"] for each in times] == [0] * 20
     spans = sorted((each["from"], each["to"]) for each in times)
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
@@ -116,13 +126,13 @@ def test_twenty_at_once_all_succeed_and_never_two_of_them_at_once(machine: Machi
 
 @pytest.mark.long
 def test_twenty_at_once_run_in_the_order_of_arrival(machine: Machine) -> None:
-    times = report(machine)["twenty"]
+    times = twenty(machine)["twenty"]
     assert sorted(times, key=lambda each: each["from"]) == sorted(times, key=lambda each: each["arrived"])
 
 
 @pytest.mark.long
 def test_whichever_process_is_killed_the_host_is_restored_and_the_next_run_starts(machine: Machine) -> None:
-    rounds = report(machine)["kills"]
+    rounds = kills(machine)["kills"]
     done = Counter((each["what"], each["signal"]) for each in rounds if each["killed"])
     assert set(done) == {
         *((what, 9) for what in ("front", "helper", "guard", "command")),
@@ -134,11 +144,11 @@ def test_whichever_process_is_killed_the_host_is_restored_and_the_next_run_start
 
 @pytest.mark.long
 def test_a_hostile_user_gains_nothing(machine: Machine) -> None:
-    attempts = report(machine)["hostile"]
+    attempts = hostile(machine)["hostile"]
     assert len(attempts) >= 300
     assert {each["case"] for each in attempts if each["kind"] == "lingering"} == {"Permission denied", "'ready'"}
     assert [each for each in attempts if each["gained"]] == []
-    assert report(machine)["left_by_hostile"] == []
+    assert hostile(machine)["left_by_hostile"] == []
 
 
 def test_a_short_run_costs_little_while_the_profile_lingers(machine: Machine) -> None:
