@@ -1,5 +1,7 @@
 """Runs in a guest that GRUB boots, once per boot: what `quiet` does across reboots, for the tests to judge outside.
 
+`installed`: with the profile's command line and its service, and after their removal; `once`: by kexec, and after it.
+
 Each boot leaves its steps in $LAB_OUT/boot-N.json. What has to be on the disk for that is put there in the first boot,
 before the disk's first state is taken: `quiet` itself, and a unit that looks at the machine ahead of quiet's own.
 """
@@ -24,7 +26,7 @@ OUT = Path(os.environ.get("LAB_OUT", "/tmp"))
 SITE = Path("/usr/lib/python3/dist-packages")
 UNITS = Path("/etc/systemd/system")
 # Changes by others: groups of services come and go with these, and irqbalance places interrupts only after the
-# look at the start of the boot. That ours come back is seen in the round trip of the last boot.
+# look at the start of the boot. That ours come back is seen in the round trip of the third boot.
 OTHERS = re.compile(r"/sys/fs/cgroup/system\.slice/[^/]+\.(service|socket|mount)/.*absent|/proc/irq/\d+/smp_affinity")
 BEFORE = Path("/run/before.json")
 LOOKS_FIRST = f"""\
@@ -105,18 +107,7 @@ def two(report: Report) -> None:
 
 
 def three(report: Report) -> None:
-    """As it was first. The next start is one by kexec: `quiet boot once` ends this boot itself."""
-    changed(report, "changed")
-
-
-def four(report: Report) -> None:
-    """The kernel that kexec has started."""
-    changed(report, "changed")
-    report["plan"] = quiet_json("plan", "--profile", "bench")
-
-
-def five(report: Report) -> None:
-    """The boot after it. Last, the round trip at run time, from a state in which every setting differs from its
+    """As it was first. Last, the round trip at run time, from a state in which every setting differs from its
     default."""
     changed(report, "changed")
     # irqbalance looks after ten seconds, which may be before the last comparison: an hour is after it.
@@ -128,13 +119,30 @@ def five(report: Report) -> None:
     report["strict"] = trip("strict")
 
 
-STEPS = [one, two, three, four, five]
-LEAVE = {3: ["quiet", "boot", "once", "--profile", "bench"]}
+def before_once(report: Report) -> None:
+    """The first state. The next start is one by kexec: `quiet boot once` ends this boot itself."""
+    furnish(report)
+    (OUT / "state.json").write_text(json.dumps(disk_state.take(disk=disk_state.DISK)))
+
+
+def once(report: Report) -> None:
+    """The kernel that kexec has started."""
+    changed(report, "changed")
+    report["plan"] = quiet_json("plan", "--profile", "bench")
+
+
+def after_once(report: Report) -> None:
+    """The boot after it."""
+    changed(report, "changed")
+
+
+STEPS = {"installed": [one, two, three], "once": [before_once, once, after_once]}
+LEAVE = {before_once: ["quiet", "boot", "once", "--profile", "bench"]}
 
 
 def main() -> int:
-    number = int(os.environ["LAB_BOOT"])
-    last = number >= len(STEPS)
+    number, steps = int(os.environ["LAB_BOOT"]), STEPS[sys.argv[1]]
+    step, last = steps[number - 1], number >= len(steps)
     report = Report(command_line=Path("/proc/cmdline").read_text().strip())
     (SITE / "checkout.pth").unlink()  # the lab's, made at each boot; this process has read it
     started = time.monotonic()
@@ -143,7 +151,7 @@ def main() -> int:
         report["failed_units"] = run("systemctl", "--failed", "--no-legend", "--plain")
         report["waited"] = time.monotonic() - started
         report["uptime"] = Path("/proc/uptime").read_text().split()[0]
-        STEPS[number - 1](report)
+        step(report)
     except Exception:  # the steps until then are worth having
         report["broke"] = traceback.format_exc()
         last = True
@@ -151,7 +159,7 @@ def main() -> int:
     (OUT / f"boot-{number}.json").write_text(json.dumps(report, indent=1))
     if last:
         return 0
-    leave = LEAVE.get(number, ["systemctl", "reboot"])
+    leave = LEAVE.get(step, ["systemctl", "reboot"])
     (OUT / f"leave-{number}.json").write_text(json.dumps(run(*leave)))
     time.sleep(600)  # systemd ends this
     return 1
