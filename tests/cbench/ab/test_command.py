@@ -107,7 +107,7 @@ def test_a_program_that_does_not_work_elsewhere_is_not_copied(tmp_path: Path) ->
 def test_two_git_revisions_are_built_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q"], check=True)
-    for seconds in ("0.05", "0"):
+    for seconds in ("0.3", "0"):
         (tmp_path / "prog.in").write_text(f"#!/bin/sh\nsleep {seconds}\n")
         subprocess.run([*git, "add", "."], check=True)
         subprocess.run([*git, "commit", "-qm", seconds], check=True)
