@@ -178,7 +178,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """Report a bug or unforeseen input, also in one line, with an exit code that no result uses."""
+    """Report a bug or unforeseen input in one line, like any other error, with an exit code that no result uses."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:

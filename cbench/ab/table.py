@@ -66,7 +66,7 @@ def _floor(report: AbResult) -> str:
     if floor.interval is None:
         return "noise floor: too few blocks to state it"
     if floor.raised_by_predecessor:
-        return f"noise floor: {percent(floor.bound)}, by which the predecessor changes a run"
+        return f"noise floor: {percent(floor.bound)}, the effect of the predecessor on a run"
     same = "a copy under another path" if floor.copied else f"run once more, because {floor.why}"
     return f"noise floor: {report.baseline} differs from itself ({same}) by at most {percent(floor.bound)} here"
 

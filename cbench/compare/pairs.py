@@ -55,7 +55,8 @@ def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
         return samples, False
     chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
     if not chosen:
-        raise UsageError(f"{path}: no {selection!r} in it; it has {_some([repr(each.name) for each in samples], 8)}")
+        names = _some([repr(each.name) for each in samples], 8)
+        raise UsageError(f"{path}: no test {selection!r}; the file has {names}")
     return chosen, True
 
 

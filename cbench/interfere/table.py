@@ -19,7 +19,7 @@ def interfere(measured: InterfereResult) -> None:
     """Print a table and a verdict for each workload."""
     console = table_console(120)
     unit, visits = measured.counter.unit, f"{len(measured.order)} visits of {measured.trials:,} trials"
-    order = f"in random order (seed {measured.seed}), no load first and last"
+    order = f"in random order (seed {measured.seed}), the first and the last visit without load"
     head = f"CPU {measured.cpu}, {unit}; steady load; {visits} {order}"
     console.print(escape(head), style="bold", soft_wrap=True)
     for result in measured.results:

@@ -113,7 +113,7 @@ def _check_profile(path: Path, data: Path) -> None:
 
     check_savable(str(path), "--write-profile")
     if path.suffix != ".toml":
-        raise UsageError(f"--write-profile {path}: must end with .toml, as quiet's --profile reads it")
+        raise UsageError(f"--write-profile {path}: must end with .toml, so that quiet's --profile takes it for a file")
     if path.exists() and data.exists() and path.samefile(data):
         raise UsageError(f"--write-profile {path}: is the data file itself; choose another name")
 

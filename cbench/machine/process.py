@@ -26,7 +26,7 @@ def addresses_fixed() -> bool:
 
 @contextlib.contextmanager
 def addresses(fixed: bool) -> Iterator[bool]:
-    """A context in which new child processes get random addresses or, if permitted, fixed ones. Yields False if not
+    """A context in which new child processes run with ASLR, or without it if `fixed`. Yields False if that is not
     permitted.
     """
     before: int = _LIBC.personality(ASK)

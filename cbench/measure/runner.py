@@ -111,11 +111,10 @@ class Worker:
         os.close(self._end)
 
     def ended(self, patience: float) -> int:
-        """The child's exit status. A child that has not ended after `patience` seconds is killed; its own children are
+        """The child's exit status. A child that has not exited after `patience` seconds is killed; its own children are
         always killed.
 
-        Signaling the process group is safe: its number is not reused before the child is reaped, at the end of this
-        method.
+        Signaling the process group is safe: its ID is not reused before the child is reaped, at the end of this method.
         """
         if self.process.returncode is None:
             select.select([self._end], [], [], patience)

@@ -61,7 +61,7 @@ def claims_of(
     suite: Mapping[str, MetricMeaning] | None,
     of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
-    """The claims of all families. `suite`: the meaning of a suite's metrics, None if the study is not of a suite."""
+    """The claims of all families. `suite`: the meaning of a suite's metrics; None if the study measures no suite."""
     names = [result.name for result in analysis.results]
     rules = analysis.rules
     adjusted = [nan if each.p_adjusted is None else each.p_adjusted for each in analysis.results]

@@ -29,7 +29,10 @@ NONE = Budgets()
 
 
 def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
-    """Parse limits by their keys ("0.1%", "100us", 10). `where` formats a key for messages. Raises UsageError."""
+    """Parse a mapping of keys to limits such as "0.1%", "100us" or 10. `where` formats a key for messages.
+
+    Raises UsageError.
+    """
     values: list[float | None] = []
     for key, read in _READ.items():
         name = where.format(key if "." in where else key.replace("_", "-"))

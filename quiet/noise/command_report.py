@@ -31,9 +31,9 @@ class CommandUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The sums over all interruptions; None if unknown.
+    """The count, total and maximum of all interruptions; None if unknown.
 
-    `pct`: the share of wall time or CPU time, whichever is larger.
+    `pct`: `total_ns` as a percentage of the wall time or the CPU time of the command, whichever time is longer.
     """
 
     count: int

@@ -40,8 +40,8 @@ class PlannedEffect:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
-    """A response in the plan. `detectable`: None if batches decide, because the differences between batches are unknown
-    beforehand.
+    """A response in the plan. `detectable`: None if effects are tested against the variation between batches, which is
+    unknown beforehand.
     """
 
     unit: str

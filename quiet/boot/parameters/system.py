@@ -69,7 +69,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "cpuidle.off",
         "1 disables cpuidle: an idle CPU uses the processor's simplest halt, and no governor selects states",
-        risk="idle cores may stay hot and reduce the others' turbo headroom; use of the states is not counted",
+        risk="idle cores may stay hot and reduce the others' turbo headroom; use of idle states is not counted",
         example="1",
         runtime="the knobs idle.latency and idle.cpus",
     ),

@@ -97,7 +97,7 @@ def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> 
     assert not result.differs
     found = lines(result)
     assert any(line.startswith("order: runs right after ./new are ") and "try --prepare" in line for line in found)
-    assert any(line.endswith("by which the predecessor changes a run") for line in found)
+    assert any(line.endswith("the effect of the predecessor on a run") for line in found)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_test_of_a_folder_is_selected_by_its_name(tmp_path: Path) -> None:
     folder = runs(tmp_path / "a", 1)
     (test,) = compare(f"{folder}:sort", f"{folder}:sort").comparisons
     assert test.test == "sort"
-    fails(f"{folder}:hash", folder, "no 'hash' in it; it has 'sum_range', 'sort'")
+    fails(f"{folder}:hash", folder, "no test 'hash'; the file has 'sum_range', 'sort'")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_data_that_cannot_be_compared_are_reported_in_one_line(a: Path, tmp_path
     cycles = stored(tmp_path / "c.db", [[5, 5]], counter=CYCLES)
     fails(a, cycles, "hash n=1000: A is in TSC ticks, B in cycles")
     fails(a, stored(tmp_path / "s.db", [[5, 5]], workload="sieve"), "no test is in both")
-    fails(a, f"{a}:sieve", "no 'sieve' in it; it has 'hash n=1000'")
+    fails(a, f"{a}:sieve", "no test 'sieve'; the file has 'hash n=1000'")
     fails(a, tmp_path / "none", "no such file")
     fails(a, tmp_path / "none:hash", "no such file")
     (tmp_path / "folder").mkdir()
