@@ -112,7 +112,10 @@ def booted(machine: Machine) -> Result:
 @once
 def sampled(machine: Machine) -> Result:
     """The commands under perf, in a boot of their own."""
-    return _boot(machine, [], [], PERF)
+    result = _boot(machine, [], [], PERF)
+    if "perf.outside" not in result.files:
+        pytest.skip("not here: perf")
+    return result
 
 
 @once
@@ -176,8 +179,6 @@ def test_a_runtime_sees_as_many_processors_as_are_isolated(machine: Machine) -> 
 
 def rate(machine: Machine, where: str) -> float:
     """How many samples perf took per second of the command's time, between pauses of the emulated CPU."""
-    if "perf.outside" not in sampled(machine).files:
-        pytest.skip("not here: perf")
     times = [float(line.strip().rstrip(":")) for line in sampled(machine).files[f"times.{where}"].splitlines()]
     assert times, sampled(machine).files[f"perf.{where}"]
     steps = [later - sooner for sooner, later in itertools.pairwise(times)]
