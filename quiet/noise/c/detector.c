@@ -128,7 +128,6 @@ static void touch(qn_watch *watch)
 {
 	memset(qn_watch_gaps(watch), 0, watch->capacity * sizeof(qn_gap));
 	memset(watch->histogram, 0, sizeof(watch->histogram));
-	watch->keeping = UINT64_MAX;
 }
 
 static void look(uint32_t *flags, struct rusage *before)
@@ -189,6 +188,23 @@ static inline uint64_t returned(qn_watch *watch, uint64_t since)
 		return since;
 	watch->looking += took;
 	return t;
+}
+
+enum { QN_WARM = 16, QN_COLD = 16 };
+
+/*
+ * How long keeping may take before the first gap has been kept: what it takes with everything in the caches,
+ * sixteenfold. Without this, an interruption of the first one would count as keeping, whatever its length.
+ */
+static void warm_up(qn_watch *watch, struct rusage *usage)
+{
+	watch->keeping = UINT64_MAX;
+	for (int i = 0; i < QN_WARM; i++)
+		returned(watch, keep(watch, now(), 0, usage));
+	watch->keeping = QN_COLD * (watch->keeping + 1);
+	memset(watch->histogram, 0, sizeof(watch->histogram));
+	watch->gaps = watch->lost = watch->longest = watch->looking = 0;
+	watch->shortest = UINT64_MAX;
 }
 
 /*
@@ -318,10 +334,9 @@ int qn_watch_run(qn_watch *watch)
 	int cpu;
 
 	touch(watch);
-	watch->gaps = watch->lost = watch->longest = watch->looking = watch->readings = 0;
-	watch->shortest = UINT64_MAX;
 	if (getrusage(RUSAGE_THREAD, &first))
 		return -errno;
+	warm_up(watch, &first);
 	watch->ready = 1;
 	wait_for(&watch->go, &watch->stop);
 	cpu = sched_getcpu();
