@@ -22,6 +22,9 @@ PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 
 
+ENDED = ("Z (zombie)", "X (dead)")  # it never runs again; where process 1 reaps nobody, it stays listed
+
+
 class Task(NamedTuple):
     """One thread. A `kernel` thread that is also `bound` cannot be moved."""
 
@@ -233,7 +236,7 @@ class Facts:
         base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")
-        if text is None or cpus is None:
+        if text is None or cpus is None or status_field(text, "State") in ENDED:
             return None
         comm = text[5:].partition("\n")[0].strip()
         fields = stat_fields(self.reader.text(f"{base}/stat"))

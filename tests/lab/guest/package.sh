@@ -56,13 +56,10 @@ step fish fish --no-config -c 'set -p fish_complete_path /usr/share/fish/vendor_
 step schemas ls /usr/share/quiet/schemas
 
 watched -1
-for _ in $(seq 60); do # the watch sets again what changes, such as the CPUs of a new thread of the kernel
-    step verify quiet verify --duration 0
-    grep -qx 0 "$LAB_OUT/verify.code" && break
-    sleep 1
-done
-systemctl stop quiet-watch.service # it would set this again too
-echo 7 >/proc/sys/vm/stat_interval # the profile has set it: quiet does not know which value the host should keep
+step verify quiet verify --duration 0
+# A thread that the kernel starts later may run everywhere; the unit has no rights to repair, and verify says what does.
+grep -qx 0 "$LAB_OUT/verify.code" || { step again quiet apply --profile bench && step verify quiet verify --duration 0; }
+echo 0 >/proc/sys/kernel/watchdog_cpumask # the profile has set it: quiet does not know which value the host should keep
 step refused apt-get -y remove quiet-cbench
 step kept dpkg-query -W -f '${Status}' quiet-cbench
 step forced quiet restore --force
