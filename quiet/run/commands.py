@@ -1,7 +1,7 @@
 """Detect commands that choose their own CPUs: they pin their children, or a container engine starts them.
 
 Containers of docker and podman have cgroups outside the command's cgroup: without the option they run on the
-housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
+housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups; the Compose specification, cgroup_parent.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _ENGINES = ("docker", "podman", "nerdctl")
 _AS_ROOT = ("sudo", "doas")
 _WRAPPERS = (*_AS_ROOT, "env", "nice", "time")
 _STARTS = ("run", "create")
+_STARTED = ("start", "exec")  # in a container that exists
+_COMPOSED = ("up", "run", "create", "start")
 _GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
 # options of the engines, before "run", that take a value
 _WITH_VALUE = frozenset(
@@ -71,21 +73,24 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
     at = _subcommand(command, first + 1)
     if at is not None and command[at] == "container":
         at = _subcommand(command, at + 1)
-    if at is None or command[at] not in _STARTS:
+    if at is None:
+        return None
+    parent = group.removeprefix("/") if "." in group else group
+    if command[at] == "compose" and any(word in _COMPOSED for word in command[at + 1 :]):
+        return ContainerStart(engine, at, "", f"give its service `cgroup_parent: {parent}` in the compose file")
+    if command[at] in _STARTED:
+        return ContainerStart(
+            engine, at, "", f"it stays in the cgroup that it was created in; create it with --cgroup-parent={parent}"
+        )
+    if command[at] not in _STARTS:
         return None
     if any(word.partition("=")[0] in _GROUP_OPTIONS for word in command[at + 1 :]):
         return None
-    if uid == 0:
-        return ContainerStart(
-            engine, at + 1, f"--cgroup-parent={group.removeprefix('/') if '.' in group else group}", ""
-        )
+    # docker's daemon starts the container, usually as root; a rootless daemon rejects a slice of the system
+    if uid == 0 or engine == "docker":
+        return ContainerStart(engine, at + 1, f"--cgroup-parent={parent}", "")
     if engine == "podman":
         return ContainerStart(engine, at + 1, "--cgroups=disabled", "")
-    if engine == "docker":
-        # the daemon starts the container, usually as root; a rootless daemon rejects a slice of the system
-        return ContainerStart(
-            engine, at + 1, f"--cgroup-parent={group.removeprefix('/') if '.' in group else group}", ""
-        )
     return ContainerStart(
         engine, at + 1, "", f"{engine} without root cannot enter the isolated CPUs' cgroup; use podman"
     )

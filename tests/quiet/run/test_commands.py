@@ -35,6 +35,7 @@ def test_the_option_goes_right_after_run(command: str, position: int) -> None:
     [
         "podman ps",
         "docker build .",
+        "docker compose ps",
         "podman",
         "podman --version",
         "./podman-tests run",
@@ -81,6 +82,22 @@ def test_if_no_option_helps_the_warning_says_so() -> None:
     start = find_start(["nerdctl", "run", "image"], "/quiet.slice", 1000)
     assert start is not None
     assert "will not run on the isolated CPUs" in warning(start)
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        ("docker compose up", "`cgroup_parent: quiet.slice` in the compose file"),
+        ("sudo podman compose -f a.yml run test", "`cgroup_parent: quiet.slice` in the compose file"),
+        ("docker exec name ./bench", "create it with --cgroup-parent=quiet.slice"),
+        ("podman container start name", "create it with --cgroup-parent=quiet.slice"),
+    ],
+)
+def test_where_a_container_has_its_cgroup_already_the_warning_says_what_to_do(command: str, remedy: str) -> None:
+    start = find_start(command.split(), "/quiet.slice", 1000)
+    assert start is not None
+    assert not start.option
+    assert remedy in warning(start)
 
 
 @pytest.mark.parametrize(
