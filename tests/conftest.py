@@ -54,9 +54,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """As pytest's, without its search for a free number, which lists the folders of all earlier tests.
+    """As pytest's, without its search for a free number, which lists the directories of all earlier tests.
 
-    The folder of a test that passed is removed at once: at the end, one process would remove them all.
+    The directory of a test that passed is removed at once: at the end, one process would remove them all.
     """
     name = re.sub(r"\W", "_", request.node.name)[:28]
     path = tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)

@@ -1,6 +1,6 @@
 """Progress by area while tests run, and where their time went: `pytest -p tests.progress`, as `make test` does.
 
-An area is a folder of `tests/`, or one file of the lab's cases. A line appears when an area is complete, when a test
+An area is a directory of `tests/`, or one file of the lab's cases. A line appears when an area is complete, when a test
 fails, and at least every 30 s with the tests that are running.
 """
 

@@ -11,7 +11,7 @@ PF_KTHREAD, PF_NO_SETAFFINITY = 0x00200000, 0x04000000
 
 
 def plant(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files below a root; a path that ends with a slash is a folder. Returns the root."""
+    """Write files below a root; a path that ends with a slash is a directory. Returns the root."""
     for name, text in files.items():
         path = root / name.lstrip("/")
         if name.endswith("/"):

@@ -73,7 +73,7 @@ def _silent(_line: str) -> None:
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
-    """Build layout `number` (from 0) of all arms and copy A into this folder. Raises UsageError if an arm has no
+    """Build layout `number` (from 0) of all arms and copy A into this directory. Raises UsageError if an arm has no
     program.
     """
     layout = draw(options.preset, options.seed, number)

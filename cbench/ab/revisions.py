@@ -1,7 +1,7 @@
 """Build arms from git revisions: each revision is checked out into a separate clone and built there once.
 
 The clone borrows the repository's objects (git-clone(1), --shared). Unlike a worktree, it registers nothing in the
-repository: a killed measurement leaves only a folder in the cache, and the user's repository is unchanged.
+repository: a killed measurement leaves only a directory in the cache, and the user's repository is unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUILT = "built"
 
 
 def repository_of(folder: str) -> tuple[str, str]:
-    """The top of the working tree that contains this folder, and the folder's path in the tree. Raises UsageError
+    """The top of the working tree that contains this directory, and the directory's path in the tree. Raises UsageError
     outside a tree.
     """
     return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
@@ -37,7 +37,7 @@ def commit_of(repository: str, revision: str) -> str:
 def checked_out(
     repository: str, commit: str, build: str, prefix: str, folder: Path, environment: Mapping[str, str]
 ) -> Path:
-    """The folder of a built revision; an existing build is reused. Raises UsageError if the checkout or the build
+    """The directory of a built revision; an existing build is reused. Raises UsageError if the checkout or the build
     fails.
     """
     tree, mark = folder / "tree", folder / BUILT
@@ -49,7 +49,7 @@ def checked_out(
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
-        raise UsageError(f"revision {commit[:12]}: has no folder {prefix}")
+        raise UsageError(f"revision {commit[:12]}: has no directory {prefix}")
     if build:
         try:
             run_checked(build, str(where), environment, BUILD_S, bound=True)
@@ -77,6 +77,6 @@ def _git(folder: str, *arguments: str) -> str:
     except FileNotFoundError:
         raise UsageError("--revision: git is not installed") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        said = done.stderr.strip().splitlines() or [f"exited with {done.returncode}"]
         raise UsageError(f"git {arguments[0]}: {said[-1]}")
     return done.stdout.strip()

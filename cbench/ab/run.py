@@ -177,7 +177,7 @@ def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
 
 def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str) -> tuple[StagedArms, ...]:
     """Replace the copies by A itself, in all layouts, if the first copy behaves differently from A. A copy may lack
-    files in its folder, or be in a folder that forbids execution. `not_copied`: the reason why there was no copy
+    files in its directory, or be in a directory that forbids execution. `not_copied`: the reason why there was no copy
     before. Raises UsageError if A fails.
     """
     why = not_copied or next((staged.not_copied for staged in layouts if staged.not_copied), "")
@@ -188,7 +188,7 @@ def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str
             same = here.runner.run(copy).output == code
         except (UsageError, Refused):
             same = False
-        why = "" if same else "a copy in another folder does not work"
+        why = "" if same else "a copy in another directory does not work"
     return tuple(staged.without_copy(why) for staged in layouts) if why else tuple(layouts)
 
 

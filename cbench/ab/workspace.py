@@ -1,9 +1,8 @@
-"""Manage the folder for copies and builds of one measurement, in the user's cache.
+"""Manage the directory for copies and builds of one measurement, in the user's cache.
 
-The folder of a stored measurement is kept until the measurement has ended, so that it resumes with the same files. The
-folder of any other measurement is removed at its end. The next measurement removes folders left by a kill, and folders
-whose store no longer exists.
-"""
+The directory of a stored measurement is kept until the measurement has ended, so that it resumes with the same files.
+The directory of any other measurement is removed at its end. The next measurement removes directories left by a kill,
+and directories whose store no longer exists."""
 
 from __future__ import annotations
 
@@ -22,15 +21,15 @@ LOCK, OWNER = "lock", "owner"
 
 
 def root() -> Path:
-    """The folder of all measurements of this user."""
+    """The directory of all measurements of this user."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(cache, "cbench", "ab")
 
 
 @contextmanager
 def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
-    """A context with an empty folder or, if the measurement in `store` is resumed, its existing folder. Raises
-    QuietError if another process uses the folder.
+    """A context with an empty directory or, if the measurement in `store` is resumed, its existing directory. Raises
+    QuietError if another process uses the directory.
     """
     base = root()
     owner = str(store.absolute()) if store else ""
@@ -45,7 +44,7 @@ def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
             held = _hold(folder)
     except OSError as error:
         raise QuietError(
-            f"{error.filename or folder}: {error.strerror}; set XDG_CACHE_HOME to another folder"
+            f"{error.filename or folder}: {error.strerror}; set XDG_CACHE_HOME to another directory"
         ) from None
     if held is None:
         raise Refused(f"{store}: another process is measuring this comparison")
@@ -66,7 +65,7 @@ def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of the folder of all measurements."""
+    """Hold the lock of the directory of all measurements."""
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -76,7 +75,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _hold(folder: Path) -> int | None:
-    """Lock the folder of one measurement. Returns the lock's file descriptor, None if another process holds it."""
+    """Lock the directory of one measurement. Returns the lock's file descriptor, None if another process holds it."""
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,13 +86,13 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove_stale(base: Path, mine: Path) -> None:
-    """Remove the folders that no process holds and that have no store."""
+    """Remove the directories that no process holds and that have no store."""
     for folder in base.iterdir():
         if folder == mine or not folder.is_dir():
             continue
         try:
             held = _hold(folder)
-        except FileNotFoundError:  # the folder's own measurement has just ended and removed it
+        except FileNotFoundError:  # the directory's own measurement has just ended and removed it
             continue
         if held is None:
             continue

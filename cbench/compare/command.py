@@ -10,8 +10,8 @@ from cbench.command import COMPARE, Json
 from cbench.console import show, tell
 
 Side = (
-    "Results: a file of `cbench run --output`, or of another benchmark program (docs/formats.md), or a folder of such "
-    "files, a process each; FILE:TEST for one test of it."
+    "Results: a file of `cbench run --output`, or of another benchmark program (docs/formats.md), or a directory of "
+    "such files, a process each; FILE:TEST for one test of it."
 )
 Headline = Annotated[
     str,

@@ -14,7 +14,7 @@ from quiet import UsageError
 class OtavaExporter(Exporter):
     """Writes a column per test and a row per process in chronological order: row n has the n-th process of every test.
 
-    Otava requires a time in each row and a number in each cell. A series is a folder of files, or a store to which
+    Otava requires a time in each row and a number in each cell. A series is a directory of files, or a store to which
     `cbench run` has appended.
     """
 

@@ -254,7 +254,7 @@ def in_turn(
 
 def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
     said = f": {ended.errors[:200]}" if ended.errors else ""
-    return f"{command.text}: ended with {ended.code}{said}{f' ({advice})' if advice else ''}"
+    return f"{command.text}: exited with {ended.code}{said}{f' ({advice})' if advice else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
 Known = Annotated[
     str | None, typer.Argument(metavar="[STUDY.toml]", help="The study given to `run`; optional.", show_default=False)
 ]
-Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results and the state.")]
+Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the results and the state.")]
 Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Check the nodes at least this often.")]
 Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait this long for a node that does not answer.")]
 
@@ -37,7 +37,7 @@ def plan_command(
     *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="The folder that `run` uses; nothing is written."),
+        typer.Option("--output", "-o", metavar="DIR", help="The directory that `run` uses; nothing is written."),
     ] = None,
     inventory: Inventory = None,
     as_json: Json = False,
@@ -107,7 +107,7 @@ def release_command(study: Known = None, *, output: Folder, inventory: Inventory
 
 @fleet.command("collections")
 def collections_command() -> None:
-    """Print the folder of the Ansible collection.
+    """Print the directory of the Ansible collection.
 
     Your own playbooks find it through ANSIBLE_COLLECTIONS_PATH.
     """

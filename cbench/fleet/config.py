@@ -18,12 +18,11 @@ KINDS = ("ab", "run")
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """The table `[fleet]` of a study's file. `begin`: the cbench arguments that start the study, in its folder on a
+    """The table `[fleet]` of a study's file. `begin`: the cbench arguments that start the study, in its directory on a
     node; `files`: additional files to push.
 
-    `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the folder of already installed programs
-    on each node, "" to install them; `allocate`, `release`: shell commands on the controller.
-    """
+    `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the directory of already installed
+    programs on each node, "" to install them; `allocate`, `release`: shell commands on the controller."""
 
     path: Path
     begin: tuple[str, ...]
@@ -38,7 +37,7 @@ class FleetConfig:
         return self.begin[0]
 
     def stage(self, target: Path) -> None:
-        """Copy the files that nodes need into a new folder. Raises UsageError for a missing file."""
+        """Copy the files that nodes need into a new directory. Raises UsageError for a missing file."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         for name in (self.path.name, *self.files):
@@ -63,7 +62,7 @@ def load(path: Path) -> FleetConfig:
     files = fleet.texts("files")
     for name in files:
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise fleet.error("files", f"{name!r}: must be a path below the study's folder")
+            raise fleet.error("files", f"{name!r}: must be a path below the study's directory")
     fleet.end()
     if words:
         if words[:1] == ("cbench",):

@@ -68,7 +68,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
 
 
 class Fleet:
-    """A fleet and its folder, as a context manager: inside, no other process can use the folder."""
+    """A fleet and its directory, as a context manager: inside, no other process can use the directory."""
 
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show
@@ -134,7 +134,7 @@ class Fleet:
     def release(self) -> FleetState:
         """Stop, restore, fetch and clean every node that answers; then release the allocation, even if nodes failed.
 
-        A node whose store cannot be fetched is restored and keeps its folder.
+        A node whose store cannot be fetched is restored and keeps its directory.
         """
         try:
             names = [name for name, node in self._state.nodes.items() if node.state != RELEASED]
@@ -262,7 +262,8 @@ class Fleet:
         self._save()
 
     def _shell(self, command: str, stdout: int | None) -> subprocess.CompletedProcess[str]:
-        """Run one of the user's commands in the study's folder, with the fleet's identifier, folder and inventory."""
+        """Run one of the user's commands in the study's directory, with the fleet's identifier, directory and
+        inventory."""
         known = {"FLEET_ID": self._state.id, "FLEET_DIR": str(self._folder.absolute())}
         environment = {**os.environ, **known, "FLEET_INVENTORY": self._state.inventory}
         words = ["/bin/sh", "-c", command]
@@ -288,7 +289,7 @@ def _given_up(node: NodeState) -> bool:
 
 
 def begin(inventory: str | None, study: str, folder: Path) -> None:
-    """Create the folder and its state unless they exist. Raises UsageError if it holds another fleet."""
+    """Create the directory and its state unless they exist. Raises UsageError if it holds another fleet."""
     plan(inventory, study, folder)
     folder.mkdir(parents=True, exist_ok=True)
     if state.load(folder) is None:
@@ -297,12 +298,12 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 
 
 def check_same(before: FleetState, folder: Path, inventory: str | None, study: str | None) -> None:
-    """Raises UsageError if the folder's fleet has a different study or inventory than the given ones."""
+    """Raises UsageError if the directory's fleet has a different study or inventory than the given ones."""
     if study and before.study != str(Path(study).absolute()):
-        raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another folder (-o)")
+        raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another directory (-o)")
     if inventory and before.inventory != _inventory(inventory):
         known = before.inventory or "allocated nodes"
-        raise UsageError(f"{folder}: holds the fleet of {known}; choose another folder (-o), or omit -i")
+        raise UsageError(f"{folder}: holds the fleet of {known}; choose another directory (-o), or omit -i")
 
 
 def _inventory(given: str | None) -> str:

@@ -50,9 +50,8 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """The controller's record of a fleet. `id`: the name of the folder on each node; `allocation`: "", asked, allocated
-    or released.
-    """
+    """The controller's record of a fleet. `id`: the name of the directory on each node; `allocation`: "", asked,
+    allocated or released."""
 
     id: str
     study: str
@@ -67,7 +66,7 @@ class FleetState:
 
 
 def load(folder: Path) -> FleetState | None:
-    """Read the state of a fleet; None if the folder has none. Raises QuietError if the file is damaged."""
+    """Read the state of a fleet; None if the directory has none. Raises QuietError if the file is damaged."""
     file = folder / "fleet.json"
     try:
         content = json.loads(file.read_bytes())
@@ -82,7 +81,7 @@ def load(folder: Path) -> FleetState | None:
 
 
 def existing(folder: Path) -> FleetState:
-    """Read the state of an existing fleet. Raises UsageError if the folder has none."""
+    """Read the state of an existing fleet. Raises UsageError if the directory has none."""
     state = load(folder)
     if state is None:
         raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")
@@ -95,7 +94,7 @@ def store(folder: Path, state: FleetState) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """A context in which this process is the only controller of the folder. Yields the lock's file descriptor for
+    """A context in which this process is the only controller of the directory. Yields the lock's file descriptor for
     Ansible to inherit, because Ansible may outlive this process. Raises Refused while another controller works; waits
     for processes that a killed controller left running.
     """
@@ -105,7 +104,7 @@ def alone(folder: Path) -> Iterator[int]:
         while not _taken(own):
             if time.monotonic() > limit:
                 raise Refused(
-                    f"{folder}: another cbench fleet is working here: wait until it ends, or choose another folder"
+                    f"{folder}: another cbench fleet is working here: wait until it ends, or choose another directory"
                 )
             time.sleep(0.1)
         if not _taken(left):

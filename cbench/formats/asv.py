@@ -26,7 +26,10 @@ class AsvReader(ResultReader):
     """
 
     name = "asv results"
-    more = "run asv with --record-samples {n} times, keep the results file of each in one folder, and give this folder"
+    more = (
+        "run asv with --record-samples {n} times, keep the results file of each in one directory, and give this "
+        "directory"
+    )
 
     def matches(self, content: Content) -> bool:
         document = content.json

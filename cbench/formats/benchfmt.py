@@ -25,7 +25,9 @@ class BenchfmtReader(ResultReader):
     """
 
     name = "Go benchmark text"
-    more = "run `go test -bench . -count 10` {n} times, each into a file of its own, and give the folder of these files"
+    more = (
+        "run `go test -bench . -count 10` {n} times, each into a file of its own, and give the directory of these files"
+    )
 
     def matches(self, content: Content) -> bool:
         return LINE.search(content.head) is not None

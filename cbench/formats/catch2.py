@@ -20,7 +20,7 @@ class Catch2Reader(ResultReader):
     """
 
     name = "Catch2 XML"
-    more = "run the test program {n} times, each with its own --out, and give the folder of these files"
+    more = "run the test program {n} times, each with its own --out, and give the directory of these files"
 
     def matches(self, content: Content) -> bool:
         return content.head.lstrip()[:1] == b"<" and ROOT.search(content.head) is not None

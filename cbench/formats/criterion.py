@@ -15,7 +15,7 @@ from quiet import UsageError
 LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
-"""The maximum number of folders to search; a directory with more is probably the root of a file system and not
+"""The maximum number of directories to search; a directory with more is probably the root of a file system and not
 Criterion's.
 """
 
@@ -27,7 +27,7 @@ class CriterionReader(ResultReader):
     """
 
     name = "Criterion directory"
-    more = "run `cargo bench` {n} times, copy target/criterion after each into one folder, and give this folder"
+    more = "run `cargo bench` {n} times, copy target/criterion after each into one directory, and give this directory"
 
     def matches(self, content: Content) -> bool:
         return content.directory and next(_samples(content.path), None) is not None
@@ -56,7 +56,7 @@ def _samples(folder: Path) -> Iterator[Path]:
     """The files with the latest samples. Links are not followed."""
     for number, (root, folders, files) in enumerate(os.walk(folder)):
         if number == MOST:
-            raise UsageError(f"{folder}: more than {MOST:,} folders in it, too many for results")
+            raise UsageError(f"{folder}: more than {MOST:,} directories in it, too many for results")
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         if os.path.basename(root) == LATEST and SAMPLE in files and BENCHMARK in files:
             yield Path(root, SAMPLE)

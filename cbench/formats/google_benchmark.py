@@ -20,7 +20,9 @@ class GoogleBenchmarkReader(ResultReader):
     """
 
     name = "google/benchmark JSON"
-    more = "run the benchmark program {n} times, each with its own --benchmark_out, and give the folder of these files"
+    more = (
+        "run the benchmark program {n} times, each with its own --benchmark_out, and give the directory of these files"
+    )
 
     def matches(self, content: Content) -> bool:
         document = content.json
@@ -69,7 +71,7 @@ def _stem(name: str, aggregate: str) -> str:
 
 
 def _error(entry: JsonValue) -> str:
-    """The reason why a benchmark has no time: `error_occurred` up to version 1.7, `skipped` from 1.8 on."""
+    """The reason why a benchmark has no time: `error_occurred` up to version 1.7, `skipped` since 1.8."""
     if any((mark := entry.get(key)) is not None and mark.value not in (False, "") for key in MARKS):
         message = next((found for key in MESSAGES if (found := entry.get(key))), None)
         return message.text() if message else "an error"

@@ -11,7 +11,7 @@ class PytestBenchmarkReader(ResultReader):
     """A file is one process, the run of pytest; the rounds of a benchmark are its values, in seconds per call."""
 
     name = "pytest-benchmark JSON"
-    more = "run pytest {n} times, each with its own --benchmark-json, and give the folder of these files"
+    more = "run pytest {n} times, each with its own --benchmark-json, and give the directory of these files"
 
     def matches(self, content: Content) -> bool:
         document = content.json

@@ -143,7 +143,7 @@ class ResultReader:
     name: str
     lists_orders = False
     lists_treatments = False
-    more = "run it {n} times, and give the folder of its files"
+    more = "run it {n} times, and give the directory of its files"
 
     def matches(self, content: Content) -> bool:
         """Whether a file or a directory has this format, judged by its content. Raises UsageError if it is damaged."""

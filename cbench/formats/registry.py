@@ -1,4 +1,4 @@
-"""Register the formats that cbench reads, and read files or folders of them."""
+"""Register the formats that cbench reads, and read files or directories of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(path: Path) -> tuple[TestSample, ...]:
         content = _content(file)
         reader = _reader(content)
         if reader is None:
-            raise UsageError(f"{file}: not a format that cbench reads; the folder must contain only results")
+            raise UsageError(f"{file}: not a format that cbench reads; the directory must contain only results")
         first = first or (file, reader)
         if reader is not first[1]:
             mixed = f"{first[0].name} is {first[1].name}, {file.name} {reader.name}"

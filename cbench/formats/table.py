@@ -31,7 +31,7 @@ class TableReader(ResultReader):
     name = "a CSV or Parquet file with a column `value`"
     lists_orders = True
     lists_treatments = True
-    more = "add a column `process`, or run it {n} times and give the folder of its files"
+    more = "add a column `process`, or run it {n} times and give the directory of its files"
 
     def matches(self, content: Content) -> bool:
         return _is_parquet(content) or VALUE in csv_rows.columns(content)

@@ -100,7 +100,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     cannot be measured.
     """
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
-        raise UsageError(f"--artifacts {artifacts}: already exists; choose a new or empty folder")
+        raise UsageError(f"--artifacts {artifacts}: already exists; choose a new or empty directory")
     if artifacts:
         try:
             artifacts.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1) or not done.stdout:  # exit code 1: measured, but not as quiet as requested
         said = done.stderr.strip().splitlines()
-        raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
+        raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} exited with {done.returncode}")
     return done.stdout
 
 

@@ -75,7 +75,7 @@ def _verified() -> NoiseVerdict:
         result = json.loads(done.stdout)
     except ValueError:
         why = done.stderr.strip()[-500:]
-        return NoiseVerdict(None, why or f"quiet verify ended with {done.returncode}", {"error": why})
+        return NoiseVerdict(None, why or f"quiet verify exited with {done.returncode}", {"error": why})
     cpus = (result.get("noise") or {}).get("cpus", {})
     kept = ("gaps", "lost_pct", "max_ns", "unattributed")
     drift = [change.get("target") for change in result.get("drift", [])][:MOST_DRIFT]

@@ -25,7 +25,7 @@ Data = Annotated[
         metavar="DATA...",
         help="A study's store, or the stores of one study on several hosts; OrderSage's own results, or a CSV or "
         "Parquet file with columns test, order (fixed or random), value and, if known, metric, run, position and "
-        "host; several Parquet files, or a folder of them, are one table.",
+        "host; several Parquet files, or a directory of them, are one table.",
     ),
 ]
 Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole verdict (0.05).")]

@@ -1,6 +1,6 @@
 """Render HTML pages from jinja2 templates, with one base, one set of macros and one style sheet for all features.
 
-A feature puts its template into its own folder, `cbench/FEATURE/templates/NAME.html`, and calls
+A feature puts its template into its own directory, `cbench/FEATURE/templates/NAME.html`, and calls
 `render("FEATURE/NAME.html", made=made, ...)`. Such a template reads:
 
     {% extends "report/base.html" %}

@@ -236,7 +236,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
 
 
 def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
-    """The experiment as a study. `builds`: the builds whose folders contain the built workloads; None before they
+    """The experiment as a study. `builds`: the builds whose directories contain the built workloads; None before they
     exist.
     """
 

@@ -168,7 +168,7 @@ def for_reading(path: Path) -> sqlite3.Connection:
     """A read-only connection, which works while another process writes."""
     _check(path, exists=True)
     log = Path(f"{path}-wal")
-    # In a read-only folder, SQLite cannot share the index of a log; without a log, there is no index.
+    # In a read-only directory, SQLite cannot share the index of a log; without a log, there is no index.
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
     _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")

@@ -38,7 +38,7 @@ def is_store(path: Path) -> bool:
 
 
 def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) -> None:
-    """Raises UsageError for an output that is one of the inputs, lies in an input folder, or is a store."""
+    """Raises UsageError for an output that is one of the inputs, lies in an input directory, or is a store."""
     if not os.path.exists(output):
         return
     real = os.path.realpath(output)

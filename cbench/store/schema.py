@@ -55,7 +55,7 @@ STEPS = (
     CREATE TABLE study (
         study INTEGER PRIMARY KEY CHECK (study = 1), made_ns INTEGER NOT NULL, ended_ns INTEGER,
         version TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, seed INTEGER NOT NULL,
-        source TEXT NOT NULL, folder TEXT NOT NULL, tests TEXT NOT NULL, host TEXT NOT NULL
+        source TEXT NOT NULL, directory TEXT NOT NULL, tests TEXT NOT NULL, host TEXT NOT NULL
     ) STRICT;
     CREATE TABLE study_run (
         run INTEGER PRIMARY KEY, kind TEXT NOT NULL, tests TEXT NOT NULL,

@@ -91,7 +91,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         folder=folder,
         suite=suite,
     )
-    if check and not parsed.setup and not parsed.reset.command:  # only setup and reset could create a missing folder
+    if check and not parsed.setup and not parsed.reset.command:  # only setup and reset could create a missing directory
         _folders(whole, tests, Path(folder))
     if parsed.cpus and not parsed.profile:
         raise study.error("cpus", 'needs a profile, such as profile = "bench"')
@@ -173,7 +173,7 @@ def profile_of(study: TomlTable, check: bool) -> str:
 
 
 def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
-    """Check that the folders of the tests exist. The study's own folder is checked when the study begins."""
+    """Check that the directories of the tests exist. The study's own directory is checked when the study begins."""
     for number, test in enumerate(tests):
         if folder.is_dir() and not (folder / test.directory).is_dir():
             raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")

@@ -61,7 +61,7 @@ read = "wall"             # or user, sys, perf-elapsed, cycles, cycles:u, task-c
 unit = "s"
 better = "lower"          # or higher
 timeout = 10              # for this test
-directory = "."           # where it runs, from the folder of this file
+directory = "."           # where it runs, from the directory of this file
 
 [[test]]
 name = "hash"

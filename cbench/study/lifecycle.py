@@ -187,7 +187,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
     """Raises QuietError for a problem that would make every trial fail."""
     if not Path(study.folder).is_dir():
-        raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, does not exist")
+        raise UsageError(f"{study.folder}: the {CALLED[kind]}'s directory, in which its commands run, does not exist")
     for test in study.tests:
         place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
         wanted = {**os.environ, **study.environment}.get("PATH")

@@ -51,7 +51,7 @@ class StudyStore(Database):
 
         def write(c: sqlite3.Connection) -> None:
             c.execute(
-                "INSERT INTO study (study, made_ns, version, kind, name, seed, source, folder, tests, host) "
+                "INSERT INTO study (study, made_ns, version, kind, name, seed, source, directory, tests, host) "
                 "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
@@ -105,7 +105,7 @@ class StudyStore(Database):
     def header(self) -> Header:
         with self._reading() as c:
             row = c.execute(
-                "SELECT kind, name, seed, source, folder, tests, host, made_ns, ended_ns FROM study"
+                "SELECT kind, name, seed, source, directory, tests, host, made_ns, ended_ns FROM study"
             ).fetchone()
             kind, name, seed, source, folder, *texts, made, ended = row
             tests, host = map(json.loads, texts)

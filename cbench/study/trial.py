@@ -76,7 +76,7 @@ def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[f
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:
-        return {}, f"ended with {done.code}"
+        return {}, f"exited with {done.code}"
     try:
         return {each.name: BY_SOURCE[each.source].read(each.detail, done, folder) for each in test.metrics}, None
     except NoNumber as error:

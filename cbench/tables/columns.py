@@ -210,7 +210,7 @@ def _positions(column: Column | None) -> Codes | None:
     value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
-        raise ColumnError("position", int(wrong[0]), "is not a whole number from 0 on")
+        raise ColumnError("position", int(wrong[0]), "is not a whole number of at least 0")
     return (value - value.min() if value.size else value).astype(np.int32)
 
 

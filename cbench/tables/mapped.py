@@ -290,7 +290,9 @@ class _Room:
                 os.posix_fallocate(file.fileno(), 0, size)
                 mapped = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            why = f"no room for {size / 1e9:.1f} GB of temporary data: {error.strerror}; set TMPDIR to another folder"
+            why = (
+                f"no room for {size / 1e9:.1f} GB of temporary data: {error.strerror}; set TMPDIR to another directory"
+            )
             raise UsageError(f"{folder}: {why}") from None
 
         at = 0

@@ -103,8 +103,8 @@ class ParquetSet:
 
 
 def parquet_files(paths: Sequence[Path]) -> list[Path]:
-    """The Parquet files among these files and in these folders, sorted by name within each folder; [] if a path is
-    anything else.
+    """The Parquet files among these files and in these directories, sorted by name within each directory; [] if a path
+    is anything else.
 
     Raises UsageError for a file that is given twice.
     """

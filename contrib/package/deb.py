@@ -1,6 +1,6 @@
 """Build a Debian package from a wheel of this project: python contrib/package/deb.py WHEEL FOLDER.
 
-/opt/quiet is a virtual environment that serves every Python from 3.11 on: its lib/python3.N are links to one folder,
+/opt/quiet is a virtual environment that serves every Python from 3.11 on: its lib/python3.N are links to one directory,
 the project's own C uses the stable ABI, psutil's too, and cffi's is there once for each minor version.
 """
 

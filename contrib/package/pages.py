@@ -1,4 +1,4 @@
-"""Write man pages and shell completions of both commands into a folder, laid out as below /usr/share.
+"""Write man pages and shell completions of both commands into a directory, laid out as below /usr/share.
 
 Everything is made from the command line's own definitions, so that it cannot differ from `--help`.
 Usage: python contrib/package/pages.py FOLDER

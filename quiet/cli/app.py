@@ -1,4 +1,4 @@
-"""The options of `quiet`, in Typer. The commands themselves are in the other files of this folder."""
+"""The options of `quiet`, in Typer. The commands themselves are in the other files of this directory."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def wait_limit(wait: str | None, no_wait: bool) -> float | None:
 
 
 def _absolute(profile: str) -> str:
-    """The name of a bundled profile, or the absolute path of a file, because the helper runs in another folder."""
+    """The name of a bundled profile, or the absolute path of a file, because the helper runs in another directory."""
     return os.path.abspath(profile) if "/" in profile or profile.endswith(".toml") else profile
 
 

@@ -121,7 +121,7 @@ def _plain(option: OptionState) -> str:
 
 def record(done: RecordReceipt) -> None:
     """Print the archive's name and the data that the archive omits."""
-    out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
+    out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the directory as --root")
     for words in done.left_out or [
         "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
     ]:

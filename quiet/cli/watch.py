@@ -26,7 +26,7 @@ class WatchRequest(NamedTuple):
     """The options of `quiet watch`.
 
     Times are in seconds. `duration`: None for no end; `cpus`: the CPUs to watch instead of a profile's; `store`: the
-    folder of the history, None for /var/lib/quiet on a live host.
+    directory of the history, None for /var/lib/quiet on a live host.
     """
 
     repair: bool = False

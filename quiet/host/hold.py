@@ -25,7 +25,7 @@ class Holder(Files):
 
         A small process keeps the file open and a lock on a record. This process opens both and the child inherits them,
         so there is no moment in which the child runs without the lock. The child inherits nothing else: no terminal,
-        folder, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises OSError.
+        directory, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises OSError.
         """
         import fcntl
         import subprocess

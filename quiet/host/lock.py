@@ -1,4 +1,4 @@
-"""Manage the folder of quiet's state on a host, and its lock, so that one command at a time changes the host."""
+"""Manage the directory of quiet's state on a host, and its lock, so that one command at a time changes the host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise Refused(
-            f"the journal's folder cannot be used: {error.filename}: {error.strerror}; nothing was changed"
+            f"the journal's directory cannot be used: {error.filename}: {error.strerror}; nothing was changed"
         ) from None
     try:
         while True:
@@ -58,7 +58,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
 
 def _open(reader: Reader) -> int:
-    """Open the file to lock, or the folder itself if the disk is full. Raises OSError."""
+    """Open the file to lock, or the directory itself if the disk is full. Raises OSError."""
     with reader.place(FOLDER) as place:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -24,7 +24,7 @@ class Programs(Files):
 
         self._only_live()
         said = " ".join(command)
-        # cron and services may start with a PATH that lacks the sbin folders
+        # cron and services may start with a PATH that lacks the sbin directories
         folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
         environment = {**os.environ, "PATH": folders}
         try:
@@ -36,7 +36,7 @@ class Programs(Files):
         except FileNotFoundError:
             raise OSError(errno.ENOENT, f"{command[0]}: no such program") from None
         if done.returncode:
-            raise OSError(errno.EIO, done.stderr.strip() or f"{said} ended with {done.returncode}")
+            raise OSError(errno.EIO, done.stderr.strip() or f"{said} exited with {done.returncode}")
         return done.stdout
 
     def systemctl(self, *args: str) -> str:

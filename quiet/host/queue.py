@@ -2,9 +2,8 @@
 
 A ticket is valid while its owner keeps a kernel lock on it, so the ticket of a killed owner is ignored. The first run
 in the queue then locks the file `turn`, which decides: two runs never proceed at once, regardless of the files in the
-folder. Every user may take part (mode 1777): the owner of a ticket's file is its user, and its age is the time that the
-kernel recorded.
-"""
+directory. Every user may take part (mode 1777): the owner of a ticket's file is its user, and its age is the time that
+the kernel recorded."""
 
 from __future__ import annotations
 
@@ -101,7 +100,7 @@ def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticke
 
 
 def make_queue(host: Files) -> None:
-    """Create the folder and the file `turn`; only root does this. Raises Refused."""
+    """Create the directory and the file `turn`; only root does this. Raises Refused."""
     try:
         make_folders(host, QUEUE)
         # create it before other users can: the owner could remove the file while a run has locked it

@@ -86,7 +86,7 @@ class Reader(Root):
     def pages(self, path: str) -> list[bytes]:
         """Read a file (the kernel's trace) page by page until it has no more data for now. Raises OSError.
 
-        Not a generator: a suspended generator would keep the file open, and an open file pins its folder.
+        Not a generator: a suspended generator would keep the file open, and an open file pins its directory.
         """
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         size = os.sysconf("SC_PAGE_SIZE")
@@ -136,7 +136,7 @@ class Reader(Root):
             return -1
 
     def inode(self, path: str) -> int:
-        """The inode number of a file or folder, which sysfs does not reuse; 0 if it does not exist."""
+        """The inode number of a file or directory, which sysfs does not reuse; 0 if it does not exist."""
         try:
             return self.stat(path).st_ino
         except OSError:

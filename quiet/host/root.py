@@ -31,7 +31,7 @@ class Root:
     def __init__(self, root: str = "/") -> None:
         self.root = root.rstrip("/")
         if not root or (self.root and not os.path.isdir(self.root)):
-            raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
+            raise UsageError(f"--root {root}: no such directory; give the directory that holds sys/ and proc/")
 
     def __del__(self) -> None:
         if self._fd >= 0:

@@ -114,7 +114,7 @@ def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
         text = reader.text(path)
         there = None if text is None else word in text.split()
     else:
-        # read the folder too: if the file system is not mounted or not readable, a missing file proves nothing
+        # read the directory too: if the file system is not mounted or not readable, a missing file proves nothing
         there = reader.exists(path) or (False if reader.names(path.rpartition("/")[0]) else None)
     return True if there else there if evidence.sure else None
 

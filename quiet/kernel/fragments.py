@@ -51,13 +51,13 @@ def load(wanted: Sequence[str] = ()) -> list[Option]:
 
 
 def text(file: str) -> str:
-    """The text of a file in the folder kernel-configs."""
+    """The text of a file in the directory kernel-configs."""
     with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return opened.read()
 
 
 def command_line(name: str) -> str:
-    """The parameters in a command-line file of the folder kernel-configs, without the reasons for them."""
+    """The parameters in a command-line file of the directory kernel-configs, without the reasons for them."""
     lines = text(f"{name}.cmdline").splitlines()
     return " ".join(line for line in lines if line and not line.startswith("#"))
 

@@ -119,7 +119,7 @@ KNOBS = (
         title="jiffies before RCU Tasks Trace interrupts a running task",
         why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
         doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
-        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it, as none from Linux 7.0 on"),
+        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it, as none since Linux 7.0"),
         kernels="until 6.19",
         risk="detaching BPF programs may take that long while a CPU never leaves user space",
     ),

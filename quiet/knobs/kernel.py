@@ -34,7 +34,7 @@ _HOUR = 3_600_000  # milliseconds
 
 def _machine_check(name: str, quiet: str) -> Rule:
     def rule(context: RuleContext) -> RuleResult:
-        # use a CPU that stays online: the folder disappears with its CPU
+        # use a CPU that stays online: the directory disappears with its CPU
         target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
         yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
 
@@ -100,7 +100,7 @@ KNOBS = (
         why="with 1, a high-resolution timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
         **one_file(_SYS + "timer_migration", "1"),
-        kernels="from 6.9 on it affects only hrtimers: the timer wheel queues locally, and its timers are pulled by "
+        kernels="since 6.9 it affects only hrtimers: the timer wheel queues locally, and its timers are pulled by "
         "whichever CPU is busy (6.9 to 6.18: also an isolated one without nohz_full=)",
         risk="a sleep or time-out of a program on a tickless CPU expires on another one and comes back as an "
         "interrupt, so it wakes later",
@@ -141,13 +141,13 @@ KNOBS = (
         name="rt_throttling",
         noticed="a real-time task that never sleeps can hold a CPU",
         title="real-time throttling",
-        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; from Linux 6.12 on the "
+        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; since Linux 6.12 the "
         "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it (see "
         "sched.servers)",
         doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
         "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
         **one_file(_SYS + "sched_rt_runtime_us", "-1"),
-        kernels="until 6.11 for real-time tasks; from 6.12 on, without CONFIG_RT_GROUP_SCHED, only admission control",
+        kernels="until 6.11 for real-time tasks; since 6.12, without CONFIG_RT_GROUP_SCHED, only admission control",
         refusals={
             16: "deadline tasks were admitted, or real-time groups have time reserved, in excess of it",
             22: "real-time groups have more time reserved",
@@ -221,7 +221,7 @@ KNOBS = (
         title="sampling of memory errors (KFENCE)",
         why="ten times a second an allocation is guarded; where that is a static key, each time interrupts every CPU",
         doc="dev-tools/kfence.rst (kfence.sample_interval)",
-        kernels="5.12 on; can be switched on again from 5.18 on",
+        kernels="since 5.12; can be switched on again since 5.18",
         rule=_sampling,
         kind=value_types.NUMBER,
         targets=f"file:{_KFENCE}sample_interval",

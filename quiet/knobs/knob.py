@@ -123,7 +123,7 @@ class Knob(NamedTuple):
     risk: str = ""
     gain: Gain = "less background work of the kernel"  # the benefit for the isolated CPUs, for the summary of a plan
     noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
-    kernels: str = ""  # kernel releases in which it exists or works; "" for all from 6.1 on
+    kernels: str = ""  # kernel releases in which it exists or works; "" for all from 6.1
     path: str = ""  # the kernel's file or call, if no target names it
     effect: str = ""  # the measured effect, with kernel and machine, if effects.toml has no entry
 

@@ -53,7 +53,7 @@ def _shmem(context: RuleContext) -> RuleResult:
 
 
 def _sizes(context: RuleContext, name: str) -> list[tuple[str, str]]:
-    """The path and value of a file in the folder of each huge page size."""
+    """The path and value of a file in the directory of each huge page size."""
     folders = (folder for folder in context.facts.reader.names(_THP) if folder.startswith("hugepages-"))
     paths = (f"{_THP}{folder}/{name}" for folder in folders)
     return [(path, value_types.plain(value_types.CHOICE, text)) for path in paths if (text := context.text(path))]

@@ -39,7 +39,7 @@ def _every_bias(context: RuleContext) -> Iterable[str]:
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One uncore folder per package and die, or the folders of its parts ("uncore") if the whole has none."""
+    """One uncore directory per package and die, or the directories of its parts ("uncore") if the whole has none."""
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":

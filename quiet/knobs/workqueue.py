@@ -32,7 +32,7 @@ KNOBS = (
         kind=value_types.CPUMASK,
         targets="workqueue:global and workqueue:NAME; read from cpumask_requested where the kernel has it",
         path="/sys/devices/virtual/workqueue/cpumask, /sys/devices/virtual/workqueue/NAME/cpumask",
-        kernels="from 7.0 on a partition changes the first by itself",
+        kernels="since 7.0 a partition changes the first by itself",
         after=("smt", "cpuset"),
     ),
     Knob(

@@ -1,6 +1,6 @@
-"""Find users who can change a program that root will run: its interpreter, its packages, or the folders above them.
+"""Find users who can change a program that root will run: its interpreter, its packages, or the directories above them.
 
-Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
+Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the directories of packages).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def others(reader: Reader) -> tuple[str, str] | None:
 
 
 def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | None:
-    """The first of these paths, or of the folders above them, that a user other than root can change, with the user.
+    """The first of these paths, or of the directories above them, that a user other than root can change, with the
+    user.
 
     In a recorded tree the owner of the tree stands for root.
     """
@@ -54,7 +55,7 @@ def _paths(reader: Reader) -> Iterator[str]:
 
 
 def _below(reader: Reader, path: str) -> Iterator[str]:
-    """Yield a file, or a folder and everything in it; links are not followed."""
+    """Yield a file, or a directory and everything in it; links are not followed."""
     yield path
     if reader.link(path) is None:
         for name in reader.names(path):
@@ -62,7 +63,7 @@ def _below(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _way(reader: Reader, path: str) -> Iterator[str]:
-    """Yield every folder and link on the way to a path, then the path."""
+    """Yield every directory and link on the way to a path, then the path."""
     rest, place, links = [part for part in path.split("/") if part][::-1], "", 0
     yield "/"
     while rest:
@@ -88,7 +89,7 @@ def _who(reader: Reader, place: str, owner: int) -> str:
     try:
         found = reader.stat(place)
     except OSError:
-        return ""  # a missing path would be created in its folder, which was checked
+        return ""  # a missing path would be created in its directory, which was checked
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # existing entries are protected
     if found.st_uid != owner:
         return _user(found.st_uid)

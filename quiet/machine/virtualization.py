@@ -39,7 +39,7 @@ _BALLOONS = (
     "/sys/bus/vmbus/drivers/hv_balloon",
     "/sys/devices/system/xen_memory",
 )
-_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # exist in every driver's folder
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # exist in every driver's directory
 
 
 def virtual(facts: Facts) -> str:

@@ -97,7 +97,7 @@ class CommandTasks:
     """The tasks of one command. `tids`: all tasks seen so far; observers add new ones."""
 
     def __init__(self, reader: Reader, pid: int = 0, cgroup: str = "") -> None:
-        """`pid`: the command's first process; `cgroup`: the folder of a cgroup that contains only the command."""
+        """`pid`: the command's first process; `cgroup`: the directory of a cgroup that contains only the command."""
         self._reader, self.pid, self.cgroup = reader, pid, cgroup
         self.tids: set[int] = {pid} if pid else set()
         self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last check

@@ -40,8 +40,8 @@ TICK_KEPT = "tick kept"
 TICK_NEEDED = {
     1: "a task's CPU timer or limit needs it",
     2: "a perf event needs it",
-    4: "the scheduler needs it (more than one task or SCHED_RR task here, a deadline task, from Linux 6.6 on a "
-    "cgroup's CPU limit (cpu.max), from 6.12 on a sched_ext scheduler)",
+    4: "the scheduler needs it (more than one task or SCHED_RR task here, a deadline task, since Linux 6.6 a "
+    "cgroup's CPU limit (cpu.max), since 6.12 a sched_ext scheduler)",
     8: "the kernel's clock is not stable",
     16: "RCU needs it",
     32: "an expedited RCU grace period needs it",

@@ -71,7 +71,7 @@ class Recording(Reader):
         return target
 
     def exists(self, path: str) -> bool:
-        """Like Reader.exists; record a folder as a folder, and a file with its content."""
+        """Like Reader.exists; record a directory as a directory, and a file with its content."""
         exists = super().exists(path)
         # of a file on a disk, only the existence is recorded: a unit may contain private data
         if path.startswith(("/sys/", "/proc/")) and exists and path not in self.files and self._is_regular(path):
@@ -86,7 +86,8 @@ class Recording(Reader):
         return super().writable(path)
 
     def seen(self, path: str) -> bool:
-        """Whether a file or folder exists. Record its existence, not its content, even if this user may not read it."""
+        """Whether a file or directory exists. Record its existence, not its content, even if this user may not read
+        it."""
         exists = super().exists(path)
         if self.is_folder(path):
             self.folders.add(path)

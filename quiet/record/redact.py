@@ -78,7 +78,7 @@ class Redaction:
         self._names = Names((*files, *folders), files.get("/proc/sys/kernel/osrelease", ""), self._number)
 
     def keeps(self, path: str) -> bool:
-        """Whether the recording keeps a file or folder."""
+        """Whether the recording keeps a file or directory."""
         whole = f"{path}/"
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 

@@ -177,7 +177,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _program(text: str) -> Iterator[str]:
-    """Reduce a program to the only fact that quiet reads: the name of the folder that it reads, or "#"."""
+    """Reduce a program to the only fact that quiet reads: the name of the directory that it reads, or "#"."""
     if text:
         yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
 

@@ -37,7 +37,7 @@ _UNITS = frozenset(
     for service in (*services.QUIET, *services.ALL, *rivals.HELD, *rivals.STOPPED)
     for name in (*service.units.split(), *service.jobs.split())
 ) | {*rivals.ONCE, "irqbalance.service", "thermald.service"}
-_LISTED = (  # folders that administrators name, and the part of a name that is kept
+_LISTED = (  # directories that administrators name, and the part of a name that is kept
     (re.compile(r"(/.*/loader/entries)/([^/]+)\.conf()"), "entry", ".conf"),
     (re.compile(r"(/etc/default/grub\.d)/([^/]+)\.cfg()"), "snippet", ".cfg"),
     (re.compile(r"((?:/etc|/usr/share)/u-boot-menu/conf\.d)/([^/]+)()"), "snippet", ".conf"),
@@ -88,7 +88,7 @@ class Names:
         )
 
     def unit(self, name: str) -> str:
-        """The redacted name of a unit, or of a folder of units."""
+        """The redacted name of a unit, or of a directory of units."""
         tail = _TAIL.search(name)
         stem = name.removesuffix(f".{tail[3]}") if tail and tail[3] else name
         if stem in _UNITS or _STANDARD.fullmatch(stem) or _GROUP.fullmatch(stem):
@@ -105,9 +105,9 @@ class Names:
         return part if not part or _GROUP.fullmatch(part) else self.unit(part)
 
     def _rest(self, path: str) -> str:
-        """The redacted path below a folder that a user has named.
+        """The redacted path below a directory that a user has named.
 
-        The folder contains only files that quiet reads, or more such folders.
+        The directory contains only files that quiet reads, or more such directories.
         """
         return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
 

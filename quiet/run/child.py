@@ -25,7 +25,7 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
 
 def find(name: str) -> str:
-    """The path of a program, searched in PATH and then in this program's folder, because sudo resets PATH.
+    """The path of a program, searched in PATH and then in this program's directory, because sudo resets PATH.
 
     Raises UsageError if there is no such executable.
     """

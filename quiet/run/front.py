@@ -1,4 +1,4 @@
-"""Run the front of `quiet run`: the caller's own process, with its environment, folder and terminal.
+"""Run the front of `quiet run`: the caller's own process, with its environment, directory and terminal.
 
 The front starts the helper, forks the command, forwards signals, and exits with the command's exit code.
 """

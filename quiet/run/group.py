@@ -33,7 +33,7 @@ class RunGroup:
 
     @property
     def path(self) -> str:
-        """The folder of the cgroup; "" if the run has no separate cgroup."""
+        """The directory of the cgroup; "" if the run has no separate cgroup."""
         whole = f"{self._mount}{group(self._host)}"
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
@@ -165,7 +165,8 @@ class RunGroup:
         return found
 
     def _cgroup(self, pid: int) -> str:
-        """The folder of a process's cgroup in the hierarchy of the partition; "" unless the hierarchy is cgroup v2."""
+        """The directory of a process's cgroup in the hierarchy of the partition; "" unless the hierarchy is cgroup
+        v2."""
         lines = (self._host.text(f"/proc/{pid}/cgroup") or "").splitlines()
         name = next((line[3:] for line in lines if line.startswith("0::")), "")
         return f"{self._mount}{name.rstrip('/')}" if name and self._version == 2 else ""

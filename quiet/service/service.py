@@ -1,8 +1,8 @@
 """Install and remove the systemd unit that applies a profile after each boot and restores when it is stopped.
 
-The service consists only of separate files, listed at the top of the unit, so that removal restores the folders: the
-unit, the link that enables it, a copy of the profile if it is the user's own file, and the folders created for them.
-"""
+The service consists only of separate files, listed at the top of the unit, so that removal restores the directories:
+the unit, the link that enables it, a copy of the profile if it is the user's own file, and the directories created for
+them."""
 
 from __future__ import annotations
 
@@ -216,7 +216,8 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
 
 
 def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The files, each after those of its parent folders (with a final slash) that are missing or are already ours."""
+    """The files, each after those of its parent directories (with a final slash) that are missing or are already
+    ours."""
     made: list[str] = []
     for path in files:
         parts = path.split("/")[1:-1]
@@ -227,7 +228,7 @@ def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> lis
 
 
 def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
-    """Create the folders and files in order; if one fails, remove the new ones.
+    """Create the directories and files in order; if one fails, remove the new ones.
 
     The unit is first: it lists all others.
     """
@@ -254,7 +255,7 @@ def _write(host: Host, path: str, content: str | None) -> None:
 
 
 def _remove(host: Host, files: Iterable[str]) -> tuple[str, ...]:
-    """Remove our files and folders in reverse order; a folder only if it is empty. Returns the removed paths."""
+    """Remove our files and directories in reverse order; a directory only if it is empty. Returns the removed paths."""
     gone = []
     for path in reversed([*files]):
         if path.endswith("/"):

@@ -1,6 +1,6 @@
 """Generate the systemd units: one applies a profile after each boot, the other runs `quiet watch`.
 
-The top of the first unit lists its data: the profile, the CPUs and every file and folder that was created for it.
+The top of the first unit lists its data: the profile, the CPUs and every file and directory that was created for it.
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 
@@ -22,7 +22,7 @@ FOLDERS = (
     *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
     *("/lib/systemd/system", "/run/systemd/generator.late"),
 )
-"""The folders in which systemd looks for units that packages or administrators install."""
+"""The directories in which systemd looks for units that packages or administrators install."""
 
 _FIRST = (  # units that change kernel settings, request interrupts or run an administrator's commands, if they exist
     *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
@@ -107,8 +107,8 @@ def watch_text(options: dict[str, str]) -> str:
 def _program() -> list[str]:
     """The command of the current virtual environment.
 
-    It imports nothing from the working directory (-P), and writes no compiled modules into another user's folders (-B).
-    """
+    It imports nothing from the working directory (-P), and writes no compiled modules into another user's directories
+    (-B)."""
     return [sys.executable, "-P", "-B", "-m", "quiet"]
 
 

@@ -1,6 +1,6 @@
 """Provide the commands plan, apply, verify and restore as functions, and `quiet run` as the context manager `applied`.
 
-`root` is "/", the folder of a recorded machine, or a Host (a Reader is enough to plan and verify). A profile is a
+`root` is "/", the directory of a recorded machine, or a Host (a Reader is enough to plan and verify). A profile is a
 Profile, the name of a bundled profile, or a path.
 """
 

@@ -46,7 +46,8 @@ def content(reader: Reader) -> bytes | str | None:
 
 
 def preserve(reader: Reader) -> str:
-    """Copy a damaged journal into its folder, once per damage. Returns the path of the copy, "" if copying failed."""
+    """Copy a damaged journal into its directory, once per damage. Returns the path of the copy, "" if copying
+    failed."""
     data = content(reader)
     if not isinstance(data, bytes):
         return ""

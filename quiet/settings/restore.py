@@ -209,7 +209,11 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
 
 
 def _went_away(entry: TargetState, failure: Failure) -> bool:
-    """Whether nothing is left to restore: the device has gone, or the kernel manages the interrupt itself."""
+    """Whether nothing is left to restore: the device has gone, the kernel manages the interrupt itself, or a process
+    has changed its setting again since it was written back.
+    """
+    if not failure.errno and registry.ends(entry.target):
+        return True
     if failure.errno == errno.ENOENT:
         return entry.target.startswith(("file:", "irq:", "workqueue:"))
     return entry.passing and entry.target.startswith("irq:") and failure.errno in (errno.EPERM, errno.EIO)

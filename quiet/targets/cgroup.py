@@ -32,7 +32,7 @@ def group(reader: Reader) -> str:
 
 
 def groups_below(reader: Reader, path: str) -> Iterator[str]:
-    """Yield the folders of a cgroup and of its descendants; each run has a separate cgroup."""
+    """Yield the directories of a cgroup and of its descendants; each run has a separate cgroup."""
     yield path
     for name in reader.names(path):
         if reader.exists(f"{path}/{name}/cgroup.procs"):

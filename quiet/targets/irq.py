@@ -15,7 +15,7 @@ def _path(name: str) -> str:
 def _identity(reader: Reader, name: str) -> str:
     base = f"/sys/kernel/irq/{name}/"
     parts = [reader.text(base + part) for part in ("chip_name", "hwirq", "actions")]
-    # the folder's inode changes when the driver frees the interrupt and requests it again
+    # the directory's inode changes when the driver frees the interrupt and requests it again
     return " ".join(part or "-" for part in parts) + f"{MADE}{reader.inode(base)}"
 
 

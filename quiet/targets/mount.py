@@ -1,4 +1,4 @@
-"""Access `mount:/sys/fs/resctrl`: the type of the file system that is mounted on a folder ("resctrl"), or absent."""
+"""Access `mount:/sys/fs/resctrl`: the type of the file system that is mounted on a directory ("resctrl"), or absent."""
 
 from __future__ import annotations
 

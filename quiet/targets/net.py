@@ -25,7 +25,7 @@ CLASS = "/sys/class/net"
 
 
 def folder(interface: str) -> str:
-    """The folder of an interface in sysfs."""
+    """The directory of an interface in sysfs."""
     return f"{CLASS}/{interface}"
 
 

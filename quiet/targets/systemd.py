@@ -38,7 +38,7 @@ def booted(reader: Reader) -> bool:
 
 
 def places(reader: Reader) -> list[str]:
-    """The existing folders of unit files, by precedence. The folders are not listed, because they are large."""
+    """The existing directories of unit files, by precedence. The directories are not listed, because they are large."""
     return [folder for folder in PATHS if reader.exists(folder)]
 
 

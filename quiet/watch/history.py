@@ -35,9 +35,9 @@ CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
-    """Appends to the history in a folder.
+    """Appends to the history in a directory.
 
-    Raises Refused if another process keeps the history there, or if the folder cannot be written.
+    Raises Refused if another process keeps the history there, or if the directory cannot be written.
 
     Times are in seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
     """

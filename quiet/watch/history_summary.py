@@ -93,7 +93,7 @@ def since(text: str, now: float | None = None) -> float:
 
 
 def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
-    """Summarize the history in a folder. Raises UsageError if there is none, or if it cannot be read."""
+    """Summarize the history in a directory. Raises UsageError if there is none, or if it cannot be read."""
     gathered: dict[str, _Gathered] = {}
     expected: Counter[str] = Counter()
     watched, cpus, damaged = 0, set[int](), 0

@@ -19,7 +19,7 @@ _BUFFER = 1 << 16
 
 
 class Inotify:
-    """Watches files and folders of a host. Raises OSError if the kernel has no inotify."""
+    """Watches files and directories of a host. Raises OSError if the kernel has no inotify."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -39,7 +39,7 @@ class Inotify:
         return len(self._paths)
 
     def add(self, path: str, mask: int = MODIFY) -> None:
-        """Watch one more file (or folder); missing or already watched files are ignored."""
+        """Watch one more file (or directory); missing or already watched files are ignored."""
         if path in self._numbers or not self._reader.exists(path):
             return
         if len(self._paths) >= _MOST:
@@ -58,7 +58,8 @@ class Inotify:
             self._pins[path] = self._reader.pin(path)
 
     def read(self) -> list[tuple[str, str]]:
-        """The files and folders that changed, each with the name of the changed entry in a folder ("" for a file)."""
+        """The files and directories that changed, each with the name of the changed entry in a directory ("" for a
+        file)."""
         notifications: list[tuple[str, str]] = []
         while True:
             try:

@@ -28,7 +28,7 @@ def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[s
 
 
 def folders() -> dict[str, set[str]]:
-    """The folders in which the cgroup of a service appears, with the names of the affected knobs."""
+    """The directories in which the cgroup of a service appears, with the names of the affected knobs."""
     return {path: rechecked_on("service") for path in _SERVICES}
 
 

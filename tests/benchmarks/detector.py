@@ -80,7 +80,7 @@ def theirs(cpu: int, main: int, seconds: float) -> Seen:
         command += [f"--duration={round(seconds)}", f"--bucket-size={BUCKETS}", f"--json={file}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not file.exists():
-            raise SystemExit(f"oslat ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
+            raise SystemExit(f"oslat exited with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
         (thread,) = json.loads(file.read_text())["thread"].values()
     buckets = {int(name): count for name, count in thread["histogram"].items()}
     samples = sum(buckets.values())

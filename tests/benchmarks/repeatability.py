@@ -38,7 +38,7 @@ Headlines = dict[str, float]
 def run(command: Sequence[str], **environment: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
     if done.returncode:
-        raise SystemExit(f"{' '.join(command[:4])} ... ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+        raise SystemExit(f"{' '.join(command[:4])} ... exited with {done.returncode}: {done.stderr.strip()[-400:]}")
     return done.stdout
 
 

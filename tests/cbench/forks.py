@@ -1,9 +1,8 @@
 """Run `cbench` in forks of a server that has already imported it, which takes 15 ms instead of 100 to 300.
 
-The server has one thread. A fork receives the arguments, folder, environment, CPUs and streams of its run, then starts
-`cbench.__main__` as `python -P -m cbench` does. When the tests end or are killed, the server kills a fork that is still
-running and exits.
-"""
+The server has one thread. A fork receives the arguments, directory, environment, CPUs and streams of its run, then
+starts `cbench.__main__` as `python -P -m cbench` does. When the tests end or are killed, the server kills a fork that
+is still running and exits."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    """The folder that it is installed into."""
+    """The directory that it is installed into."""
     folder = wheel.parent / "installed"
     install = [*PIP, "install", "--no-deps", "--no-index", "--target", folder, wheel]
     subprocess.run(install, check=True, timeout=300)

@@ -4,7 +4,7 @@
 
 Runs on all processors, prints a line for each rate as it is known, writes the tables between the marks of FILE
 (docs/error-rates.md; with --only, rates that are not measured keep their rows), and exits with 1 where a stated bound
-does not hold. All seeds are fixed. A further part is a module in this folder with a tuple RATES, added to PARTS.
+does not hold. All seeds are fixed. A further part is a module in this directory with a tuple RATES, added to PARTS.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class SimulatedFleet:
         return lambda number, folder: bool(self.analyzed(number, folder)[0]["hosts"]["pooled_significant"])  # type: ignore[index]
 
     def matters(self) -> Study:
-        """Whether the command ends with 1: the order matters."""
+        """Whether the command exits with 1: the order matters."""
         return lambda number, folder: self.analyzed(number, folder)[1] == 1
 
 

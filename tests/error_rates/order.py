@@ -81,7 +81,7 @@ class Simulated:
         return said("order", "analyze", str(path), *options)
 
     def matters(self, *options: str) -> Study:
-        """Whether the command ends with 1: the order matters."""
+        """Whether the command exits with 1: the order matters."""
         return lambda number, folder: self.analyzed(number, folder, *options)[1] == 1
 
     def claims(self) -> Study:
@@ -98,7 +98,7 @@ class Simulated:
         return study
 
     def cannot_tell(self) -> Study:
-        """Whether the command ends with 2."""
+        """Whether the command exits with 2."""
         return lambda number, folder: self.analyzed(number, folder)[1] == 2
 
 

@@ -8,7 +8,7 @@ from math import sqrt
 from pathlib import Path
 
 Study = Callable[[int, Path], bool]
-"""Simulates the study with this number in an empty folder; whether the thing was said. The same number, the same
+"""Simulates the study with this number in an empty directory; whether the thing was said. The same number, the same
 study."""
 
 

@@ -35,7 +35,7 @@ false alarm at a rate of 5 %.
 
 @dataclass(frozen=True)
 class Situation:
-    """`true`: the planted effect. `say`: simulates the study in a folder; the verdict's first line and the exit
+    """`true`: the planted effect. `say`: simulates the study in a directory; the verdict's first line and the exit
     code."""
 
     name: str

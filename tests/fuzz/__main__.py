@@ -1,7 +1,7 @@
 """Run cases of damaged input until the time is up; every case can be repeated by its seed and number.
 
 `python -m tests.fuzz --seconds 600` draws new cases; `--seed 5 --cases 100` are always the same hundred; `--seed 5
---first 42 --cases 1 --keep` repeats one and keeps its folder (with `--only KIND` when the run had it).
+--first 42 --cases 1 --keep` repeats one and keeps its directory (with `--only KIND` when the run had it).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="of all draws (the time)")
     parser.add_argument("--first", type=int, default=0, help="begin with this case")
     parser.add_argument("--only", default="", choices=["", *(make.__name__ for make in KINDS)])
-    parser.add_argument("--keep", action="store_true", help="keep the cases' folders")
+    parser.add_argument("--keep", action="store_true", help="keep the cases' directories")
     given = parser.parse_args()
     seed = int(time.time()) if given.seed is None else given.seed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

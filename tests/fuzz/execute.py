@@ -17,7 +17,7 @@ CODES = frozenset((0, 1, 2, 3, 4, 130))  # what the commands document
 INTERRUPT_S, HANG_S = 8.0, 30.0  # then it gets Ctrl-C; so much later it hangs
 LONGEST = 500  # characters of a message
 NOTHING_JUDGED = ("cannot judge: ", "too few blocks")
-"""What a gate or a comparison prints that ends with 2 without an error."""
+"""What a gate or a comparison prints that exits with 2 without an error."""
 MEMORY = 8 << 30
 
 
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 def execute(program: str, arguments: Sequence[str], folder: Path) -> Outcome:
-    """Run `quiet` or `cbench` in a folder; it writes to files there that are read afterwards."""
+    """Run `quiet` or `cbench` in a directory; it writes to files there that are read afterwards."""
     return _forked(lambda ending: _become(program, arguments, ending), folder)
 
 

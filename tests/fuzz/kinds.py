@@ -19,7 +19,7 @@ LARGE = 1 << 24  # bytes; one was laid there before
 
 @dataclass(frozen=True)
 class Case:
-    """Commands to run one after another in the case's folder; `kept` are files that they must not change."""
+    """Commands to run one after another in the case's directory; `kept` are files that they must not change."""
 
     commands: tuple[Command, ...]
     kept: tuple[Path, ...] = ()

@@ -95,7 +95,7 @@ HEAD = (
 
 
 class Seeds:
-    """Files below one folder, made once."""
+    """Files below one directory, made once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -28,7 +28,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="list the commands and run none")
     parser.add_argument("--lines", type=int, default=12, metavar="N", help="lines of each diff (12); 0: all")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with orders/*.csv and hosts/*.tar.*, if any")
+    parser.add_argument("--data", type=Path, default=DATA, help="directory with orders/*.csv and hosts/*.tar.*, if any")
     parser.add_argument(
         "--inputs", type=Path, metavar="DIR", help="keep the inputs there, and reuse those of a former run"
     )

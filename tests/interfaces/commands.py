@@ -1,4 +1,4 @@
-"""List the commands to compare, in groups that each run in a folder of their own."""
+"""List the commands to compare, in groups that each run in a directory of their own."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ quiet noise --cpus 0 --duration 0.5 --no-trace --max-lost 0.0001% --timeline noi
 
 @dataclass(frozen=True)
 class Group:
-    """Command lines that run one after the other in one folder; of a live one only the shape is compared."""
+    """Command lines that run one after the other in one directory; of a live one only the shape is compared."""
 
     name: str
     lines: tuple[str, ...]
@@ -233,7 +233,7 @@ class Group:
 
 
 def groups(inputs: Path) -> list[Group]:
-    """Everything to compare, for the inputs in this folder."""
+    """Everything to compare, for the inputs in this directory."""
     made = [
         Group("help", tuple(f"{tool} {leaf} --help".replace("  ", " ") for tool in LEAVES for leaf in LEAVES[tool])),
         _group("usage", USAGE),

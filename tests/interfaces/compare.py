@@ -48,7 +48,7 @@ class Runs:
     by_group: dict[str, list[list[Result]]] = field(default_factory=dict)
 
     def run(self, group: Group) -> None:
-        """Run a group's commands once more, in a new folder."""
+        """Run a group's commands once more, in a new directory."""
         known = self.by_group.setdefault(group.name, [[] for _ in group.lines])
         folder = self.scratch / f"{group.name.replace(' ', '-').replace('/', '-')}-{len(known[0])}" / self.side.name
         lay_out(self.inputs, folder)

@@ -107,7 +107,7 @@ BROKEN = {
 
 
 def make(before: Side, folder: Path, data: Path) -> None:
-    """Write everything below a new folder; stores come from runs of the checkout `before`."""
+    """Write everything below a new directory; stores come from runs of the checkout `before`."""
     final, folder = folder, folder.with_name(f"{folder.name}.new")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -133,12 +133,12 @@ def make(before: Side, folder: Path, data: Path) -> None:
 
 
 def names(folder: Path, kind: str) -> list[str]:
-    """The entries of one kind of input; none when there is no such folder."""
+    """The entries of one kind of input; none when there is no such directory."""
     return sorted(path.name for path in (folder / kind).iterdir()) if (folder / kind).is_dir() else []
 
 
 def lay_out(folder: Path, group: Path) -> None:
-    """Give a group of commands its own folder with the inputs in it."""
+    """Give a group of commands its own directory with the inputs in it."""
     group.mkdir(parents=True)
     for kind in TREES:
         (group / kind).symlink_to(os.path.relpath(folder / kind, group))
@@ -153,7 +153,7 @@ def _unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="tar")
     inner = list(folder.iterdir())
-    if len(inner) == 1 and (inner[0] / "sys").is_dir():  # other projects' archives have a folder around the tree
+    if len(inner) == 1 and (inner[0] / "sys").is_dir():  # other projects' archives have a directory around the tree
         for path in inner[0].iterdir():
             path.rename(folder / path.name)
 

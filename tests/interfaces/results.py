@@ -90,7 +90,7 @@ States = dict[str, tuple[int, int, int]]
 
 
 def mask(text: str, folder: Path, checkout: Path) -> str:
-    """Replace the paths of the working folder and the checkout, times and random names."""
+    """Replace the paths of the working directory and the checkout, times and random names."""
     text = text.replace(str(folder), "<folder>").replace(str(checkout), "<checkout>")
     for pattern, name in MASKS:
         text = pattern.sub(name, text)
@@ -129,7 +129,8 @@ def _paths(value: Any, path: str) -> Iterator[str]:
 
 
 def states(folder: Path) -> States:
-    """Every file of a folder, with the facts that show a write; inputs read in place and scratch files are left out."""
+    """Every file of a directory, with the facts that show a write; inputs read in place and scratch files are left
+    out."""
     known: States = {}
     for root, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if root != str(folder) or name not in SCRATCH]

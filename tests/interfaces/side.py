@@ -55,7 +55,7 @@ class Side:
         subprocess.run(command, env=self.environment(folder), capture_output=True, check=False)
 
     def run(self, line: str, folder: Path, check: bool = False) -> Done:
-        """Run a command line in a folder; quiet and cbench are this checkout's, anything else is the system's."""
+        """Run a command line in a directory; quiet and cbench are this checkout's, anything else is the system's."""
         words = shlex.split(line)
         if words[0] in TOOLS:
             words[0] = str(self.python.with_name(words[0]))

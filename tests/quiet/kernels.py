@@ -60,7 +60,7 @@ def small() -> dict[str, str]:
 
 
 def tree(root: Path, files: dict[str, str] | None = None) -> Path:
-    """A tree in a folder that does not exist yet."""
+    """A tree in a directory that does not exist yet."""
     root.mkdir(parents=True)
     return plant(root, settings() if files is None else files)
 

@@ -48,7 +48,7 @@ class Memory(Host):
             self.add("/" + name, text)
 
     def add(self, path: str, text: str) -> None:
-        """Create a file, or a folder where the path ends with a slash."""
+        """Create a file, or a directory where the path ends with a slash."""
         if not path.endswith("/"):
             self.files[path] = text
         path = path.rstrip("/")
@@ -63,7 +63,7 @@ class Memory(Host):
             path = folder
 
     def drop(self, path: str) -> None:
-        """Take a file away, or a folder with all that is in it."""
+        """Take a file away, or a directory with all that is in it."""
         for name in list(self.folders.pop(path, ())):
             self.drop(f"{path}/{name}")
         self.files.pop(path, None)

@@ -45,5 +45,5 @@ def plain(text: str) -> str:
 
 
 def moved(text: str, page: str) -> str:
-    """A meaning for another page of the same folder."""
+    """A meaning for another page of the same directory."""
     return LINK.sub(lambda link: f"[{link[1]}]({page if link[2].startswith('#') else ''}{link[2]})", text)

@@ -59,7 +59,7 @@ def errors(name: str, value: object) -> list[str]:
 
 
 def output(words: str, folder: Path) -> Any:
-    """The output of a real command with --json in a folder."""
+    """The output of a real command with --json in a directory."""
     program, *arguments = words.split()
     command = [sys.executable, "-P", "-m", program, arguments[0], "--json", *arguments[1:]]
     if arguments[0] == "order":

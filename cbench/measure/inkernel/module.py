@@ -56,7 +56,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
         for name in ("kmod", "c"):  # the module's sources, and the sources that they include
             shutil.copytree(SOURCES / name, folder / name, ignore=wanted, dirs_exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}; give another folder to build in") from None
+        raise UsageError(f"{folder}: {error.strerror}; give another directory to build in") from None
     command = [*make, "-s", f"M={folder / 'kmod'}", NO_TYPES, *options, "modules"]
     environment = {name: value for name, value in os.environ.items() if name not in FROM_MAKE}
     try:
@@ -93,7 +93,7 @@ def why_absent(host: Reader | None = None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the module in the given folder and print how to load it. Returns the exit code."""
+    """Build the module in the given directory and print how to load it. Returns the exit code."""
     release = platform.release()
     folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
     try:

@@ -11,7 +11,7 @@ from quiet import UsageError
 @dataclass(frozen=True, slots=True)
 class ScreenOptions:
     """The validated options of an analysis. `alpha`, `confidence`, `seed`: None uses the experiment's own value.
-    `confidence`: values below 1 are shares, values from 1 on are percentages. `abridgment`: the name of a filter;
+    `confidence`: values below 1 are shares, others percentages. `abridgment`: the name of a filter;
     `only` and `minus`: filters given on the command line; `exclude`: omit questionable treatments. `subsamples`:
     subsamples of each size in the study of intervals, 0 for no study. `factors`, `values`, `hard`, `block`, `batch`:
     column names in a table; `by_order`: the n-th rows of all treatments form iteration n. Raises UsageError, with the

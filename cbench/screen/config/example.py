@@ -82,7 +82,7 @@ environment = { PADDED = "x" }
 name = "large"
 environment = { PADDED = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" }
 
-# The work of every treatment: a shell command, in which "$CBENCH_BUILD" is the folder of the treatment's build, or a
+# The work of every treatment: a shell command, in which "$CBENCH_BUILD" is the directory of the treatment's build, or a
 # workload of `cbench list`.
 [[workload]]
 name = "sum"

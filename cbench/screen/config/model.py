@@ -21,7 +21,7 @@ DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman
 NO_PROFILER = "none"
 """The profiler of a level without `perf record`; perf_record.parse() reads any other text."""
 BUILT = "$CBENCH_BUILD"
-"""The placeholder in a workload's name for the folder of the treatment's artifacts."""
+"""The placeholder in a workload's name for the directory of the treatment's artifacts."""
 
 COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
@@ -187,7 +187,7 @@ class ScreenTest:
 class Screen:
     """A complete screening experiment.
 
-    `folder`: the folder of its file, in which commands run. `batches`: batches per combination of the hard factors'
+    `folder`: the directory of its file, in which commands run. `batches`: batches per combination of the hard factors'
     levels, or in total if no factor is hard; `iterations`: iterations per batch. `sequence`: the order of the batches,
     as levels of the single hard factor; (MIXED,) for a drawn sequence that is neither alternating nor blocked; () for
     rounds of all levels, each in random order.

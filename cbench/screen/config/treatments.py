@@ -117,7 +117,7 @@ def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, .
 def study_tests(
     screen: Screen, planned: tuple[Treatment, ...], folder_of: Callable[[Treatment], str]
 ) -> tuple[study.Test, ...]:
-    """The tests in the form in which a study runs them; `folder_of`: the folder of a treatment's build."""
+    """The tests in the form in which a study runs them; `folder_of`: the directory of a treatment's build."""
     made = []
     for each in tests(screen, planned):
         workload = {one.name: one for one in screen.workloads}[each.workload]

@@ -1,9 +1,8 @@
-"""Build an experiment's artifacts: one build, in a separate folder, for each combination of built levels.
+"""Build an experiment's artifacts: one build, in a separate directory, for each combination of built levels.
 
-The folders are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer name
-in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a resume
-can detect changes.
-"""
+The directories are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer
+name in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a
+resume can detect changes."""
 
 from __future__ import annotations
 
@@ -33,14 +32,14 @@ class NotBuilt(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """The folder of a build, and the first digits of the digest of its content."""
+    """The directory of a build, and the first digits of the digest of its content."""
 
     folder: Path
     digest: str
 
 
 def place(data: Path) -> Path:
-    """The folder of a store's artifacts."""
+    """The directory of a store's artifacts."""
     return data.absolute().with_name(f"{data.name}.builds")
 
 
@@ -85,7 +84,7 @@ class Builds:
             beside.replace(note)
 
     def _remove(self) -> None:
-        """Remove the builds of an earlier experiment. Raises Refused if the folder has other content."""
+        """Remove the builds of an earlier experiment. Raises Refused if the directory has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
             raise Refused(f"{self._root}: is in the way of a build")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
@@ -139,7 +138,7 @@ class Builds:
 
 
 def digest(folder: Path) -> str:
-    """A digest of the names, modes and contents of all files in a folder. Raises Refused if one cannot be read."""
+    """A digest of the names, modes and contents of all files in a directory. Raises Refused if one cannot be read."""
     hashed = hashlib.sha256()
     try:
         for path in sorted(folder.rglob("*")):

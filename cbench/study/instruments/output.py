@@ -35,7 +35,7 @@ CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
 """The modification time, in ns since 1970, that is set on a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
-"""The folders with files that the kernel generates, which have new content without being written."""
+"""The directories with files that the kernel generates, which have new content without being written."""
 
 
 class LastFloat(Instrument):

@@ -93,7 +93,7 @@ def obstacle(sampling: Sampling, path: str | None = None) -> str:
             return f"{perf}: {getattr(error, 'strerror', None) or f'not done after {TRY_S:g} s'}"
         if done.returncode:
             said = [line.strip() for line in done.stderr.splitlines() if line.strip() not in ("", "Error:")]
-            return f"{perf} record: ended with {done.returncode}{': ' + said[0] if said else ''}"
+            return f"{perf} record: exited with {done.returncode}{': ' + said[0] if said else ''}"
         found = counted(sampling, file)
         return found if isinstance(found, str) else ""
 
@@ -102,7 +102,7 @@ def arguments(sampling: Sampling, file: Path) -> list[str]:
     """The words `perf record ... --` to put before a command's own words. perf ends with the exit code of the command.
 
     Build IDs are disabled, because perf would read them after the command has ended, for a file that is discarded, and
-    cache them in the user's home folder. A rate that the kernel does not permit is an error and is not lowered.
+    cache them in the user's home directory. A rate that the kernel does not permit is an error and is not lowered.
     """
     rate = ["-F", str(sampling.hz), "--strict-freq"] if sampling.hz is not None else ["-c", str(sampling.period)]
     graph = [] if sampling.call_graph in ("", NO_CALL_GRAPH) else [f"--call-graph={sampling.call_graph}"]

@@ -172,7 +172,7 @@ def run_checked(
         raise CommandError(f"{command}: {error.strerror}") from None
     if done.code:
         said = _reason(done)
-        raise CommandError(f"{command}: ended with {done.code}{': ' if said else ''}{said}")
+        raise CommandError(f"{command}: exited with {done.code}{': ' if said else ''}{said}")
     if done.code is None:
         raise CommandError(f"{command}: not done after {timeout_s:g} s")
     return done

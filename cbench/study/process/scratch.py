@@ -1,4 +1,4 @@
-"""Create temporary folders. The next measurement removes the folders of killed processes."""
+"""Create temporary directories. The next measurement removes the directories of killed processes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ PREFIX = "cbench-scratch-"
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A context with an empty folder, which this process locks and removes at the end. Folders that no process locks
-    are removed first.
-    """
+    """A context with an empty directory, which this process locks and removes at the end. Directories that no process
+    locks are removed first."""
     _remove_stale()
     folder, lock = _locked()
     try:
@@ -33,7 +32,7 @@ def _locked() -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         try:
             lock = _open(folder)
-        except FileNotFoundError:  # another process removed the folder as stale
+        except FileNotFoundError:  # another process removed the directory as stale
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # another process may have removed it before it was locked
@@ -43,7 +42,7 @@ def _locked() -> tuple[Path, int]:
 
 def _remove_stale() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # the folder belongs to another user, or another process removed it
+        with contextlib.suppress(OSError):  # the directory belongs to another user, or another process removed it
             lock = _open(folder)
             try:
                 if os.fstat(lock).st_uid == os.geteuid():

@@ -16,7 +16,7 @@ from cbench.study.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
-"""A folder that exists if systemd is the init process (sd_booted(3))."""
+"""A directory that exists if systemd is the init process (sd_booted(3))."""
 
 
 class ResetError(QuietError):
@@ -25,7 +25,7 @@ class ResetError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """The folder in which a reset runs its commands, and the tags of its processes."""
+    """The directory in which a reset runs its commands, and the tags of its processes."""
 
     folder: str
     environment: Mapping[str, str]

@@ -38,7 +38,7 @@ def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: st
         else:
             names = _of_lines(suite.names, done)
         if done.code and not (suite.counts and done.code == len(names) % STATUS):
-            raise UsageError(f"{where}: ended with {done.code}: {last_line(done)}")
+            raise UsageError(f"{where}: exited with {done.code}: {last_line(done)}")
     return _checked(where, names, last_line(done))
 
 

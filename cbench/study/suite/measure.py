@@ -81,7 +81,7 @@ def _trials(
     of_test = assigned(samples, numbers)
     if samples and not of_test:
         why = f"no results of these tests, but of {samples[0].name[:SHOWN_CHARACTERS]!r}"
-    why = why or f"no result of it in a process that ended with {done.code}: {last_line(done)}"
+    why = why or f"no result of it in a process that exited with {done.code}: {last_line(done)}"
     ran = [numbers[test] for test in of_test] if suite.ordered else []
     ended = []
     for place, number in enumerate(_in_fact(order, ran)):

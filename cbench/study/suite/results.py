@@ -25,7 +25,7 @@ class NoResultsError(Exception):
 def read(done: Execution, results: str) -> tuple[TestSample, ...]:
     """Read the results that a process has written to the path `results`. Raises NoResultsError if there are none."""
     if not os.path.exists(results):
-        raise NoResultsError(f"ended with {done.code} and wrote no results: {last_line(done)}")
+        raise NoResultsError(f"exited with {done.code} and wrote no results: {last_line(done)}")
     try:
         return registry.read(Path(results))
     except UsageError as error:

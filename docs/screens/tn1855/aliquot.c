@@ -5,7 +5,7 @@
  * dividing by every number up to the square root. Prints how many terms there
  * are, the first and the final 0 among them, and the largest. From 10,000,000
  * there are 154, the largest is 32,812,701,817,256, and anything else is an
- * error: ends with 1.
+ * error: exits with 1.
  *
  * Each division is a call: what a frame pointer costs is paid 76 million times.
  *

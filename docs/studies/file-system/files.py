@@ -1,6 +1,6 @@
 """The study's tests, and what is around them: files.py TEST, check, make, reset or remove.
 
-Everything happens in one folder, $SCRATCH, or else $TMPDIR/cbench-file-system-UID; it is made, and one that is
+Everything happens in one directory, $SCRATCH, or else $TMPDIR/cbench-file-system-UID; it is made, and one that is
 there is removed only when it bears the mark of having been made here. Tests that fio can do are in jobs.fio; the others
 print how many operations they did in a second, as JSON like fio's own results.
 """
@@ -25,7 +25,7 @@ FIO = ("read-sequential", "read-random", "write-sequential", "write-random")
 
 
 def create() -> int:
-    """Empty files in a folder of their own, which is synced in the end."""
+    """Empty files in a directory of their own, which is synced in the end."""
     folder = SCRATCH / "created"
     folder.mkdir()
     for number in range(FILES):
@@ -62,7 +62,7 @@ OWN: dict[str, Callable[[], int]] = {"create": create, "stat": stat, "append": a
 
 
 def reset() -> None:
-    """Recreate the folder with its file and its tree, all on the disk and the file's pages out of the cache."""
+    """Recreate the directory with its file and its tree, all on the disk and the file's pages out of the cache."""
     remove()
     SCRATCH.mkdir(mode=0o700)
     MARK.touch()
@@ -79,7 +79,7 @@ def reset() -> None:
 
 
 def make() -> None:
-    """The folder where there is none; a study that is resumed after a kill finds it unchanged."""
+    """The directory where there is none; a study that is resumed after a kill finds it unchanged."""
     if not DATA.exists():
         reset()
 
@@ -88,7 +88,7 @@ def remove() -> None:
     if not SCRATCH.exists():
         return
     if not MARK.exists() and any(SCRATCH.iterdir()):
-        sys.exit(f"files.py: {SCRATCH} belongs to another user: name an empty or a new folder by SCRATCH")
+        sys.exit(f"files.py: {SCRATCH} belongs to another user: name an empty or a new directory by SCRATCH")
     shutil.rmtree(SCRATCH)
 
 
@@ -97,9 +97,9 @@ def check() -> None:
         sys.exit("files.py: fio is not installed: apt-get install fio")
     there = SCRATCH.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
-        sys.exit(f"files.py: no folder can be made in {there}: name another one by SCRATCH")
+        sys.exit(f"files.py: no directory can be made in {there}: name another one by SCRATCH")
     if shutil.disk_usage(there).free < 4 * DATA_BYTES:
-        sys.exit(f"files.py: {there} has less than {4 * DATA_BYTES >> 20} MiB left: name another folder by SCRATCH")
+        sys.exit(f"files.py: {there} has less than {4 * DATA_BYTES >> 20} MiB left: name another directory by SCRATCH")
 
 
 def sync(folder: Path) -> None:

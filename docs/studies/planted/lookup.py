@@ -1,6 +1,6 @@
 """One of the four tests, or what prepares them: lookup.py warm|use|inert-1|inert-2|make|reset|empty|end.
 
-The cache is a folder in $TMPDIR with one place, a file: whoever stores a table throws out the one that was there.
+The cache is a directory in $TMPDIR with one place, a file: whoever stores a table throws out the one that was there.
 A test prints its time in seconds and how many rows of a table it computed.
 """
 

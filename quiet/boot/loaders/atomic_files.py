@@ -99,12 +99,13 @@ class Disk:
         self.remove(path + _NEW)
 
     def beside(self, path: str) -> list[str]:
-        """The paths of all entries in the folder of a file."""
+        """The paths of all entries in the directory of a file."""
         folder = os.path.dirname(path)
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; empty if the folder does not exist. Raises Refused if it cannot be read."""
+        """The names in a directory, sorted; empty if the directory does not exist. Raises Refused if it cannot be
+        read."""
         self.reader.names(folder)  # a recording reader remembers the requested paths
         try:
             with self.reader.place(folder) as place:
@@ -119,17 +120,17 @@ class Disk:
         return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:
-        """Create the missing parent folders of a file. Returns them, the outermost first."""
+        """Create the missing parent directories of a file. Returns them, the outermost first."""
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
-                raise NotADirectoryError(errno.ENOTDIR, "a file is in its place, not a folder")
+                raise NotADirectoryError(errno.ENOTDIR, "a file is in its place, not a directory")
             with self.reader.place(folder, follow=False) as place:
                 os.mkdir(place, 0o755)
         return missing
 
     def missing_folders(self, path: str) -> list[str]:
-        """The missing parent folders of a file, the outermost first."""
+        """The missing parent directories of a file, the outermost first."""
         found = []
         folder = os.path.dirname(path)
         while folder not in ("", "/") and not self.reader.is_folder(folder):
@@ -138,7 +139,7 @@ class Disk:
         return found[::-1]
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder that quiet created, unless it is not empty."""
+        """Remove a directory that quiet created, unless it is not empty."""
         with contextlib.suppress(OSError), self.reader.place(path, follow=False) as place:
             os.rmdir(place)
 

@@ -54,7 +54,7 @@ def steps(context: LoaderContext) -> Steps:
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
         raise by_hand(
-            f"`{odd}` in {_DEFAULT} (or its folder) is not understood: write it as a plain assignment", merged
+            f"`{odd}` in {_DEFAULT} (or its directory) is not understood: write it as a plain assignment", merged
         )
     if merged.unchanged:
         return Steps()
@@ -71,7 +71,7 @@ def steps(context: LoaderContext) -> Steps:
 def reads_folder(files: BootFiles) -> bool:
     """Whether grub-mkconfig reads /etc/default/grub.d here.
 
-    Its script decides; if the script is unavailable, Debian's folder decides.
+    Its script decides; if the script is unavailable, Debian's directory decides.
     """
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):

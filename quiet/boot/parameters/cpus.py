@@ -12,7 +12,7 @@ TABLE: tuple[BootParameter, ...] = (
         "managed_irq keeps interrupts that a driver manages itself (NVMe, many network cards) off these CPUs where "
         "their mask also has housekeeping CPUs: a queue with only isolated CPUs, as with one queue for each CPU, stays "
         "there; domain takes the CPUs out of the scheduler's balancing until the next boot",
-        risk="with domain nothing brings the CPUs back before a reboot, and some kernels from Linux 6.7 on (seen: "
+        risk="with domain nothing brings the CPUs back before a reboot, and some kernels since Linux 6.7 (seen: "
         "6.12) make no isolated partition of them; the profiles add it ({domain}) only where cgroup v2 with cpuset is "
         "missing",
         doc=f"{DOC} (isolcpus=), admin-guide/cpu-isolation",
@@ -55,7 +55,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcutree.nohz_full_patience_delay",
-        "the milliseconds that RCU waits for a nohz_full= CPU before it disturbs it (from 6.11 on)",
+        "the milliseconds that RCU waits for a nohz_full= CPU before it disturbs it (since 6.11)",
         risk="grace periods take that much longer, and memory is freed later",
         example="1000",
         needs=tickless,

@@ -28,7 +28,7 @@ REMEDIES: Remedies = {
         knob(
             r"dl_task_timer",
             "sched.servers",
-            "from Linux 6.12 on the fair server keeps time for ordinary tasks on each CPU, from 7.0 on also a server "
+            "since Linux 6.12 the fair server keeps time for ordinary tasks on each CPU, since 7.0 also a server "
             "for tasks of sched_ext; or a deadline task has run here",
         ),
         none(r"hrtick", "the scheduler's own timer for the task that runs here"),
@@ -46,7 +46,7 @@ REMEDIES: Remedies = {
         boot(
             r"delayed_work_timer_fn",
             "nohz_full={cpus}",
-            "a delayed work item that was queued on this CPU; from Linux 6.9 on, a nohz_full CPU has such timers "
+            "a delayed work item that was queued on this CPU; since Linux 6.9, a nohz_full CPU has such timers "
             "elsewhere",
             "a delayed work item that was queued on this CPU, for this CPU or by a task that ran here",
         ),
@@ -63,7 +63,7 @@ REMEDIES: Remedies = {
         boot(
             r".*",
             "nohz_full={cpus}",
-            "from Linux 6.9 on a busy CPU runs the timers of idle CPUs, up to 6.18 also one in an isolated partition; "
+            "since Linux 6.9 a busy CPU runs the timers of idle CPUs, up to 6.18 also one in an isolated partition; "
             "a nohz_full CPU without its tick counts as idle. From Linux 6.19 on the knob cpuset is enough",
             "a busy CPU runs the timers of idle CPUs; this nohz_full CPU had its tick and so counted as busy (the "
             "report names what needs the tick where the kernel does)",

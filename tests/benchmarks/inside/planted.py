@@ -43,7 +43,7 @@ def _wake_up(cpu: int) -> int:
 
 
 def disturb(cpu: int, share: Path) -> None:
-    """Takes as long as the wake-ups do. `share`: a folder of the host that the guest sees uncached."""
+    """Takes as long as the wake-ups do. `share`: a directory of the host that the guest sees uncached."""
     waking = _wake_up(cpu)
     instance = TRACING / "instances/planted"
     instance.mkdir()

@@ -26,7 +26,7 @@ def programs(tmp_path: Path) -> Path:
 
 def test_the_copy_is_another_file_with_the_same_content_and_words(programs: Path, tmp_path: Path) -> None:
     staged = stage(options(programs, "./old -x", "./new-and-longer"), tmp_path / "w", print)
-    assert staged.not_copied.startswith("it cannot be copied")  # the folder does not exist
+    assert staged.not_copied.startswith("it cannot be copied")  # the directory does not exist
     folder = tmp_path / "work"
     folder.mkdir()
     staged = stage(options(programs, "./old -x", "./new-and-longer"), folder, print)

@@ -100,7 +100,7 @@ def test_a_program_that_does_not_work_elsewhere_is_not_copied(tmp_path: Path) ->
     assert done.returncode in (0, 1), done.stderr
     floor = json.loads(done.stdout)["floor"]
     assert floor["copied"] is False
-    assert floor["why"] == "a copy in another folder does not work"
+    assert floor["why"] == "a copy in another directory does not work"
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
     [
         ((), "two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)"),
         (("--", "true", "no-such-program"), "no-such-program: no such program"),
-        (("--", "true", "false"), "false: ended with 1 (--ignore-failure measures it anyway)"),
+        (("--", "true", "false"), "false: exited with 1 (--ignore-failure measures it anyway)"),
         (("--resume", "/none.db"), "/none.db: no such file"),
         (("--resume", "x.db", "--seed", "2"), "--resume takes the options of the stored comparison: omit --seed"),
         (("-o", "/", "--", "true", "true"), "/: is a directory"),

@@ -22,7 +22,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two commits of a script in a folder; a file that is not committed."""
+    """Two commits of a script in a directory; a file that is not committed."""
     folder = tmp_path / "repository"
     (folder / "sub").mkdir(parents=True)
     git(folder, "init", "-q")
@@ -70,11 +70,11 @@ def test_anything_but_a_revision_is_refused_in_one_line(repository: Path, tmp_pa
 
 def test_a_failing_build_is_named_with_its_last_line(repository: Path, tmp_path: Path) -> None:
     commit = commit_of(str(repository), "HEAD")
-    with pytest.raises(UsageError, match=rf"revision {commit[:12]}: --build: .*ended with 2: no compiler"):
+    with pytest.raises(UsageError, match=rf"revision {commit[:12]}: --build: .*exited with 2: no compiler"):
         checked_out(str(repository), commit, "echo no compiler >&2; exit 2", "", tmp_path / "t", os.environ)
     assert not (tmp_path / "t" / "built").exists()
 
 
 def test_a_folder_that_a_revision_does_not_have_is_named(repository: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no folder none"):
+    with pytest.raises(UsageError, match="has no directory none"):
         checked_out(str(repository), commit_of(str(repository), "HEAD"), "", "none", tmp_path / "t", os.environ)

@@ -1,4 +1,4 @@
-"""Folders for copies and builds: removed at the end, kept for what can be resumed, and cleaned up after a kill."""
+"""Directories for copies and builds: removed at the end, kept for what can be resumed, and cleaned up after a kill."""
 
 from __future__ import annotations
 
@@ -93,5 +93,5 @@ def test_one_store_has_one_measurement_at_a_time(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(QuietError, match="set XDG_CACHE_HOME to another folder"), workspace(None, resumed=False):
+    with pytest.raises(QuietError, match="set XDG_CACHE_HOME to another directory"), workspace(None, resumed=False):
         pass

@@ -67,11 +67,14 @@ def test_a_test_of_a_folder_is_selected_by_its_name(tmp_path: Path) -> None:
     ("file", "advice"),
     [
         ("google-1.7.1-repetitions.json", "(run the benchmark program 5 times, each with its own --benchmark_out"),
-        ("pytest-benchmark-5.3.1.json", "(run pytest 5 times, each with its own --benchmark-json, and give the folder"),
+        (
+            "pytest-benchmark-5.3.1.json",
+            "(run pytest 5 times, each with its own --benchmark-json, and give the directory",
+        ),
         ("go-1.19-packages.txt", "(run `go test -bench . -count 10` 5 times, each into a file of its own"),
         ("jmh-1.21-throughput-documented.json", "(JMH's -f 4)"),
         ("catch2-3.7.1.xml", "(run the test program 5 times, each with its own --out"),
-        ("criterion-0.3.6", "(run `cargo bench` 5 times, copy target/criterion after each into one folder"),
+        ("criterion-0.3.6", "(run `cargo bench` 5 times, copy target/criterion after each into one directory"),
     ],
 )
 def test_too_few_processes_name_the_option_of_the_program(file: str, advice: str) -> None:
@@ -88,7 +91,7 @@ def test_the_table_of_a_suite_names_the_option_of_the_program(capsys: pytest.Cap
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("too few processes"))
     assert line.endswith(
         "measure at least 5 per side (run pytest 5 times, each with its own --benchmark-json, and give the "
-        "folder of these files)"
+        "directory of these files)"
     )
 
 

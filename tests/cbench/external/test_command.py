@@ -49,7 +49,7 @@ def test_the_json_has_the_keys_of_a_run_and_the_headline() -> None:
         (("--vary", "all", "--", "true"), "--vary is for workloads"),
         (("--shell", "hash"), "--shell is for a command: write it after --"),
         ((), "nothing to measure: name a workload from `cbench list`, or a command after --"),
-        (("--", "false"), "false: ended with 1 (--ignore-failure measures it anyway)"),
+        (("--", "false"), "false: exited with 1 (--ignore-failure measures it anyway)"),
     ],
 )
 def test_wrong_usage_is_reported_in_one_line_with_exit_code_2(arguments: tuple[str, ...], why: str) -> None:

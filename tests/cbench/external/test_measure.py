@@ -64,7 +64,7 @@ def test_setup_runs_once_and_prepare_before_each_trial_warm_up_included(tmp_path
 
 
 def test_a_failing_command_ends_the_measurement_with_its_last_line() -> None:
-    with pytest.raises(UsageError, match=r"ended with 3: no luck \(--ignore-failure"):
+    with pytest.raises(UsageError, match=r"exited with 3: no luck \(--ignore-failure"):
         measured(make([], ["echo no luck >&2; exit 3"], shell=True, **FAST))
 
 
@@ -74,7 +74,7 @@ def test_ignored_failures_are_counted() -> None:
 
 
 def test_a_failing_prepare_command_is_named() -> None:
-    with pytest.raises(QuietError, match="exit 5: ended with 5"):
+    with pytest.raises(QuietError, match="exit 5: exited with 5"):
         measured(make(["true"], [], prepare=["exit 5"], **FAST))
 
 
@@ -96,7 +96,7 @@ def test_trials_measured_before_a_failure_are_kept(tmp_path: Path) -> None:
     path, flag = tmp_path / "s.db", tmp_path / "flag"
     command = f"echo x >> {flag}; sleep 0.06; test $(wc -l < {flag}) -lt 12"
     lines: list[str] = []
-    with pytest.raises(UsageError, match="ended with 1"):
+    with pytest.raises(UsageError, match="exited with 1"):
         measure(
             make([], [command], shell=True, trials=50, warmup="0", output=path, **FAST),
             lambda *_: None,

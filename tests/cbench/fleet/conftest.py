@@ -31,5 +31,5 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Callable[..., Controller]:
-    """Start `cbench fleet WORDS` in the test's folder."""
+    """Start `cbench fleet WORDS` in the test's directory."""
     return lambda *words: Controller(tmp_path, words)

@@ -1,4 +1,4 @@
-"""Fleets for the tests: folders of this machine as hosts."""
+"""Fleets for the tests: directories of this machine as hosts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def study(folder: Path, repetitions: int = 3, more: str = "") -> Path:
 
 
 def hosts(folder: Path, count: int = 2) -> dict[str, object]:
-    """An inventory of folders."""
+    """An inventory of directories."""
     variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     names = {f"n{number}": {"quiet_cbench_home": str(folder / "nodes" / f"n{number}")} for number in range(count)}
     return {"all": {"vars": variables, "hosts": names}}

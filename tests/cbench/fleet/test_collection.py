@@ -115,3 +115,12 @@ def test_ansible_is_imported_by_nothing_but_the_modules_that_run_on_nodes() -> N
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert loaded.stdout == "False\n"
+
+
+def test_ansible_shows_the_documentation_of_every_module() -> None:
+    names = [f"quiet_cbench.bench.{each}" for each in ("boot", "noise", "profile", "study")]
+    done = subprocess.run(
+        [program("ansible-doc"), "--json", *names], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(json.loads(done.stdout)[name]["doc"]["options"] for name in names)

@@ -1,4 +1,4 @@
-"""`cbench fleet` from the first command to the last, on hosts that are folders."""
+"""`cbench fleet` from the first command to the last, on hosts that are directories."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_othe
     study(tmp_path)
     inventory(tmp_path)
     (tmp_path / "nodes" / "n1").mkdir(parents=True)
-    (tmp_path / "nodes" / "n1" / "study").touch()  # where the folder of the study would be
+    (tmp_path / "nodes" / "n1" / "study").touch()  # where the directory of the study would be
     done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
     lines = [line for line in done.stderr.splitlines() if line.startswith("cbench: n1: ")]
     assert len(lines) == run.MOST_ATTEMPTS

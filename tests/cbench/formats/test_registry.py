@@ -1,4 +1,4 @@
-"""Which reader reads a file, and folders of files."""
+"""Which reader reads a file, and directories of files."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     shutil.copy(DATA / "pyperf-2.10.0.json", tmp_path / "b.json")
     refused(tmp_path, "files of several formats: a.txt is Go benchmark text, b.json pyperf JSON")
     (tmp_path / "b.json").write_text("hello")
-    refused(tmp_path, "b.json: not a format that cbench reads; the folder must contain only results")
+    refused(tmp_path, "b.json: not a format that cbench reads; the directory must contain only results")
 
 
 def test_damage_in_one_file_of_a_folder_names_that_file(tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def test_a_folder_of_too_many_folders_is_not_searched(tmp_path: Path, monkeypatc
     monkeypatch.setattr("cbench.formats.criterion.MOST", 3)
     for name in "abc":
         (tmp_path / name).mkdir()
-    refused(tmp_path, "more than 3 folders in it, too many for results")
+    refused(tmp_path, "more than 3 directories in it, too many for results")

@@ -49,7 +49,7 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 
 
 def action(folder: Path, event: Mapping[str, str], **given: str) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """The first step of the action, as GitHub's runner executes it, and the folder that its second step uploads."""
+    """The first step of the action, as GitHub's runner executes it, and the directory that its second step uploads."""
     document = yaml.safe_load((CONTRIB / "github-action/action.yml").read_text())
     inputs = {f"inputs.{name}": filled(each["default"], event) for name, each in document["inputs"].items()}
     inputs |= {f"inputs.{name}": value for name, value in given.items()}
@@ -126,7 +126,7 @@ def test_the_job_of_gitlab_compares_the_commit_with_its_merge_base(tmp_path: Pat
 def test_the_script_for_ci_ends_as_the_gate_does_and_publishes_the_summary_of_the_last_run(tmp_path: Path) -> None:
     results = tmp_path / "gate-results"
     written(tmp_path, f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n")
-    for _ in range(2):  # a second run in the same folder
+    for _ in range(2):  # a second run in the same directory
         done = script(tmp_path)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "summary.md").read_text().count("**cbench gate: green") == 2

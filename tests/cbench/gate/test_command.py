@@ -126,7 +126,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             "old = 'no-such-program'\nnew = 'true'\n",
             "no-such-program: no such program; for shell built-ins and operators set shell = true",
         ),
-        ("old = 'false'\nnew = 'true'\n", "old: ended with 1 (ignore_failure = true measures it anyway)"),
+        ("old = 'false'\nnew = 'true'\n", "old: exited with 1 (ignore_failure = true measures it anyway)"),
         ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n", "sleep: not done after 1 s; ended it (raise timeout_s)"),
         ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
         (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
@@ -223,4 +223,4 @@ def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:
     assert "no such file; docs/gate.md has an example" in error_line(done)
     done = gate(tmp_path, "--artifacts", str(tmp_path))
     assert done.returncode == 2
-    assert "choose a new or empty folder" in error_line(done)
+    assert "choose a new or empty directory" in error_line(done)

@@ -66,7 +66,7 @@ def test_the_size_of_the_environment_needs_no_build() -> None:
 def test_a_program_that_fails_is_reported_in_one_line_without_an_option_that_layout_lacks() -> None:
     done = cbench("layout", "--preset", "environment", "--run", "false")
     assert done.returncode == 2
-    assert error_line(done) == "build 0: ended with 1"
+    assert error_line(done) == "build 0: exited with 1"
 
 
 @pytest.mark.slow

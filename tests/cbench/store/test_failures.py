@@ -147,7 +147,7 @@ def test_a_store_that_another_process_holds_is_reported_in_one_line(
 
 @pytest.fixture
 def shut() -> Iterator[Path]:
-    """A store in a folder that every user may read, and only root may write."""
+    """A store in a directory that every user may read, and only root may write."""
     with tempfile.TemporaryDirectory() as name:
         path = stored(Path(name) / "s.db", [[1, 2]])
         path.chmod(0o444)

@@ -30,7 +30,7 @@ def stored(path: Path, tests: int, design: str, repetitions: int, value: Value, 
             for position, test in enumerate(run.order):
                 one = value(test, position, run.order[position - 1] if position else None, draw)
                 values = {} if one is None else {"": (one, repr(one))}
-                failure = None if values else "ended with 1"
+                failure = None if values else "exited with 1"
                 store.add(Ended(number, position, test, 0, 1, failure, 0, b"", b"", values, {}))
             store.end_run(number)
         store.finish()

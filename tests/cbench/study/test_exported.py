@@ -78,7 +78,7 @@ def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: 
     export(ExportOptions(str(tmp_path / "s.db"), "csv", str(tmp_path / "out.csv")))
     with open(tmp_path / "out.csv", newline="") as file:
         read = [(row["metric"], row["run"], row["value"], row["failure"]) for row in csv.DictReader(file)]
-    failed = "ended with 4"
+    failed = "exited with 4"
     assert read == [("x", "0", "1.0", ""), ("y", "0", "0.0", ""), ("x", "1", "", failed), ("y", "1", "", failed)]
 
 

@@ -178,4 +178,4 @@ def test_without_the_studys_folder_nothing_is_recorded_as_failed(tmp_path: Path)
     folder.rmdir()
     done = order("resume", data, folder=tmp_path)
     assert (done.returncode, rows(data)) == (2, [])
-    assert f"{folder}: the study's folder, in which its commands run, does not exist" in done.stderr
+    assert f"{folder}: the study's directory, in which its commands run, does not exist" in done.stderr

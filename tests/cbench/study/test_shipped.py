@@ -69,7 +69,7 @@ def test_the_programs_that_a_study_names_exist_and_compile(file: Path, tmp_path:
 
 
 def copied(tmp_path: Path, name: str, repetitions: int) -> Path:
-    """The studies in a folder of the test's own, this one with so many repetitions."""
+    """The studies in a directory of the test's own, this one with so many repetitions."""
     shutil.copytree(STUDIES, tmp_path / "studies")
     file = tmp_path / "studies" / name / "study.toml"
     text, changed = re.subn(r"(?m)^repetitions = \d+", f"repetitions = {repetitions}", file.read_text())
@@ -79,7 +79,7 @@ def copied(tmp_path: Path, name: str, repetitions: int) -> Path:
 
 
 def surroundings(tmp_path: Path, **more: str) -> dict[str, str]:
-    """Scratch folders belong to the test; the programs run in this Python."""
+    """Scratch directories belong to the test; the programs run in this Python."""
     return {"TMPDIR": str(tmp_path), "PYTHON": sys.executable, "MEMCACHED_REQUESTS": "8000", **more}
 
 
@@ -194,7 +194,7 @@ def test_a_folder_that_was_not_made_by_the_study_is_left_alone(tmp_path: Path) -
     (tmp_path / "mine").write_text("kept")
     done = program(tmp_path, "file-system/files.py", "reset", SCRATCH=str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "belongs to another user: name an empty or a new folder by SCRATCH" in done.stderr
+    assert "belongs to another user: name an empty or a new directory by SCRATCH" in done.stderr
     assert (tmp_path / "mine").read_text() == "kept"
 
 

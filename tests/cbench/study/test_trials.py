@@ -58,8 +58,8 @@ def test_a_command_has_no_input_its_own_folder_and_the_studys_environment(tmp_pa
 
 
 FAILURES = [
-    ("exit 4", "ended with 4"),
-    ("kill -SEGV $$", "ended with 139"),
+    ("exit 4", "exited with 4"),
+    ("kill -SEGV $$", "exited with 139"),
     ("sleep 60", "not done in time (2 s)"),
     ("echo none", "no number in its output"),
 ]
@@ -77,7 +77,7 @@ def test_a_study_whose_every_trial_failed_is_an_error_with_the_first_reason(tmp_
     fails = {"a": "exit $((CBENCH_RUN + 3))", "b": "echo 1,5"}
     written(tmp_path, study(fails, "repetitions = 2"))
     done = order("run", "s.toml", folder=tmp_path)
-    last = "cbench: error: s.db: every trial failed, nothing was measured: a: ended with 3"
+    last = "cbench: error: s.db: every trial failed, nothing was measured: a: exited with 3"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, last)
     assert len(rows(tmp_path / "s.db")) == 8
     written(tmp_path, study({**fails, "c": "echo 1"}, "repetitions = 2"))

@@ -162,9 +162,9 @@ def test_a_missing_instrument_has_a_reason_and_no_number() -> None:
 
 
 def test_trials_that_failed_or_are_still_to_come_are_reported() -> None:
-    said = validation(failed=3, failures=(("aliquot", "ended with 1"),), done=100)["verdict"]
+    said = validation(failed=3, failures=(("aliquot", "exited with 1"),), done=100)["verdict"]
     assert "3 trials failed." in said
-    assert "aliquot: ended with 1." in said
+    assert "aliquot: exited with 1." in said
     assert said[-1] == "So far: 100 of 400 trials."
 
 

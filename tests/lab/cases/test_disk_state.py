@@ -31,11 +31,11 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "another content": lambda top: (top / "etc/file").write_text("two\n"),
     "a program written again": lambda top: (top / "usr/bin/program").write_text("one\n"),
     "another mode": lambda top: (top / "etc/file").chmod(0o600),
-    "another folder's mode": lambda top: (top / "etc/folder").chmod(0o700),
+    "another directory's mode": lambda top: (top / "etc/folder").chmod(0o700),
     "a new file": lambda top: (top / "etc/new").touch(),
-    "a new folder": lambda top: (top / "etc/folder/inner").mkdir(),
+    "a new directory": lambda top: (top / "etc/folder/inner").mkdir(),
     "a file gone": lambda top: (top / "etc/file").unlink(),
-    "a folder gone": lambda top: (top / "etc/folder").rmdir(),
+    "a directory gone": lambda top: (top / "etc/folder").rmdir(),
     "a link to somewhere else": replace_link,
 }
 

@@ -20,7 +20,7 @@ def test_a_version_that_left_the_archive_is_reported_in_one_clear_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def apt(command: list[str], cwd: Path | None = None) -> str:
-        raise debian.PackageError(f"{command[0]} ended with 100: E: Unable to locate package")
+        raise debian.PackageError(f"{command[0]} exited with 100: E: Unable to locate package")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(debian, "run", apt)

@@ -1,4 +1,4 @@
-"""The lab's folders import what README.md lets them, and README.md lists every machine. Boots nothing."""
+"""The lab's directories import what README.md lets them, and README.md lists every machine. Boots nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A busy CPU runs the timers of idle CPUs from Linux 6.9 on; from 6.19 on an isolated partition keeps them away."""
+"""A busy CPU runs the timers of idle CPUs since Linux 6.9; since 6.19 an isolated partition keeps them away."""
 
 from __future__ import annotations
 

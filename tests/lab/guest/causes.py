@@ -42,11 +42,11 @@ READS = EVENT + "    os.read(fd, 8)\n"
 SWITCHES = EVENT + "    fcntl.ioctl(fd, 0x2401); fcntl.ioctl(fd, 0x2400)\n"
 RESIZES = f"""
 import os, time
-folder = "{TRACING}/instances/planted"
-os.makedirs(folder, exist_ok=True)
+directory = "{TRACING}/instances/planted"
+os.makedirs(directory, exist_ok=True)
 while True:
     for size in ("64", "128"):
-        with open(folder + "/per_cpu/cpu{CPU}/buffer_size_kb", "w") as file: file.write(size)
+        with open(directory + "/per_cpu/cpu{CPU}/buffer_size_kb", "w") as file: file.write(size)
         time.sleep(0.1)
 """
 

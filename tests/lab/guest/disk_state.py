@@ -1,6 +1,6 @@
 """Every file of the disk that a guest has booted from: `take()` before and after, `compare` reports differences.
 
-Mode, owner and content (of a link where it points to, of a folder that it is there), and the sectors ahead of the
+Mode, owner and content (of a link where it points to, of a directory that it is there), and the sectors ahead of the
 partition, where the boot loader lies. Left out is what a running system writes by itself. Times are not compared: the
 boot loader's menu is rewritten by its own program. But where programs and modules lie, which takes an emulated
 processor minutes to read, nobody may write at all: there the time of the last change stands for the content.

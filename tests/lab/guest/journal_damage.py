@@ -2,12 +2,12 @@
 
 `python -m tests.lab.guest.journal_damage [--cuts 200] [--flips 500] [--seed N]`, which `make fuzz-journal` starts. The
 journal is cut off before every line and at random bytes, and random bits are flipped. After each, `quiet restore` must
-either end with 0 and the host as it was, or with 4, the damage named, and the journal and a copy of it kept.
+either exit with 0 and the host as it was, or with 4, the damage named, and the journal and a copy of it kept.
 
 An apply takes an emulated processor too long to do it a thousand times: between two cases the values that apply has
 written are written again, in its order, and the good journal is put in place. So the profile has only knobs whose
 values are in files. What apply changed is compared after each case, everything that snapshot.py knows after every tenth
-and wherever restore has ended with 0.
+and wherever restore has exited with 0.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _output(command: list[str]) -> str:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         if code not in (0, 1):
-            raise QuietError(f"quiet noise ended with {code}")
+            raise QuietError(f"quiet noise exited with {code}")
         with open(OUT / "progress", "a") as log:  # seen from outside while the guest runs
             log.write(f"{time.monotonic():.0f} s: measured\n")
         return out.read()

@@ -126,7 +126,7 @@ def works(cpu: int, count: int) -> int:
 
 
 def busiest_interrupt(folder: Path) -> int:
-    """The device interrupt that grows most while files are written to a folder."""
+    """The device interrupt that grows most while files are written to a directory."""
 
     def counts() -> dict[int, int]:
         rows = [re.match(r" *(\d+): +(.*)", line) for line in Path("/proc/interrupts").read_text().splitlines()]

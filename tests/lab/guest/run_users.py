@@ -214,7 +214,7 @@ def main() -> int:
     Path(SMALL).write_text(FEW)
     Path(OTHER).write_text(FEW.replace("99", "98"))
     report: dict[str, Any] = {}
-    step(["quiet", "run", "--quiet-report", "--profile", SMALL, "--", "true"])  # the folders are made
+    step(["quiet", "run", "--quiet-report", "--profile", SMALL, "--", "true"])  # the directories are made
     before = snapshot.take()
     shell = 'id -u; pwd; echo $VIRTUAL_ENV; grep "^0::" /proc/self/cgroup; touch f'
     if not wanted or "basics" in wanted:

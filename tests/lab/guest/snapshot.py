@@ -5,7 +5,7 @@ mistake there cannot hide itself here. `python snapshot.py > before.json` takes 
 lists what differs, one line each. What the kernel itself moves around is kept apart, under "informational".
 
 It is taken many times by an emulated processor, on which a path's object costs as much as reading the file: paths are
-plain texts here, and each folder is listed once.
+plain texts here, and each directory is listed once.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def take(root: str = "/") -> Snapshot:
 
 
 class Folders:
-    """The folders under a root, each listed once. Paths are given and returned as seen from the root."""
+    """The directories under a root, each listed once. Paths are given and returned as seen from the root."""
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
@@ -167,7 +167,7 @@ class Folders:
         if path not in self._names:
             try:
                 self._names[path] = os.listdir(self.here(path))
-            except OSError:  # none, or no folder
+            except OSError:  # none, or no directory
                 self._names[path] = []
         return self._names[path]
 

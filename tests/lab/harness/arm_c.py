@@ -26,7 +26,7 @@ TIMEOUT_S = 300
 
 
 def ensure(include: Path) -> Path:
-    """A folder with both extensions at their places in the checkout; `include` has Python's headers for arm64."""
+    """A directory with both extensions at their places in the checkout; `include` has Python's headers for arm64."""
     sources = sorted(path for top in ("cbench", "quiet") for path in (CHECKOUT / top).rglob("*.[ch]"))
     # What CFFI writes beside the build files in a build by hand is not a source.
     sources = [path for path in sources if path.parent.name not in ("cbench", "noise")]
@@ -53,5 +53,5 @@ def _run(command: list[str]) -> str:
         raise PackageError(f"{command[0]} (Debian package gcc-aarch64-linux-gnu) is missing")
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if done.returncode:
-        raise PackageError(f"{command[0]} ended with {done.returncode}:\n{done.stderr.strip()}")
+        raise PackageError(f"{command[0]} exited with {done.returncode}:\n{done.stderr.strip()}")
     return done.stdout

@@ -1,6 +1,6 @@
 """The arm64 machines' root: Debian's arm64 packages and Python's, unpacked on this machine and packed as a cpio.
 
-`ensure()` gives the folder of it in the lab's cache: `base.cpio` (the root, without the project), and `include`
+`ensure()` gives the directory of it in the lab's cache: `base.cpio` (the root, without the project), and `include`
 (Python's headers for arm64, see arm_c.py).
 The guest's Python finds its modules compiled already, where this machine's is of the same version: emulated, that
 would take longer than the rest of the boot.
@@ -28,7 +28,7 @@ PACKAGES = (
 HEADERS = "libpython3.11-dev"
 # Dependencies of these only when they are installed (not just unpacked), or not at all here.
 UNWANTED = ("*perl*", "debconf_*", "dpkg_*", "libdb5.3_*", "usrmerge_*", "init-system-helpers_*", "media-types_*")
-# Folders and files that no test needs; a Python without its tests and its own C library for embedding.
+# Directories and files that no test needs; a Python without its tests and its own C library for embedding.
 PRUNED = (
     *("usr/share", "usr/include", "boot", "home", "var", "*.a", "*/gconv", "*/perl-base", "*/__pycache__/*.opt-*"),
     *("usr/lib/python3.11/config-*", "usr/lib/python3.11/lib2to3", "usr/lib/python3.11/pydoc_data"),
@@ -46,7 +46,7 @@ SITE = "usr/lib/python3/dist-packages"
 
 
 def ensure() -> Path:
-    """The folder with the root: cached, or made now. PackageError when Debian or PyPI cannot be reached."""
+    """The directory with the root: cached, or made now. PackageError when Debian or PyPI cannot be reached."""
     return cache.make(final(), _build, keep=3)
 
 
@@ -98,12 +98,12 @@ def _pack(archive: Archive, root: Path) -> None:
 
 
 def kept(name: str) -> bool:
-    """Whether a file or folder of the unpacked packages, by its path, goes into the root."""
+    """Whether a file or directory of the unpacked packages, by its path, goes into the root."""
     return not any(fnmatch.fnmatch(name, pattern) for pattern in PRUNED)
 
 
 def compile_python(root: Path, at: str) -> None:
-    """Compile every module under a folder, which the guest will see at another path and not look at for changes."""
+    """Compile every module under a directory, which the guest will see at another path and not look at for changes."""
     if sys.version_info[:2] != (3, 11):
         return
     compileall.compile_dir(

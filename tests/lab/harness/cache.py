@@ -20,9 +20,9 @@ def cache_dir() -> Path:
 
 
 def make(final: Path, build: Callable[[Path], None], keep: int = 0) -> Path:
-    """The folder `final`; where it is not there, `build` fills one beside it, which is then renamed.
+    """The directory `final`; where it is not there, `build` fills one beside it, which is then renamed.
 
-    Other processes that need a folder of the same parent wait: a build must not need one of its siblings. Of
+    Other processes that need a directory of the same parent wait: a build must not need one of its siblings. Of
     these, the latest `keep` stay (0: all), and whatever was wanted within a day: others may wait to use it.
     """
     if final.is_dir():

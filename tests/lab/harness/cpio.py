@@ -42,7 +42,8 @@ class Archive:
         self._entry(name, stat.S_IFCHR | 0o600, b"", device=(major, minor))
 
     def tree(self, root: Path, keep: Keep = lambda name: True, prefix: str = "") -> None:
-        """All that lies under a folder and that is kept by its name there; a folder that is not kept is not entered."""
+        """All that lies under a directory and that is kept by its name there; a directory that is not kept is not
+        entered."""
         for entry in sorted(os.scandir(root), key=lambda entry: entry.name):
             self._add(entry, entry.name, keep, prefix)
 

@@ -49,7 +49,7 @@ def run(command: list[str], cwd: Path | None = None) -> str:
     )
     if done.returncode != 0:
         why = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no message"]
-        raise PackageError(f"{command[0]} ended with {done.returncode}: {why[0]}")
+        raise PackageError(f"{command[0]} exited with {done.returncode}: {why[0]}")
     return done.stdout
 
 
@@ -59,7 +59,7 @@ def names(prefix: str, arch: str = NATIVE, suite: str = "") -> list[str]:
 
 
 def download(packages: list[str], folder: Path, arch: str = NATIVE, suite: str = "") -> None:
-    """Fetch just these packages into a folder."""
+    """Fetch just these packages into a directory."""
     _get(["download", *packages], folder, arch, suite)
 
 
@@ -84,13 +84,13 @@ def _get(arguments: list[str], folder: Path, arch: str, suite: str = "") -> None
 
 
 def unpack(folder: Path, root: Path) -> None:
-    """Unpack every package in the folder under a root."""
+    """Unpack every package in the directory under a root."""
     for archive in sorted(folder.glob("*.deb")):
         run(["dpkg-deb", "-x", str(archive), str(root)])
 
 
 def programs(name: str, packages: list[str]) -> Path:
-    """A folder in the cache with these packages unpacked, for tests that compare with another program in a guest."""
+    """A directory in the cache with these packages unpacked, for tests that compare with another program in a guest."""
 
     def fetch(made: Path) -> None:
         download(packages, made)
@@ -113,7 +113,7 @@ def _options(arch: str, suite: str = "") -> list[str]:
     settings = {
         "APT::Architecture": arch,
         "APT::Architectures": arch,
-        "APT::Sandbox::User": "root",  # the folder may be one that the user _apt cannot enter
+        "APT::Sandbox::User": "root",  # the directory may be one that the user _apt cannot enter
         "Dir::State": folder,
         "Dir::State::status": "/dev/null",
         "Dir::State::lists": lists,

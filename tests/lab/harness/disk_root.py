@@ -112,7 +112,7 @@ def _build(made: Path) -> None:
 
 
 def unpacked(folder: Path, names: Iterable[str], unwanted: Iterable[str], python: Iterable[str] = ()) -> Path:
-    """A root in this folder: Debian's packages and all that they need but the `unwanted`, and Python's."""
+    """A root in this directory: Debian's packages and all that they need but the `unwanted`, and Python's."""
     packages, root = folder / "packages", folder / "root"
     packages.mkdir()
     root.mkdir()

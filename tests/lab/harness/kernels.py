@@ -114,7 +114,7 @@ def _fetch(series: str, arch: str) -> Kernel:
         try:
             root.rename(folder / version)
         except OSError:
-            if not (folder / version).is_dir():  # another process was faster: its folder is as good
+            if not (folder / version).is_dir():  # another process was faster: its directory is as good
                 raise
     return Kernel(version, folder / version)
 
@@ -135,7 +135,7 @@ def _packages(series: str, arch: str) -> tuple[str, list[str]]:
 
 
 def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NATIVE, suite: str = "") -> None:
-    """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
+    """Fetch Debian packages into a directory and unpack them, not installed, under a root."""
     debian.download(packages, folder, arch, suite)
     debian.unpack(folder, root)
 

@@ -46,7 +46,7 @@ def _build(made: Path, version: str, arch: str) -> None:
 
 
 def of_tests(machine: Machine, folder: Path) -> Path:
-    """A module of the tests: the one .c file of a folder, with its Kbuild. PackageError as built()."""
+    """A module of the tests: the one .c file of a directory, with its Kbuild. PackageError as built()."""
     version = kernels.ensure(machine.series).version
     sources = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES or path.name == "Kbuild")
     name = next(path.stem for path in sources if path.suffix == ".c")

@@ -156,7 +156,7 @@ def _keep(source: Path, version: str, work: Path, final: Path) -> Kernel:
     try:
         root.rename(final)
     except OSError:
-        if not final.is_dir():  # another process was faster: its folder is as good
+        if not final.is_dir():  # another process was faster: its directory is as good
             raise
     return Kernel(version, final)
 
@@ -171,7 +171,7 @@ def _run(command: list[str], folder: Path) -> str:
         if done.returncode:
             errors.seek(0)
             last = (done.stdout + errors.read()).decode(errors="replace").splitlines()[-TAIL_LINES:]
-            raise KernelError("\n".join([f"{' '.join(command)} ended with {done.returncode}:", *last]))
+            raise KernelError("\n".join([f"{' '.join(command)} exited with {done.returncode}:", *last]))
     return done.stdout.decode(errors="replace")
 
 

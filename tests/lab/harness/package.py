@@ -43,7 +43,7 @@ def _build(folder: Path, taken: list[Path], found: Path) -> None:
 
 
 def _dependencies() -> Path:
-    """A folder of the wheels that the package contains: for Debian 12's Python all, for later ones cffi."""
+    """A directory of the wheels that the package contains: for Debian 12's Python all, for later ones cffi."""
     wanted = wheels.wanted((CHECKOUT / "pyproject.toml").read_text(), (CHECKOUT / "requirements.lock").read_text())
     cffi = [each for each in wanted if each.startswith("cffi==")]
     platforms = [word for each in wheels.PLATFORMS["x86_64"] for word in ("--platform", each)]

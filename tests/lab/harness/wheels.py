@@ -37,7 +37,7 @@ def wanted(project: str, lock: str, more: Iterable[str] = ()) -> list[str]:
 
 
 def install(project: str, lock: str, folder: Path, machine: str = "aarch64", more: Iterable[str] = ()) -> None:
-    """Fetch them with pip for a machine and unpack them into a folder. PackageError when that fails."""
+    """Fetch them with pip for a machine and unpack them into a directory. PackageError when that fails."""
     with tempfile.TemporaryDirectory(prefix=".wheels-", dir=folder.parent) as temporary:
         fetched = Path(temporary)
         (fetched / "requirements.txt").write_text("".join(wanted(project, lock, more)))

@@ -40,12 +40,12 @@ def prepare(kernel: Kernel) -> tuple[Path, ...]:
 
 def entering() -> list[str]:
     # virtme-ng's view of the files is never cached, which makes a start of Python take 10 s. A second, cached
-    # view lies over the folders that programs come from; the checkout stays writable, until the guest ends.
+    # view lies over the directories that programs come from; the checkout stays writable, until the guest ends.
     view, over = "/run/quick", "/run/quick-over"
     folders = ["/usr/bin", "/usr/sbin", "/usr/local", "/usr/lib/x86_64-linux-gnu", "/usr/lib/python3*"]
     folders += [prefix for prefix in [sys.base_prefix] if not prefix.startswith("/usr")]
     return [
-        "rm -rf /run/systemd/system",  # software takes this folder for a running systemd, and there is none here
+        "rm -rf /run/systemd/system",  # software takes this directory for a running systemd, and there is none here
         f"mkdir -p {view} {over}/up {over}/work",
         f"mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro quick {view}",
         f"for d in {' '.join(folders)}; do [ ! -d {view}$d ] || mount --bind {view}$d $d; done",

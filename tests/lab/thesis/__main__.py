@@ -34,7 +34,7 @@ def measured(each: Boot) -> list[Line]:
     script = load + "\n".join(row.script() for row in each.rows)
     result = boot(each.machine, script, timeout=TIMEOUT_S, on_line=_tell)
     if result.code:
-        raise GuestError(f"{each.machine.name}: ended with {result.code}: {result.output[-2000:]}")
+        raise GuestError(f"{each.machine.name}: exited with {result.code}: {result.output[-2000:]}")
     _tell(f"{each.machine.name}: {result.seconds:.0f} s with the boot")
     reports: dict[str, Any] = {row.key: json.loads(result.files[row.key]) for row in each.rows}
     return list(table.lines(each, reports))
@@ -44,7 +44,7 @@ def stepped(machine: Machine) -> dict[str, Any]:
     """Trials in sequence with one change of frequency (tests/lab/guest/step.py). GuestError when that cannot be."""
     result = boot(machine, "python -m tests.lab.guest.step", timeout=TIMEOUT_S)
     if result.code:
-        raise GuestError(f"{machine.name}: ended with {result.code}: {result.output[-2000:]}")
+        raise GuestError(f"{machine.name}: exited with {result.code}: {result.output[-2000:]}")
     made: dict[str, Any] = json.loads(result.files["report.json"])
     return made
 

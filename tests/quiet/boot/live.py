@@ -38,7 +38,7 @@ esac; done
 
 
 class Alive(Host):
-    """A host whose commands run in the tree; `broken` ones end with 1."""
+    """A host whose commands run in the tree; `broken` ones exit with 1."""
 
     def __init__(self, root: Path, broken: tuple[str, ...] = ()) -> None:
         super().__init__(str(root))

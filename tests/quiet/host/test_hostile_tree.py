@@ -94,7 +94,7 @@ def test_no_command_writes_through_links_that_lead_out_of_the_tree(
 
 
 def lay(tree: Path, place: Path, victim: Path, lead: str) -> None:
-    """Replace a file or folder by a link to its copy outside; there is one where the link leads in the tree, too."""
+    """Replace a file or directory by a link to its copy outside; there is one where the link leads in the tree, too."""
     inside = tree / str(victim).lstrip("/")
     for copy in (victim, inside):
         copy.parent.mkdir(parents=True, exist_ok=True)

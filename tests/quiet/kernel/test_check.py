@@ -129,7 +129,7 @@ def test_without_a_configuration_an_option_is_recognized_by_its_effects(tmp_path
     states = {a.option: a.state for a in check.check(fragments.load(), config.running(reader), reader)}
     assert states["CONFIG_NO_HZ_FULL"] == check.THERE
     assert states["CONFIG_X86_CPU_RESCTRL"] == check.THERE
-    assert states["CONFIG_CPU_IDLE"] == check.MISSING  # its folder's neighbours are there
+    assert states["CONFIG_CPU_IDLE"] == check.MISSING  # its directory's neighbours are there
     assert states["CONFIG_OSNOISE_TRACER"] == check.UNKNOWN  # tracefs is not mounted
     assert states["CONFIG_CPU_ISOLATION"] == check.UNKNOWN  # nothing shows it
     assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.ELSEWHERE

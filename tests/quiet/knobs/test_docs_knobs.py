@@ -90,7 +90,7 @@ def test_no_document_is_named_that_the_kernel_does_not_have_or_that_says_nothing
 @pytest.mark.parametrize(
     ("knob", "said"),
     [
-        ("rt_throttling", "from Linux 6.12 on the fair server takes that time instead"),
+        ("rt_throttling", "since Linux 6.12 the fair server takes that time instead"),
         ("perf.sample_rate", "perf record -F"),
         ("rcu.normal", "interrupts only CPUs that hold it up"),
         ("clocksource", "or a hypervisor's"),

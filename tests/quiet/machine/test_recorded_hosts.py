@@ -1,6 +1,6 @@
 """Laws that hold on every machine: chosen CPUs run, are whole cores, and leave some; never a traceback.
 
-On small trees of our own, on the machines of tests/hosts, and on trees of other projects where a folder
+On small trees of our own, on the machines of tests/hosts, and on trees of other projects where a directory
 of them stands beside the checkout.
 """
 
@@ -76,7 +76,7 @@ def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-    """What quiet reads of CPUs, nodes and processes: files, folders and relative links, readable for this user."""
+    """What quiet reads of CPUs, nodes and processes: files, directories and relative links, readable for this user."""
     name = "/" + member.name.partition("/")[2]
     if not name.startswith(WANTED) or any(part in name for part in UNREAD) or member.linkname.startswith("/"):
         return None
@@ -128,7 +128,7 @@ def test_every_core_by_itself_can_be_requested_except_when_it_is_the_only_one(qu
 
 def test_the_recorded_folder_is_read_completely_or_absent() -> None:
     if not RECORDED.is_dir():
-        pytest.skip("no folder of recorded machines beside the checkout")
+        pytest.skip("no directory of recorded machines beside the checkout")
     assert ARCHIVES
 
 
@@ -181,7 +181,7 @@ def test_a_profile_applied_to_a_recorded_machine_is_restored(copy: Path, tmp_pat
 
 
 def whole(root: Path) -> dict[str, str]:
-    """Every file and folder of a tree, for a host in memory."""
+    """Every file and directory of a tree, for a host in memory."""
     paths = [path for path in root.rglob("*") if "run/quiet/" not in str(path)]
     return {
         f"{path.relative_to(root)}{'/' * path.is_dir()}": "" if path.is_dir() else path.read_text().strip()

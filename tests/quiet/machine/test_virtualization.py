@@ -86,7 +86,7 @@ def test_where_nothing_can_be_written_a_plan_has_one_reason_and_apply_refuses_wi
     [
         {".dockerenv": "", "proc/mounts": PRIVILEGED, "proc/self/uid_map": "0 0 4294967295"},
         {"proc/version": "Linux version 5.15.153.1-microsoft-standard-WSL2"},
-        # systemd on cgroup v1 mounts a read-only folder with writable hierarchies in it
+        # systemd on cgroup v1 mounts a read-only directory with writable hierarchies in it
         {
             "proc/mounts": "sysfs /sys sysfs rw 0 0\ntmpfs /sys/fs/cgroup tmpfs ro 0 0\n"
             "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0"

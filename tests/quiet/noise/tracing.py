@@ -1,4 +1,5 @@
-"""A kernel's tracing as files: its events' formats, the pages that it writes, and a folder where instances can be made.
+"""A kernel's tracing as files: its events' formats, the pages that it writes, and a directory where instances can be
+made.
 
 Source of the pages: include/linux/ring_buffer.h. Of the formats: include/trace/events/*.h and
 arch/x86/include/asm/trace/{irq_vectors,exceptions}.h; their layout is what a C compiler makes of the declarations.
@@ -187,7 +188,7 @@ def pages(items: Sequence[Traced], each: int = 20) -> bytes:
 
 
 class Tracefs(Host):
-    """A tree whose folder of instances does what the kernel's does: a new one has its files, and goes with them."""
+    """A tree whose directory of instances does what the kernel's does: a new one has its files, and goes with them."""
 
     clocks = "[local] global counter uptime perf mono mono_raw boot x86-tsc"
     broken = ""

@@ -1,4 +1,4 @@
-"""docs/ci/quiet-job with the files of another folder: what a runner's user could do with its rule for sudo."""
+"""docs/ci/quiet-job with the files of another directory: what a runner's user could do with its rule for sudo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ echo "$1" >>"$(dirname "$0")/../calls"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The hook, whose paths lead into this folder, a cgroup of the isolated CPUs, and a `quiet` that does nothing."""
+    """The hook, whose paths lead into this directory, a cgroup of the isolated CPUs, and a `quiet` that does
+    nothing."""
     text = HOOK.read_text().replace("/sys/fs/cgroup", f"{tmp_path}/cgroup").replace("/proc/", f"{tmp_path}/proc/")
     text = (
         text.replace("STATE=/run/", f"STATE={tmp_path}/")

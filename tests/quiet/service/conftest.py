@@ -13,7 +13,7 @@ from tests.trees import machine, plant
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A host with systemd, and a folder of links as on any."""
+    """A host with systemd, and a directory of links as on any."""
     return plant(tmp_path / "root", {**machine(4), f"{UNITS}/multi-user.target.wants/": "", "run/": ""})
 
 

@@ -1,4 +1,4 @@
-"""Who can change what root runs at each boot: the program, the profile, and the folders on the way."""
+"""Who can change what root runs at each boot: the program, the profile, and the directories on the way."""
 
 from __future__ import annotations
 

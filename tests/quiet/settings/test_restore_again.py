@@ -8,8 +8,11 @@ import pytest
 
 from quiet.host.host import Host
 from quiet.settings.apply import apply
+from quiet.settings.profile import check
 from quiet.settings.restore import restore
 from tests.quiet.kernels import profile, settings, tree
+from tests.quiet.memory import Memory
+from tests.trees import machine, task
 
 STAT = "proc/sys/vm/stat_interval"
 KSM = "sys/kernel/mm/ksm/run"
@@ -41,4 +44,18 @@ def test_keep_also_accepts_what_cannot_be_restored(tmp_path: Path) -> None:
     host.stuck = True
     assert [failure.target for failure in restore(host).failures] == ["file:/" + KSM]
     assert restore(host, keep=True).complete
+    assert restore(host).profile is None
+
+
+def test_a_task_that_moves_as_soon_as_its_cpus_are_written_back_does_not_block_the_restore(tmp_path: Path) -> None:
+    class Moving(Memory):
+        def set_affinity(self, tid: int, cpus: str) -> None:
+            super().set_affinity(tid, cpus)
+            super().set_affinity(tid, "0-1")
+
+    host = Moving(str(tmp_path), machine(cpus=4, cgroup=0) | task(812, "mover", "0-3"))
+    apply(host, check({"cpus": {"isolated": "2-3"}, "knobs": {"tasks": "quiet"}}, "profile own", "own"))
+    done = restore(host)
+    assert done.complete
+    assert done.gone == ("task:812",)
     assert restore(host).profile is None

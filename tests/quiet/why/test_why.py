@@ -173,7 +173,7 @@ def test_json_follows_what_the_command_printed() -> None:
 
 @pytest.mark.slow
 def test_an_unprivileged_user_gets_a_report() -> None:
-    loaded_first = "import ctypes, json, platform, tomllib\n" + UNPRIVILEGED  # Python's own folder may be unreadable
+    loaded_first = "import ctypes, json, platform, tomllib\n" + UNPRIVILEGED  # Python's own directory may be unreadable
     arguments = [sys.executable, "-c", loaded_first, "why", "--json", "--", "/bin/sh", "-c", "id -u"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     user, _, rest = done.stdout.partition("\n")

@@ -102,8 +102,8 @@ def test_ctrl_c_restores_the_level_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("way", "words"),
     [
-        ("command = 'touch set; echo no such luck >&2; exit 3'\nrestore = 'rm set'", "ended with 3: no such luck"),
-        ("command = 'touch set'\nrestore = 'rm set'\ncheck = 'false'", "cannot be confirmed: false: ended with 1"),
+        ("command = 'touch set; echo no such luck >&2; exit 3'\nrestore = 'rm set'", "exited with 3: no such luck"),
+        ("command = 'touch set'\nrestore = 'rm set'\ncheck = 'false'", "cannot be confirmed: false: exited with 1"),
     ],
 )
 def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_and_the_data_kept(
@@ -126,7 +126,7 @@ def test_a_level_that_cannot_be_restored_ends_it_with_4_and_the_next_start_tries
     written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 2"))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 4
-    assert "c=on cannot be restored: test -e may && rm -f set: ended with 1" in done.stderr
+    assert "c=on cannot be restored: test -e may && rm -f set: exited with 1" in done.stderr
     before = trials(tmp_path)
     assert before  # the trial itself is kept
     assert screen("resume", "e.db", folder=tmp_path).returncode == 4
@@ -172,7 +172,7 @@ def test_a_failed_build_leaves_no_store_and_names_the_level(tmp_path: Path) -> N
     written(tmp_path, experiment(factor("opt", levels)))
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 2
-    assert "opt=bad cannot be built: echo not C >&2; exit 1: ended with 1: not C" in done.stderr
+    assert "opt=bad cannot be built: echo not C >&2; exit 1: exited with 1: not C" in done.stderr
     assert not (tmp_path / "e.db").exists()
     written(tmp_path, experiment(factor("opt", levels | {"bad": "build = 'touch $CBENCH_BUILD/x'"})))
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0

@@ -31,7 +31,7 @@ MORE = "[reset]\nkind = 'reboot'\ncommand = '. ./leave'\n"
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an experiment; its machine's command line and boot id are files there."""
+    """A directory with an experiment; its machine's command line and boot id are files there."""
     root = plant(tmp_path / "root", machine(cpus=2))
     (tmp_path / "boot").write_text("boot0\n")
     (tmp_path / "leave").write_text(LEAVE)

@@ -243,5 +243,5 @@ def test_the_export_has_a_row_for_each_trial_with_its_levels_and_responses(tmp_p
 
 def test_a_failed_trial_is_stored_with_its_reason_and_without_values(tmp_path: Path) -> None:
     found = read(run(tmp_path, experiment(ENV, command='test "$V" = 20 && echo 1')))
-    assert [t.failure for t in found.trials if t.treatment == 0] == ["ended with 1"] * 2
+    assert [t.failure for t in found.trials if t.treatment == 0] == ["exited with 1"] * 2
     assert found.warnings == ("2 of 4 trials failed",)

@@ -47,4 +47,4 @@ def test_children_of_a_bound_command_are_killed_too(tmp_path: Path) -> None:
 def test_a_failed_command_is_reported_with_its_first_error_or_its_last_lines(said: str, shown: str) -> None:
     with pytest.raises(CommandError) as error:
         run_checked(f"printf '{said}' >&2; exit 3", "/", os.environ, 60)
-    assert str(error.value).endswith(f"ended with 3: {shown}")
+    assert str(error.value).endswith(f"exited with 3: {shown}")

@@ -1,4 +1,4 @@
-"""Temporary folders: those of live processes stay, those of dead ones go."""
+"""Temporary directories: those of live processes stay, those of dead ones go."""
 
 from __future__ import annotations
 

@@ -63,10 +63,10 @@ def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_times_out_or_is_not_confirmed_is_named_with_its_last_lines(tmp_path: Path) -> None:
     failed = CommandReset(command="echo one >&2; echo two >&2; exit 3")
-    assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: ended with 3: one | two"
+    assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: exited with 3: one | two"
     assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
     unconfirmed = CommandReset(command="true", check="test -e made")
-    assert refused(unconfirmed, tmp_path) == "test -e made: ended with 1"
+    assert refused(unconfirmed, tmp_path) == "test -e made: exited with 1"
     assert "No such file" in refused(CommandReset(command="true"), tmp_path / "none")
 
 
@@ -212,7 +212,7 @@ def test_a_run_that_cannot_be_reset_is_skipped_with_its_reason_and_later_ones_co
     flaky = "kind = 'command'\ncommand = 'echo x >>count; test $(wc -l <count) != 2'"
     written(tmp_path, study({"a": "echo 1"}, "repetitions = 2", flaky))
     finished = order("run", "s.toml", folder=tmp_path)
-    reason = "not reset: echo x >>count; test $(wc -l <count) != 2: ended with 1"
+    reason = "not reset: echo x >>count; test $(wc -l <count) != 2: exited with 1"
     assert finished.returncode == 0
     assert f"cbench: run 2 is left out: {reason}\n" in finished.stderr
     assert "finished (1 run was left out); now: cbench order analyze s.db" in finished.stderr
@@ -225,7 +225,7 @@ def test_a_study_whose_every_reset_failed_is_an_error(tmp_path: Path) -> None:
     finished = order("run", "s.toml", folder=tmp_path)
     assert finished.returncode == 2
     last = finished.stderr.splitlines()[-1]
-    assert last == "cbench: error: s.db: every run was left out, nothing was measured: not reset: false: ended with 1"
+    assert last == "cbench: error: s.db: every run was left out, nothing was measured: not reset: false: exited with 1"
 
 
 def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A harness in a file: `python3 harness.py list`, `python3 harness.py run RESULTS NAME ...`. Its values are not times.
 
 The test "victim" is 10 after "culprit" in the same process and 5 otherwise; the others are always 1. A test whose name
-begins with "broken" has no result, and the process then ends with 3.
+begins with "broken" has no result, and the process then exits with 3.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAMES = ("culprit", "victim", "other: [1] $(touch pwned) 'q' \"é\" {tests}", "-
 
 
 def written(folder: Path, names: tuple[str, ...] = NAMES, listed: int = 0, reverse: bool = False) -> Path:
-    """The harness with these tests, in a folder; `listed`: the exit status of `list`; `reverse`: of its results."""
+    """The harness with these tests, in a directory; `listed`: the exit status of `list`; `reverse`: of its results."""
     path = folder / "harness.py"
     path.write_text(PROGRAM.format(names=list(names), listed=listed, reverse=reverse))
     return path

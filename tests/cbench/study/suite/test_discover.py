@@ -35,7 +35,7 @@ def test_names_come_from_results_where_the_command_writes_them(tmp_path: Path) -
 
 
 WRONG = [
-    (("a",), 3, {}, "ended with 3: a"),
+    (("a",), 3, {}, "exited with 3: a"),
     (("a", "b", "a"), 0, {}, "'a' is listed 2 times: it is not known which of them ran"),
     (("a\x1b[2J",), 0, {}, "a name with control characters, which no report can show"),
     (("a",), 0, {"names": "'(b)'"}, "lists no tests: a"),
@@ -44,7 +44,7 @@ WRONG = [
         (),
         0,
         {"discover": '["sh", "-c", "echo error: no x; echo usage; exit 4"]'},
-        "ended with 4: error: no x",
+        "exited with 4: error: no x",
     ),
     ((), 0, {"directory": '"none"'}, "python3: No such file or directory"),
     ((), 0, {"discover": '["sleep", "60"]', "timeout": "0.2"}, "not done after 0.2 s; set suite.timeout"),
@@ -52,7 +52,7 @@ WRONG = [
         ("a",),
         0,
         {"discover": '["{program}", "run", "{results}", "broken"]'},
-        "ended with 1 and wrote no results: it br",
+        "exited with 1 and wrote no results: it br",
     ),
 ]
 
@@ -74,5 +74,5 @@ def test_an_error_is_one_line_that_names_the_key(
 def test_the_number_of_tests_is_a_good_exit_status_of_catch2_version_2_alone(tmp_path: Path) -> None:
     written(tmp_path, ("a", "b"), listed=2)
     assert listed(tmp_path, preset='"catch2-v2"') == ("a", "b")
-    with pytest.raises(UsageError, match="ended with 2"):
+    with pytest.raises(UsageError, match="exited with 2"):
         listed(tmp_path, preset='"catch2"')

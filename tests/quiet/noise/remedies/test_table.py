@@ -49,7 +49,7 @@ CPU = 3
 CASES = (
     (HRTIMER, "tick_sched_timer", BOOT, "nohz_full=3", "tick"),  # up to Linux 6.7
     (HRTIMER, "tick_nohz_highres_handler", BOOT, "nohz_full=3", "tick"),  # Linux 6.8
-    (HRTIMER, "tick_nohz_handler", BOOT, "nohz_full=3", "tick"),  # from Linux 6.9 on
+    (HRTIMER, "tick_nohz_handler", BOOT, "nohz_full=3", "tick"),  # since Linux 6.9
     (HRTIMER, "watchdog_timer_fn", KNOB, "watchdog.cpus", "lockup"),
     (HRTIMER, "sched_rt_period_timer", KNOB, "rt_throttling", "real-time"),
     (HRTIMER, "sched_cfs_period_timer", USER, "", "cgroup"),

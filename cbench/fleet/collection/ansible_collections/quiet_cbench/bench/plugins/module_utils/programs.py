@@ -6,7 +6,7 @@ import json
 import os
 
 BIN = {"type": "path", "default": ""}
-"""The module parameter for the folder of the two programs; "" searches the PATH."""
+"""The module parameter for the directory of the two programs; "" searches the PATH."""
 
 
 def call(module, program, *words, codes=(0,)):

@@ -14,7 +14,7 @@ options:
   profile: {description: A bundled profile or the path of one., type: str, default: bench}
   cpus: {description: CPUs to isolate; selected automatically by default., type: str, default: ''}
   root: {description: A recorded machine instead of this host., type: path, default: /}
-  bin: {description: Folder of the programs., type: path, default: ''}
+  bin: {description: Directory of the programs., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 

@@ -12,7 +12,7 @@ description: Calls C(quiet noise). Changes nothing.
 options:
   cpus: {description: CPUs to watch such as 2-3., type: str, required: true}
   seconds: {description: How long., type: float, default: 10}
-  bin: {description: Folder of the programs., type: path, default: ''}
+  bin: {description: Directory of the programs., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 

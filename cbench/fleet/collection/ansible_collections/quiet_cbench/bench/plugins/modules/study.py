@@ -23,9 +23,10 @@ options:
     choices: [started, finished, stopped, fetched]
     default: started
   begin: {description: Arguments of cbench that start it; required for started., type: list, elements: str, default: []}
-  chdir: {description: The folder to begin it in., type: path, default: ''} copy: {description: Where fetched puts the
-  copy; DATA.copy by default., type: path, default: ''} timeout: {description: Seconds that finished waits., type: int,
-  default: 86400} bin: {description: Folder of the programs., type: path, default: ''}
+  chdir: {description: The directory to begin it in., type: path, default: ''}
+  copy: {description: Where fetched puts the copy; DATA.copy by default., type: path, default: ''}
+  timeout: {description: Seconds that finished waits., type: int, default: 86400}
+  bin: {description: Directory of the programs., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": ("ab", "--resume")}
