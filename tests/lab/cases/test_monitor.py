@@ -79,7 +79,8 @@ def test_the_history_is_one_table(machine: Machine) -> None:
 def test_in_ten_minutes_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
     found = calm(machine)
     assert found["woken"] >= PLANTED * CALM_S // 60 - 1
-    assert found["counted"][str(CPU)]["RES"] >= found["woken"]
+    lines = found["counted"][str(CPU)]
+    assert lines.get("RES", 0) + lines.get("CAL", 0) >= found["woken"]  # either one wakes a CPU
     assert causes(found)["task switch"] >= found["woken"]
     assert sum(causes(found).get(name, 0) for name in IPIS) >= found["woken"]
 
