@@ -140,6 +140,7 @@ def test_the_same_data_give_the_same_bytes(pages: dict[str, str], tmp_path: Path
     assert page.page(found, data) == pages["planted"]
 
 
+@pytest.mark.long
 def test_a_report_of_220000_values_is_light_and_made_in_bounded_time() -> None:
     data: Data = simulated.technical_note(5000, seed=2)  # of some 20 seeds one shows an effect by chance
     assert sum(each.value.size for each in data.series) == 220_000

@@ -125,6 +125,7 @@ def test_a_page_prints(browser: Browser, pages: dict[str, Path], name: str) -> N
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 30
 
 
+@pytest.mark.long
 def test_a_report_of_220000_values_opens_at_once(browser: Browser, tmp_path: Path) -> None:
     data: Any = simulated.technical_note(5000)
     path = tmp_path / "large.html"
