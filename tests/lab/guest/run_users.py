@@ -64,14 +64,17 @@ def processes(mark: str) -> list[int]:
 
 
 def targets(what: str, front: int) -> list[int]:
-    """The process of this kind: the helper is not sudo, which starts it, and the guard is a fork of the helper."""
+    """The process of this kind in the run of this front: its helper, which is not sudo, which starts it; or the
+    guard, a fork of the helper.
+    """
     if what == "front":
         return [front]
     if what == "command":
         return processes(SLEEP)[:1]
     found: list[psutil.Process] = []
     with contextlib.suppress(psutil.NoSuchProcess):
-        found = [each for each in map(psutil.Process, processes("run-helper")) if each.name() != "sudo"][:1]
+        helpers = [each for each in map(psutil.Process, processes("run-helper")) if each.name() != "sudo"]
+        found = [each for each in helpers if front in (parent.pid for parent in each.parents())][:1]
         if what == "guard":
             found = [child for helper in found for child in helper.children()]
     return [each.pid for each in found]
