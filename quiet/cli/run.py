@@ -57,8 +57,8 @@ def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
     """The command with the option that pins its container to the isolated CPUs; if it is not added, print a warning."""
     if not commands.is_engine(command):
         return command
+    from quiet.host import identity
     from quiet.host.reader import Reader
-    from quiet.run import identity
     from quiet.targets.cgroup import group
 
     user = identity.wanted(own.as_user)

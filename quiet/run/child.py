@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn
 
-    from quiet.run.identity import Identity
+    from quiet.host.identity import Identity
 else:
     import _signal as signal  # has the functions and numbers of signal without its enumerations
 
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well; kill(2) does not
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FORWARDED = (
+    *(signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
+    *(signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO),
+    *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
+)
 _NOT_STARTED = 126
 _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
@@ -83,8 +87,11 @@ class CommandSignals:
 
     def forward(self) -> None:
         """Forward signals until the command has ended, without reaping it."""
+        from quiet.host.job_control import stop_with
+
         numbers = (*self._before, signal.SIGCHLD)
         while os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            stop_with(self.child)
             came = signal.sigwaitinfo(numbers)
             if came.si_signo in _FORWARDED or (came.si_signo != signal.SIGCHLD and came.si_code <= 0):  # not the kernel
                 os.kill(self.child, came.si_signo)
@@ -131,15 +138,18 @@ class Child:
         return code
 
 
-def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
-    """Fork the child; None if a signal arrived first."""
+def start(
+    program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals, bound: bool = False
+) -> Child | None:
+    """Fork the child; None if a signal arrived first. `bound`: a SIGKILL of this process ends the child too."""
     sys.stdout.flush()
     sys.stderr.flush()
     gate, opener = os.pipe()
+    parent = os.getpid() if bound else 0
     pid = signals.fork()
     if pid == 0:
         os.close(opener)
-        _become(program, command, user, gate)
+        _become(program, command, user, gate, parent)
     os.close(gate)
     if pid is None:
         os.close(opener)
@@ -147,17 +157,21 @@ def start(program: str, command: Sequence[str], user: Identity | None, signals: 
     return Child(pid, opener, signals)
 
 
-def _become(program: str, command: Sequence[str], user: Identity | None, gate: int) -> NoReturn:
+def _become(program: str, command: Sequence[str], user: Identity | None, gate: int, parent: int) -> NoReturn:
     """In the child: wait for the start, then execute the program."""
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)
         # loaded while the helper works, and as root, because the user may be unable to read Python's files
         fix_addresses = _address_fixer()
+        from quiet.host.job_control import die_with
+
         if user:
-            from quiet.run import identity
+            from quiet.host import identity
 
             identity.become(user)
+        if parent and not die_with(parent):
+            os._exit(_NOT_STARTED)
         word = os.read(gate, 1)
         if word == b"f" and not fix_addresses():
             os.write(2, b"quiet: addresses stay randomized: personality(2) cannot be called here\n")

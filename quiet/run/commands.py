@@ -16,12 +16,27 @@ if TYPE_CHECKING:
 
 # these programs place their child processes themselves, and a balancing scheduler would move them
 _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
-_ENGINES = ("docker", "podman", "nerdctl")
+_COMPOSERS = ("docker-compose", "podman-compose")
+_ENGINES = ("docker", "podman", "nerdctl", *_COMPOSERS)
 _AS_ROOT = ("sudo", "doas")
-_WRAPPERS = (*_AS_ROOT, "env", "nice", "time")
+# programs that execute the command after their own words, with their options that take a value
+_WRAPPERS = {
+    "sudo": ("-u", "-g", "-h", "-p", "-C", "-T", "-U", "-D", "-R", "-r", "-t"),
+    "doas": ("-u", "-C"),
+    "env": ("-u", "-C"),
+    "nice": ("-n",),
+    "time": ("-f", "-o"),
+    "timeout": ("-k", "-s"),
+    "stdbuf": ("-i", "-o", "-e"),
+    "ionice": ("-c", "-n"),
+    "chrt": ("-T", "-P", "-D"),
+    "nohup": (),
+    "setsid": (),
+}
+_WITH_WORD = ("timeout", "chrt")  # a duration or a priority comes before the command
 _STARTS = ("run", "create")
-_STARTED = ("start", "exec")  # in a container that exists
-_COMPOSED = ("up", "run", "create", "start")
+_STARTED = ("start", "restart", "exec")  # in a container that exists
+_COMPOSED = ("up", "run", "create", "start", "restart")
 _GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
 # options of the engines, before "run", that take a value
 _WITH_VALUE = frozenset(
@@ -50,7 +65,8 @@ class ContainerStart(NamedTuple):
 
 def pins_itself(command: Sequence[str]) -> str:
     """The word of a command that pins its children to CPUs; "" if there is none."""
-    return next((word for word in command if os.path.basename(word) in _PINNING), "")
+    first = _program(command)
+    return command[first] if first is not None and os.path.basename(command[first]) in _PINNING else ""
 
 
 def is_engine(command: Sequence[str]) -> bool:
@@ -76,7 +92,9 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
     if at is None:
         return None
     parent = group.removeprefix("/") if "." in group else group
-    if command[at] == "compose" and any(word in _COMPOSED for word in command[at + 1 :]):
+    if command[at] == "compose" or engine in _COMPOSERS:
+        if not any(word in _COMPOSED for word in command[at:]):
+            return None
         return ContainerStart(engine, at, "", f"give its service `cgroup_parent: {parent}` in the compose file")
     if command[at] in _STARTED:
         return ContainerStart(
@@ -107,13 +125,27 @@ def warning(start: ContainerStart) -> str:
 
 
 def _engine(command: Sequence[str]) -> int | None:
-    """The position of a container engine: the first word, or the first after sudo, env and the like with options."""
-    wrapped = False
+    """The position of a container engine; None if the command is another program."""
+    first = _program(command)
+    return first if first is not None and os.path.basename(command[first]) in _ENGINES else None
+
+
+def _program(command: Sequence[str]) -> int | None:
+    """The position of the program that a command executes in the end: after sudo, env and the like."""
+    wrapper, valued, due = "", False, False
     for position, word in enumerate(command):
-        if os.path.basename(word) in _WRAPPERS:
-            wrapped = True
-        elif not (wrapped and (word.startswith("-") or "=" in word)):
-            return position if os.path.basename(word) in _ENGINES else None
+        if valued:
+            valued = False
+        elif wrapper and word.startswith("-"):
+            valued = word in _WRAPPERS[wrapper]
+        elif wrapper and "=" in word.partition("/")[0]:
+            pass
+        elif due:
+            due = False
+        elif (name := os.path.basename(word)) in _WRAPPERS:
+            wrapper, due = name, name in _WITH_WORD
+        else:
+            return position
     return None
 
 

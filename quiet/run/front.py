@@ -28,7 +28,7 @@ TYPE_CHECKING = False  # same name as in typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from quiet.run.identity import Identity
+    from quiet.host.identity import Identity
 
 _SHOWN = 200  # maximum number of characters of the command shown to other users
 
@@ -90,7 +90,7 @@ def _user(as_user: str | None) -> Identity | None:
     """The user that the command runs as; None: the current user. Raises QuietError."""
     if as_user is None and os.geteuid() != 0:
         return None
-    from quiet.run import identity
+    from quiet.host import identity
 
     return identity.wanted(as_user)
 

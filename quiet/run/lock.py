@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from quiet.errors import Refused
-from quiet.host import queue
+from quiet.host import identity, queue
 from quiet.host.host import Host
-from quiet.run import child, identity
+from quiet.run import child
 from quiet.run.child import CommandSignals
 
 
@@ -34,7 +34,7 @@ def lock(host: Host, command: Sequence[str], share: bool, wait_s: float | None, 
 
         try:
             with queue.queued(host, " ".join(command), wait, share, wait_s):
-                running = child.start(program, command, user, signals)
+                running = child.start(program, command, user, signals, bound=True)
                 if running:
                     running.begin(fixed=False)
                     return running.wait()

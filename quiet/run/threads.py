@@ -64,8 +64,8 @@ def profile_for_run(
         if partition != "balanced":
             note = f"threads may use all of CPUs {cpulist.format(cpus)} (--no-threads keeps each on its CPU)"
         partition = "balanced"
-    elif threads is None and partition == "balanced":
-        partition = "quiet"
+    elif threads is None:
+        partition = "quiet" if partition == "balanced" else partition
         note = f"the CPUs are not balanced, because {os.path.basename(pinned)} pins its tasks (--threads balances them)"
     choices = {**profile.knobs, "cpuset": partition, **_mems(mems, facts)}
     return RunProfile(profile._replace(knobs=choices), note)

@@ -1,4 +1,5 @@
-"""Run a command transparently: its files, terminal, signals and exit code are those of the caller.
+"""Run a command transparently: its files, terminal, signals and exit code are those of the caller. Under sudo or doas
+it is the calling user's.
 
 The command stays in this process group, so signals of the terminal reach it directly; signals sent to this process are
 forwarded. siginfo distinguishes the two: the kernel sends the terminal's signals.
@@ -17,13 +18,16 @@ from types import TracebackType
 from typing import Self
 
 from quiet.errors import UsageError
+from quiet.host import identity
+from quiet.host.job_control import stop_with
 from quiet.host.proc import stat_fields
 from quiet.host.reader import Reader
 from quiet.noise.command_report import CommandUsage
 
 _HANDED_ON = {
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
-    *(signal.SIGALRM, signal.SIGWINCH, signal.SIGCONT),
+    *(signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGWINCH, signal.SIGCONT),
+    *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, but the command should not
 _LONG_S = 3600.0
@@ -39,6 +43,7 @@ class Command:
         self.command = tuple(command)
         if shutil.which(command[0]) is None:
             raise UsageError(f"{command[0]}: no such command, or not executable")
+        self._user = identity.wanted(None)
         self.pid = 0
         self._waited = False
         self._began = time.monotonic()
@@ -74,6 +79,8 @@ class Command:
                 for number in (*_OF_PYTHON, *(self._taken - {signal.SIGCHLD})):
                     signal.signal(number, signal.SIG_DFL)
                 signal.signal(signal.SIGCHLD, self._of_children)
+                if self._user:
+                    identity.become(self._user)
                 signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
                 os.execvp(self.command[0], self.command)  # noqa: S606 - running the user's command is the purpose
         except OSError as error:
@@ -103,8 +110,10 @@ class Command:
         """Forward signals until the command has ended, without reaping it. `tick` is called periodically."""
         due = time.monotonic() + every_s
         while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            stop_with(self.pid)
             came = signal.sigtimedwait(self._taken, max(due - time.monotonic(), 0))
-            if came is None:
+            # stopped for longer than that, Python returns the contents of uninitialized memory
+            if came is None or came.si_signo not in self._taken:
                 tick()
                 due = time.monotonic() + every_s
             elif came.si_signo != signal.SIGCHLD and came.si_code <= 0:  # SI_USER, SI_QUEUE, SI_TKILL

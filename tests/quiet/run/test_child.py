@@ -32,7 +32,10 @@ with child.CommandSignals() as signals:
 
 
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGALRM, signal.SIGVTALRM, signal.SIGRTMIN],
+)
 def test_a_signal_around_the_fork_ends_the_command(when: str, number: signal.Signals) -> None:
     code = SCRIPT.format(send=WHEN[when].format(int(number)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
@@ -58,7 +61,7 @@ def test_a_command_is_waited_for_where_the_caller_ignores_its_children() -> None
 
 def test_addresses_are_fixed_for_a_user_who_cannot_read_pythons_files() -> None:
     code = (
-        "import sys; from quiet.run import child, identity\n"
+        "import sys; from quiet.host import identity; from quiet.run import child\n"
         "def become(user):\n"
         "    sys.path.clear()\n"
         "identity.become = become\n"

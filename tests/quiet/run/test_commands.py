@@ -21,6 +21,10 @@ from quiet.run.commands import find_start, pins_itself, warning
         ("sudo docker run image", 3),
         ("sudo -n -E A=1 podman run image", 6),
         ("env A=1 /usr/bin/podman run image", 4),
+        ("env -u X podman run image", 5),
+        ("sudo -u root podman run image", 5),
+        ("nice -n 5 timeout -k 1 60 podman run image", 9),
+        ("time -o file chrt -f 50 podman run image", 8),
     ],
 )
 def test_the_option_goes_right_after_run(command: str, position: int) -> None:
@@ -89,6 +93,7 @@ def test_if_no_option_helps_the_warning_says_so() -> None:
     [
         ("docker compose up", "`cgroup_parent: quiet.slice` in the compose file"),
         ("sudo podman compose -f a.yml run test", "`cgroup_parent: quiet.slice` in the compose file"),
+        ("docker-compose up", "`cgroup_parent: quiet.slice` in the compose file"),
         ("docker exec name ./bench", "create it with --cgroup-parent=quiet.slice"),
         ("podman container start name", "create it with --cgroup-parent=quiet.slice"),
     ],
@@ -107,9 +112,12 @@ def test_where_a_container_has_its_cgroup_already_the_warning_says_what_to_do(co
         (["env", "A=1", "/usr/bin/numactl", "-C2", "./a"], "/usr/bin/numactl"),
         (["cbench", "run", "hash"], "cbench"),
         (["make", "-j2"], ""),
+        (["./bench", "--mode", "taskset"], ""),
+        (["go", "test", "./cbench"], ""),
+        (["nice", "-n", "5", "taskset", "-c", "2", "./a"], "taskset"),
         (["sh", "-c", "taskset -c 2 ./a"], ""),
         ([], ""),
     ],
 )
-def test_a_command_pins_itself_when_a_word_of_it_is_a_program_that_pins(command: list[str], word: str) -> None:
+def test_a_command_pins_itself_when_its_program_pins(command: list[str], word: str) -> None:
     assert pins_itself(command) == word

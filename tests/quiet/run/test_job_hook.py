@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -112,9 +113,52 @@ def test_an_incomplete_restore_at_the_end_of_a_job_is_its_exit_code_and_is_tried
 
 
 def test_a_shell_that_is_gone_at_once_still_has_the_host_restored(root: Path) -> None:
-    assert job(root, "start").returncode == 0
+    files = process(root, 77, "/user")
+    assert job(root, "start", "77").returncode == 0
+    shutil.rmtree(files)
     assert job(root, "wait", "77").returncode == 0
     end = time.monotonic() + 60
     while calls(root)[-1] != "restore":
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_while_a_job_runs_another_one_is_refused_and_its_end_restores_nothing(root: Path) -> None:
+    for pid in (77, 78):
+        process(root, pid, "/user")
+    assert job(root, "start", "77").returncode == 0
+    done = job(root, "start", "78")
+    assert (done.returncode, "process 77 is still running" in done.stderr) == (3, True)
+    assert job(root, "end", "78").returncode == 0
+    assert "restore" not in calls(root)
+    assert job(root, "end", "77").returncode == 0
+    assert calls(root)[-1] == "restore"
+
+
+def test_the_waiter_of_a_job_that_is_over_leaves_the_next_job_alone(root: Path) -> None:
+    first = process(root, 77, "/user")
+    process(root, 78, "/user")
+    assert job(root, "start", "77").returncode == 0
+    shutil.rmtree(first)
+    assert job(root, "start", "78").returncode == 0  # which restores what 77 has left
+    before = calls(root)
+    assert job(root, "wait", "77").returncode == 0
+    assert calls(root) == before
+
+
+def test_a_job_that_starts_while_another_one_ends_waits_for_it(root: Path) -> None:
+    first = process(root, 77, "/user")
+    process(root, 78, "/user")
+    assert job(root, "start", "77").returncode == 0
+    (root / "bin/quiet").write_text(
+        QUIET + f"[ $1 != restore ] || {{ touch {root}/restoring; sleep 1; echo restored >>{root}/calls; }}\n"
+    )
+    shutil.rmtree(first)
+    with subprocess.Popen([str(root / "hook"), "wait", "77"]) as waiter:
+        end = time.monotonic() + 60
+        while not (root / "restoring").exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert job(root, "start", "78").returncode == 0
+    assert waiter.returncode == 0
+    assert calls(root)[3:] == ["restore", "restored", "status", "apply", "verify"]

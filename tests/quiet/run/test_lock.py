@@ -104,3 +104,13 @@ def test_the_status_shows_the_holder_and_the_waiting_runs(host: Host, tmp_path: 
         ("sh -c read word holder", True),
         ("true waits", False),
     ]
+
+
+@pytest.mark.slow
+def test_a_command_ends_with_a_front_that_is_killed(host: Host, tmp_path: Path) -> None:
+    holder = start(tmp_path, "sh", "-c", "echo $$; read word; sleep 600; :")
+    assert holder.stdout
+    pid = int(holder.stdout.readline())
+    holder.kill()
+    until(lambda: not Path(f"/proc/{pid}").exists() or "(zombie)" in Path(f"/proc/{pid}/status").read_text())
+    holder.communicate()

@@ -1,0 +1,39 @@
+"""Stop, and die, together with another process."""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False  # same name as in typing
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # has the functions and numbers of signal without its enumerations
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_CONTINUES_S = 0.01  # a shell's SIGCONT reaches the processes of a group one after the other
+
+
+def stop_with(pid: int) -> None:
+    """Stop this process while its child is stopped, so that a shell sees it; then continue the child."""
+    if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
+        return
+    time.sleep(_CONTINUES_S)
+    if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(pid, signal.SIGCONT)
+
+
+def die_with(parent: int) -> bool:
+    """Have the kernel kill this process when its parent dies; False if the parent is dead already.
+
+    A program that changes its user, such as sudo, is not killed: prctl(2).
+    """
+    try:
+        import _ctypes  # loading ctypes itself takes four times as long
+    except ImportError:  # Python was built without libffi
+        return True
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type] # None: libc is here
+    _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
+    return os.getppid() == parent
