@@ -11,15 +11,17 @@ from quiet.console import check_savable, emit_json, save, say
 def why(command: Sequence[str], profile: str, report: str | None, no_trace: bool, as_json: bool) -> int:
     """Run a command and report its interruptions. Returns the command's exit code."""
     from quiet.cli import json_output, text
+    from quiet.host.identity import with_rights_of
     from quiet.noise import command_report
     from quiet.settings.profile import load
     from quiet.why.why import why as observe
 
     if report is not None:
-        check_savable(report, "--report")
+        with_rights_of(None, lambda: check_savable(report, "--report"))
     done = observe(command, load(profile), not no_trace)
     if report is not None:
-        save(report, json.dumps(json_output.to_object(done), indent=1) + "\n", "--report")
+        content = json.dumps(json_output.to_object(done), indent=1) + "\n"
+        with_rights_of(None, lambda: save(report, content, "--report"))
     if as_json:
         emit_json(json_output.to_object(done))
     elif report is None:

@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from quiet.errors import Refused, UsageError
 
+TYPE_CHECKING = False  # same name as in typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _OF_SUDO = ("SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "DOAS_USER")
 
 
@@ -50,6 +54,27 @@ def become(user: Identity) -> None:
         os.environ.pop(name, None)
     values = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": user.shell}
     os.environ.update({name: value for name, value in values.items() if value})
+
+
+def with_rights_of(as_user: str | None, do: Callable[[], None]) -> None:
+    """Call a function with the rights of the user that the command runs as: files that it creates are theirs."""
+    user = wanted(as_user)
+    if user is None:
+        do()
+        return
+    before = os.getegid(), os.getgroups()
+    if user.name:
+        os.initgroups(user.name, user.gid)
+    else:
+        os.setgroups([user.gid])
+    os.setegid(user.gid)
+    os.seteuid(user.uid)
+    try:
+        do()
+    finally:
+        os.seteuid(0)
+        os.setegid(before[0])
+        os.setgroups(before[1])
 
 
 def _named(name: str) -> Identity:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from quiet.console import check_savable, save
 from quiet.errors import UsageError
+from quiet.host.identity import with_rights_of
 from quiet.run.options import FrontOptions
 from quiet.run.protocol import RunEnded
 
@@ -24,7 +25,8 @@ class RunLimits(NamedTuple):
 def limits(own: FrontOptions) -> RunLimits:
     """The limits from the command line; also check that the report can be written. Raises UsageError."""
     if own.report is not None:
-        check_savable(own.report, "--report")
+        path = own.report
+        with_rights_of(own.as_user, lambda: check_savable(path, "--report"))
     lost = _number(own.max_lost.removesuffix("%"), "--max-lost", "0.1%") if own.max_lost is not None else None
     count = own.max_interrupts
     if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
@@ -46,7 +48,8 @@ def judged(
         }
         seen = observed if isinstance(observed, dict) else {}
         whole = {**seen, "command": list(command), "exit_code": code, **whole}
-        save(own.report, json.dumps(whole, indent=1) + "\n", "--report")
+        path = own.report
+        with_rights_of(own.as_user, lambda: save(path, json.dumps(whole, indent=1) + "\n", "--report"))
     if code or not reasons:
         return code
     for reason in reasons:

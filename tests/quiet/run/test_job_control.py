@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -141,9 +142,11 @@ def test_why_that_is_stopped_for_longer_than_it_waits_still_reports(tmp_path: Pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root becomes another user")
-def test_under_sudo_the_command_of_why_is_the_users() -> None:
+def test_under_sudo_the_command_of_why_and_its_report_are_the_users() -> None:
     environment = {**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534"}
-    done = subprocess.run(
-        [*STARTS["why"], "id", "-u"], env=environment, cwd="/", capture_output=True, text=True, check=True
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        command = [*STARTS["why"][:-1], "--report", f"{folder}/report.json", "--", "id", "-u"]
+        done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=True)
+        assert Path(folder, "report.json").stat().st_uid == 65534
     assert done.stdout == "65534\n"
