@@ -110,7 +110,7 @@ def test_a_single_cell_can_be_drawn(tmp_path: Path) -> None:
 
 def test_a_plot_that_cannot_be_written_leaves_nothing_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "folder.svg").mkdir()
-    with pytest.raises(QuietError, match=r"-o .*directory\.svg: Is a directory"):
+    with pytest.raises(QuietError, match=r"-o .*folder\.svg: Is a directory"):
         figure.sweep(made(), str(tmp_path / "folder.svg"))
     assert [path.name for path in tmp_path.iterdir()] == ["folder.svg"]
 
