@@ -18,7 +18,7 @@ pytestmark = [
 # A task that wakes on CPU 3 ten times a second, and a device whose interrupt goes there and which has work to do.
 SCRIPT = r"""
 folder=$(dirname $LAB_OUT)
-line=$(python -c "import pathlib, tests.lab.guest.plant as p; print(p.busiest_interrupt(pathlib.Path('$directory')))")
+line=$(python -c "import pathlib, tests.lab.guest.plant as p; print(p.busiest_interrupt(pathlib.Path('$folder')))")
 echo 3 > /proc/irq/$line/smp_affinity_list
 taskset -c 0 sh -c "while :; do echo x > $folder/traffic; sleep 0.2; done" & traffic=$!
 taskset -c 3 sh -c 'while :; do sleep 0.1; done' & task=$!
