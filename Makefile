@@ -39,7 +39,7 @@ effects: setup lab-setup ## what each knob removes from an isolated CPU, measure
 thesis: setup lab-setup ## the thesis's table of variability, measured on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## the tests, with those that boot real kernels: each case on one (32 minutes on 2 cores)
+test: setup ## the tests, with those that boot real kernels: each case on one (25 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/harness/needs.sh suites || echo '==> the tests with suites of google/benchmark, Go and Catch2 will be SKIPPED'
