@@ -20,9 +20,14 @@ def stop_with(pid: int) -> None:
     if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
         return
     time.sleep(_CONTINUES_S)
-    if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None:
-        os.kill(os.getpid(), signal.SIGSTOP)
-        os.kill(pid, signal.SIGCONT)
+    stopped = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+    if stopped is None:
+        return
+    number = signal.SIGTSTP if stopped.si_status == signal.SIGTSTP else signal.SIGSTOP
+    os.kill(os.getpid(), number)  # one that the terminal has sent already stays a single one
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    os.kill(pid, signal.SIGCONT)
 
 
 def die_with(parent: int) -> bool:

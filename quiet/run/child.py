@@ -74,7 +74,7 @@ class CommandSignals:
 
         A signal that arrives during the fork stays pending for the child, which has no handler.
         """
-        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, (*self._before, signal.SIGCHLD)))
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, (*self._before, signal.SIGTSTP, signal.SIGCHLD)))
         if not self.pending:
             self.child = os.fork()
             if self.child:
@@ -89,7 +89,7 @@ class CommandSignals:
         """Forward signals until the command has ended, without reaping it."""
         from quiet.host.job_control import stop_with
 
-        numbers = (*self._before, signal.SIGCHLD)
+        numbers = (*self._before, signal.SIGTSTP, signal.SIGCHLD)
         while os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             stop_with(self.child)
             came = signal.sigwaitinfo(numbers)

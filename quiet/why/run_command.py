@@ -27,6 +27,7 @@ from quiet.noise.command_report import CommandUsage
 _HANDED_ON = {
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
     *(signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGWINCH, signal.SIGCONT),
+    signal.SIGTSTP,
     *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
 }
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, but the command should not

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 PATIENCE_S = 100
@@ -121,6 +122,21 @@ def test_a_command_that_stops_itself_stops_the_job_and_goes_on_with_it(start: li
         running.send_signal(signal.SIGUSR1)
         read_until(terminal, "goes on.")
         assert read_until(statuses, ".") == "ended 5."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_a_stop_that_is_sent_to_quiet_alone_stops_the_command_too(start: list[str]) -> None:
+    with shell(*start, *COMMAND) as (terminal, statuses, running):
+        pid = int(read_until(terminal, ".").rpartition("pid ")[2].partition(".")[0])
+        psutil.Process(pid).parent().send_signal(signal.SIGTSTP)
+        assert read_until(statuses, ".") == f"stopped {int(signal.SIGTSTP)}."
+        assert state(pid) == "T"
+        running.send_signal(signal.SIGUSR1)
+        os.write(terminal, b"on\n")
+        read_until(terminal, "got on.")
+        os.write(terminal, b"\x03")
+        assert read_until(statuses, ".") == "ended 130."
 
 
 @pytest.mark.slow
