@@ -97,19 +97,25 @@ def end_lingering() -> None:
 def kill_one(what: str, number: int, delay: float, before: snapshot.Snapshot) -> dict[str, Any]:
     """Start a run and another one that waits for it, and kill this process of the first after this many seconds."""
     first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
-    while not targets(what, first.pid) and first.poll() is None:
+    while not (found := targets(what, first.pid)) and first.poll() is None:
         time.sleep(0.01)
+    aimed = []
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            aimed.append(os.pidfd_open(pid))
     following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(delay)
-    killed = targets(what, first.pid) if first.poll() is None else []
-    for pid in killed:
+    killed = 0
+    for each in aimed:  # found before, as that takes a while
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+            signal.pidfd_send_signal(each, number)
+            killed += first.poll() is None
+        os.close(each)
     code, after = first.wait(SECONDS), following.wait(SECONDS)
     left = settled(before)
     alive = [str(pid) for pid in processes(SLEEP)]
     ends = {"code": code, "next": after, "left": left, "alive": alive}
-    return {"what": what, "signal": number, "killed": len(killed), **ends}
+    return {"what": what, "signal": number, "killed": killed, **ends}
 
 
 def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, Any]]:
