@@ -40,5 +40,5 @@ def die_with(parent: int) -> bool:
     except ImportError:  # Python was built without libffi
         return True
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type] # None: libc is here
-    _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
-    return os.getppid() == parent
+    done = _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
+    return done == 0 and os.getppid() == parent

@@ -22,7 +22,7 @@ PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 
 
-ENDED = ("Z (zombie)", "X (dead)")  # it never runs again; where process 1 reaps nobody, it stays listed
+ENDED = ("Z (zombie)", "X (dead)")  # it never runs again, and stays listed until its parent reaps it
 
 
 class Task(NamedTuple):
