@@ -64,8 +64,8 @@ def processes(mark: str) -> list[int]:
 
 
 def targets(what: str, front: int) -> list[int]:
-    """The process of this kind in the run of this front: its helper, which is not sudo, which starts it; or the
-    guard, a fork of the helper.
+    """The process of this kind while only one run is there. The helper is not sudo, which starts it, nor is it below
+    the front for long; the guard is a fork of the helper.
     """
     if what == "front":
         return [front]
@@ -73,8 +73,7 @@ def targets(what: str, front: int) -> list[int]:
         return processes(SLEEP)[:1]
     found: list[psutil.Process] = []
     with contextlib.suppress(psutil.NoSuchProcess):
-        helpers = [each for each in map(psutil.Process, processes("run-helper")) if each.name() != "sudo"]
-        found = [each for each in helpers if front in (parent.pid for parent in each.parents())][:1]
+        found = [each for each in map(psutil.Process, processes("run-helper")) if each.name() != "sudo"][:1]
         if what == "guard":
             found = [child for helper in found for child in helper.children()]
     return [each.pid for each in found]
@@ -106,7 +105,7 @@ def kill_one(what: str, number: int, delay: float, before: snapshot.Snapshot) ->
     following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(delay)
     killed = 0
-    for each in aimed:  # found before, as that takes a while
+    for each in aimed:  # found before the second run began
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(each, number)
             killed += first.poll() is None
