@@ -15,6 +15,7 @@ from collections import defaultdict
 
 from quiet.cpulist import CpuSet
 from quiet.host.perf import MIGRATIONS, SOFTWARE, PerfCounter
+from quiet.host.proc import status_field
 from quiet.host.reader import Reader
 from quiet.noise import clock, counters
 from quiet.noise.attribute import Cause
@@ -153,12 +154,22 @@ class CountsObserver:
             for task in ran(self._reader, self._others)
             if task.cpu in self._own_ns and task.tid not in self._tasks.tids
         ]
-        others_ns = sum(task.run_ns for task in others)
-        part = min(self._wait_ns * max(factor, 1.0) / others_ns, 1.0) if others_ns else 0.0
-        for task in others:
-            cause = Cause(THREAD, task.comm, str(task.tid))
-            done.add(cause, task.cpu, task.slices * part, task.run_ns * part)
-            done.tallies[cause].max_ns = None  # the value is a sum
+        left_ns = self._wait_ns * max(factor, 1.0)
+        bound = {task.tid for task in others if self._stays(task)}
+        # a task that may run elsewhere is charged with all of its time here: those that cannot come first
+        for group in ([t for t in others if t.tid in bound], [t for t in others if t.tid not in bound]):
+            group_ns = sum(task.run_ns for task in group)
+            part = min(left_ns / group_ns, 1.0) if group_ns else 0.0
+            left_ns -= part * group_ns
+            for task in group:
+                cause = Cause(THREAD, task.comm, str(task.tid))
+                done.add(cause, task.cpu, task.slices * part, task.run_ns * part)
+                done.tallies[cause].max_ns = None  # the value is a sum
+
+    def _stays(self, task: TaskTimes) -> bool:
+        """Whether a task may only run on the CPU that it used last."""
+        allowed = status_field(self._reader.text(f"/proc/{task.tid}/status"), "Cpus_allowed_list")
+        return allowed == str(task.cpu)
 
 
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:
