@@ -44,7 +44,8 @@ class AbOptions:
     `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the directory
     within it. `effect`: a share. `budget`: measuring time in seconds, None for the time that hyperfine takes. `blocks`:
     None continues until the effect is detectable. `layouts`: number of builds per arm, which the blocks use in turn;
-    `preset`: the properties that vary between builds."""
+    `preset`: the properties that vary between builds.
+    """
 
     arms: tuple[Arm, ...]
     folder: str

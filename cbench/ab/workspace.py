@@ -2,7 +2,8 @@
 
 The directory of a stored measurement is kept until the measurement has ended, so that it resumes with the same files.
 The directory of any other measurement is removed at its end. The next measurement removes directories left by a kill,
-and directories whose store no longer exists."""
+and directories whose store no longer exists.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class Played:
 
 def program(name: str) -> str:
     """The path of one of Ansible's programs, in Python's directory or on the PATH. Raises UsageError if it is
-    missing."""
+    missing.
+    """
     beside = Path(sys.executable).parent / name
     path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if path is None:

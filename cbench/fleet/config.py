@@ -22,7 +22,8 @@ class FleetConfig:
     node; `files`: additional files to push.
 
     `boot`: a profile whose boot parameters are applied with one reboot; `bin`: the directory of already installed
-    programs on each node, "" to install them; `allocate`, `release`: shell commands on the controller."""
+    programs on each node, "" to install them; `allocate`, `release`: shell commands on the controller.
+    """
 
     path: Path
     begin: tuple[str, ...]

@@ -263,7 +263,8 @@ class Fleet:
 
     def _shell(self, command: str, stdout: int | None) -> subprocess.CompletedProcess[str]:
         """Run one of the user's commands in the study's directory, with the fleet's identifier, directory and
-        inventory."""
+        inventory.
+        """
         known = {"FLEET_ID": self._state.id, "FLEET_DIR": str(self._folder.absolute())}
         environment = {**os.environ, **known, "FLEET_INVENTORY": self._state.inventory}
         words = ["/bin/sh", "-c", command]

@@ -51,7 +51,8 @@ class NodeState:
 @dataclass(frozen=True, slots=True)
 class FleetState:
     """The controller's record of a fleet. `id`: the name of the directory on each node; `allocation`: "", asked,
-    allocated or released."""
+    allocated or released.
+    """
 
     id: str
     study: str

@@ -73,7 +73,8 @@ def measure(
     """Measure one session of a gate.
 
     `tests`: the tests that determine when to stop (None: all); `keep`: a directory for raw results. Raises QuietError
-    if an arm cannot be measured."""
+    if an arm cannot be measured.
+    """
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
         target = folder / "results"

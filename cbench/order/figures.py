@@ -151,7 +151,8 @@ def _sorted(
     spans: Mapping[str, tuple[float, float]] | None = None,
 ) -> str:
     """A plot of the known values in increasing order. `finish`: called with the axes, and whether this is a curve.
-    `spans`: intervals, by the tests' names."""
+    `spans`: intervals, by the tests' names.
+    """
     every = [(name, test, number(test)) for name, test in result.tests.items()]
     known = sorted(
         ((value, name, test.significant) for name, test, value in every if value is not None), key=lambda each: each[:2]

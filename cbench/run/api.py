@@ -74,7 +74,8 @@ def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...] | tup
 
     A store of `cbench run --output` yields the series of trials, in chronological order. Another benchmark program's
     file, or a directory of such files, yields a TestSample for each test: its values, a tuple per process, in its
-    `unit`. Raises UsageError, with the file and the place of the error, if the file cannot be read."""
+    `unit`. Raises UsageError, with the file and the place of the error, if the file cannot be read.
+    """
     from cbench.store.kind import is_store
 
     if os.path.exists(path) and not is_store(Path(path)):

@@ -53,7 +53,8 @@ class Store(Database):
         """Create a store, or open an existing one, and add a new run to it.
 
         Raises UsageError if the file is not a store or its directory does not exist, QuietError if it cannot be
-        written."""
+        written.
+        """
         store = cls(Path(path), for_writing(Path(path)), True)
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
         try:

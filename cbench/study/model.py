@@ -64,7 +64,8 @@ class StudyCounter:
 @dataclass(frozen=True, slots=True)
 class Study:
     """A complete study. `folder`: the directory of its file, in which commands run. `suite`: the suite, if the study
-    has one; `tests` is empty until the suite's tests are listed."""
+    has one; `tests` is empty until the suite's tests are listed.
+    """
 
     name: str
     tests: tuple[Test, ...]

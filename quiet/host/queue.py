@@ -3,7 +3,8 @@
 A ticket is valid while its owner keeps a kernel lock on it, so the ticket of a killed owner is ignored. The first run
 in the queue then locks the file `turn`, which decides: two runs never proceed at once, regardless of the files in the
 directory. Every user may take part (mode 1777): the owner of a ticket's file is its user, and its age is the time that
-the kernel recorded."""
+the kernel recorded.
+"""
 
 from __future__ import annotations
 

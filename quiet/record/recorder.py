@@ -87,7 +87,8 @@ class Recording(Reader):
 
     def seen(self, path: str) -> bool:
         """Whether a file or directory exists. Record its existence, not its content, even if this user may not read
-        it."""
+        it.
+        """
         exists = super().exists(path)
         if self.is_folder(path):
             self.folders.add(path)

@@ -2,7 +2,8 @@
 
 Containers of docker and podman have cgroups outside the command's cgroup: without the option they run on the
 housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups; the Compose
-specification, cgroup_parent."""
+specification, cgroup_parent.
+"""
 
 from __future__ import annotations
 

@@ -166,7 +166,8 @@ class RunGroup:
 
     def _cgroup(self, pid: int) -> str:
         """The directory of a process's cgroup in the hierarchy of the partition; "" unless the hierarchy is cgroup
-        v2."""
+        v2.
+        """
         lines = (self._host.text(f"/proc/{pid}/cgroup") or "").splitlines()
         name = next((line[3:] for line in lines if line.startswith("0::")), "")
         return f"{self._mount}{name.rstrip('/')}" if name and self._version == 2 else ""

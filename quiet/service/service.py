@@ -2,7 +2,8 @@
 
 The service consists only of separate files, listed at the top of the unit, so that removal restores the directories:
 the unit, the link that enables it, a copy of the profile if it is the user's own file, and the directories created for
-them."""
+them.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +218,8 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
 
 def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> list[str]:
     """The files, each after those of its parent directories (with a final slash) that are missing or are already
-    ours."""
+    ours.
+    """
     made: list[str] = []
     for path in files:
         parts = path.split("/")[1:-1]

@@ -108,7 +108,8 @@ def _program() -> list[str]:
     """The command of the current virtual environment.
 
     It imports nothing from the working directory (-P), and writes no compiled modules into another user's directories
-    (-B)."""
+    (-B).
+    """
     return [sys.executable, "-P", "-B", "-m", "quiet"]
 
 

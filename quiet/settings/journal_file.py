@@ -47,7 +47,8 @@ def content(reader: Reader) -> bytes | str | None:
 
 def preserve(reader: Reader) -> str:
     """Copy a damaged journal into its directory, once per damage. Returns the path of the copy, "" if copying
-    failed."""
+    failed.
+    """
     data = content(reader)
     if not isinstance(data, bytes):
         return ""

@@ -1,7 +1,8 @@
 """Register the types of targets. A target is a piece of host state, such as `irq:131`, read and written as a string.
 
 The word before the colon is the type of the target. For each type, there is a file in this directory, which documents
-the names and values, and a line in TYPES. None means absent; writing None makes a target absent again."""
+the names and values, and a line in TYPES. None means absent; writing None makes a target absent again.
+"""
 
 from __future__ import annotations
 

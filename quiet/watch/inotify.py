@@ -59,7 +59,8 @@ class Inotify:
 
     def read(self) -> list[tuple[str, str]]:
         """The files and directories that changed, each with the name of the changed entry in a directory ("" for a
-        file)."""
+        file).
+        """
         notifications: list[tuple[str, str]] = []
         while True:
             try:

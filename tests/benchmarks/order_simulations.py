@@ -121,7 +121,8 @@ WATCHED = 2  # in the middle of the fixed order
 @dataclass(frozen=True)
 class Effect:
     """`of`: what is added to the watched test's values, in standard deviations of the noise, for each position,
-    predecessor (-1: none) and order (True: random)."""
+    predecessor (-1: none) and order (True: random).
+    """
 
     name: str
     of: Callable[[NDArray[np.intp], NDArray[np.intp], bool], Values]

@@ -2,7 +2,8 @@
 
 The server has one thread. A fork receives the arguments, directory, environment, CPUs and streams of its run, then
 starts `cbench.__main__` as `python -P -m cbench` does. When the tests end or are killed, the server kills a fork that
-is still running and exits."""
+is still running and exits.
+"""
 
 from __future__ import annotations
 

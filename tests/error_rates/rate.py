@@ -15,7 +15,8 @@ study."""
 @dataclass(frozen=True)
 class Rate:
     """`table`: the heading under which the docs have it; `low`, `high`: bounds in %, which the simulation may miss by
-    CHANCE of its standard errors; `weight`: the share of the wanted studies that are made, for slow ones."""
+    CHANCE of its standard errors; `weight`: the share of the wanted studies that are made, for slow ones.
+    """
 
     table: str
     name: str

@@ -36,7 +36,8 @@ false alarm at a rate of 5 %.
 @dataclass(frozen=True)
 class Situation:
     """`true`: the planted effect. `say`: simulates the study in a directory; the verdict's first line and the exit
-    code."""
+    code.
+    """
 
     name: str
     true: str

@@ -1,5 +1,6 @@
 """Damage bytes: the damage that a bad disk, an editor or a stranger does to a file. Every draw is from the caller's
-generator."""
+generator.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ MEMORY = 8 << 30
 
 class Outcome(NamedTuple):
     """The result of a command: its exit code (negative: -N for signal N), its output, and whether it was
-    interrupted."""
+    interrupted.
+    """
 
     code: int
     out: str
@@ -72,7 +73,8 @@ def _forked(call: Callable[[Callable[[], object]], NoReturn], folder: Path) -> O
 
 def _become(program: str, arguments: Sequence[str], ending: Callable[[], object]) -> NoReturn:
     """In the child: the function of the installed command. The modules are loaded already, as far as they were
-    needed."""
+    needed.
+    """
     code = 70
     try:
         sys.argv = [program, *arguments]

@@ -23,7 +23,8 @@ _ALONE = threading.Lock()  # one measurement at a time
 @dataclass(frozen=True)
 class Result:
     """The result of one command, ready to compare: exit code, stdout, stderr, and the files that it wrote or
-    removed."""
+    removed.
+    """
 
     parts: dict[str, str]
 

@@ -130,7 +130,8 @@ def _paths(value: Any, path: str) -> Iterator[str]:
 
 def states(folder: Path) -> States:
     """Every file of a directory, with the facts that show a write; inputs read in place and scratch files are left
-    out."""
+    out.
+    """
     known: States = {}
     for root, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if root != str(folder) or name not in SCRATCH]

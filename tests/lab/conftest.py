@@ -1,5 +1,6 @@
 """Shared fixtures of the lab's tests: machines that are ready to boot, the order of the boots, and how to repeat one
-test."""
+test.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """One life of a synthetic machine: planned, applied, changed by others, killed anywhere, restored; every property is
-checked on the way."""
+checked on the way.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Write docs/textbook-cases.md: the verdicts of `cbench screen analyze` on textbook experiments. `make
-textbook-cases`."""
+textbook-cases`.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ class Published:
 class Case:
     """`found`: what the source takes for real; each is in the verdict's first line, or named as standing out by itself.
     `options`: of the command line. `ranked`: what the source has at the top of a ranking without a test; the verdict
-    names it as standing out by itself."""
+    names it as standing out by itself.
+    """
 
     name: str
     title: str

@@ -189,7 +189,8 @@ def machines() -> Rows:
 
 def ceramic() -> Rows:
     """NIST/SEMATECH e-Handbook 1.4.2.10, JAHANMI2.DAT, the 480 bars that were ground lengthwise: in turn of batch 1 and
-    batch 2, 30 bars with each setting of table speed, down feed rate and wheel grit, and all settings twice."""
+    batch 2, 30 bars with each setting of table speed, down feed rate and wheel grit, and all settings twice.
+    """
     strengths = (
         "608.781 569.67 689.556 747.541 618.134 612.182 680.203 607.766 726.232 605.38 518.655 589.226 740.447 "
         "588.375 666.83 531.384 710.272 633.417 751.669 619.06 697.979 632.447 708.583 624.256 624.972 575.143 "

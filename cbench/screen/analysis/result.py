@@ -200,7 +200,8 @@ class EffectResult(EffectSize):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastResult(EffectResult):
     """A sum of effects that cannot be separated (aliased interactions), or an effect of three or more factors in a
-    design without replicates. `effects`: the names of the summed effects."""
+    design without replicates. `effects`: the names of the summed effects.
+    """
 
     name: str
     effects: tuple[str, ...]
@@ -274,7 +275,8 @@ class NoMateriality:
 class HostEffect:
     """An effect on one host. `n`: the number of iterations, or of batches for a hard factor; `percent`: in % of the
     mean of all treatments; `interval`: from this host alone; `p_effect`: for a difference from the mean of the other
-    hosts' effects, not corrected."""
+    hosts' effects, not corrected.
+    """
 
     host: str
     n: int

@@ -94,7 +94,8 @@ class ScreenFactor:
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
     """The workload of every treatment: a command of the shell, or a workload of `cbench list`; exactly one of the two
-    is set."""
+    is set.
+    """
 
     name: str
     command: str = ""

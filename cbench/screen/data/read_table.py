@@ -217,7 +217,8 @@ def _not_measured(levels: Mapping[str, Coded]) -> None:
 
 def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block: Coded | None) -> Coded:
     """The batches of a table without a batch column: one for each combination of the hard factors' levels (in each
-    block), in the order of rows; a single batch if no factor is hard."""
+    block), in the order of rows; a single batch if no factor is hard.
+    """
     names: dict[str, int] = {}
     columns = [[f"{name}={levels[name].names[code]}" for code in levels[name].codes.tolist()] for name in hard]
     if columns and block is not None:

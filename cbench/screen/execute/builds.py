@@ -2,7 +2,8 @@
 
 The directories are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer
 name in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a
-resume can detect changes."""
+resume can detect changes.
+"""
 
 from __future__ import annotations
 

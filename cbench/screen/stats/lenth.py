@@ -35,7 +35,8 @@ LARGEST_ORDER = 4
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """A sum of effects that the design cannot separate: `effects`, of the smallest order first, each with its sign,
-    and `signs` of the treatments, shape (treatments,)."""
+    and `signs` of the treatments, shape (treatments,).
+    """
 
     effects: tuple[tuple[Effect, int], ...]
     signs: Values

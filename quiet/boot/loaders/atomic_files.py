@@ -105,7 +105,8 @@ class Disk:
 
     def names(self, folder: str) -> list[str]:
         """The names in a directory, sorted; empty if the directory does not exist. Raises Refused if it cannot be
-        read."""
+        read.
+        """
         self.reader.names(folder)  # a recording reader remembers the requested paths
         try:
             with self.reader.place(folder) as place:

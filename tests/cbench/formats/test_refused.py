@@ -1,5 +1,6 @@
 """Data that the formats cannot hold, or that a program did not write, is reported in one line with the file, the format
-and the place."""
+and the place.
+"""
 
 from __future__ import annotations
 

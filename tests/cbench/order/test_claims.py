@@ -1,5 +1,6 @@
 """All sentences of a verdict share one chance of a false alarm; effects that pass only by themselves are reported
-separately."""
+separately.
+"""
 
 from __future__ import annotations
 

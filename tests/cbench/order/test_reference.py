@@ -1,5 +1,6 @@
 """On two data sets of the paper's authors every number agrees with numpy and scipy, and the paper's tables are
-reproduced. Needs the data, which are in shared/orders beside the checkout; other tests have their own examples."""
+reproduced. Needs the data, which are in shared/orders beside the checkout; other tests have their own examples.
+"""
 
 from __future__ import annotations
 

@@ -124,7 +124,8 @@ def planted(
     names: Sequence[str] = ("a", "b", "c"),
 ) -> list[dict[str, Any]]:
     """Two levels of each factor, long-tailed noise of scale 0.02, drift over the iterations; the first and the last
-    factor interact by 0.04; a second response depends on nothing."""
+    factor interact by 0.04; a second response depends on nothing.
+    """
     draw = np.random.default_rng(seed)
     cells = list(product((0, 1), repeat=len(names)))
     rows = []

@@ -1,5 +1,6 @@
 """However the measuring ends, nothing is left behind; missing facilities are reported, and it continues without
-them."""
+them.
+"""
 
 from __future__ import annotations
 

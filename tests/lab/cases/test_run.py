@@ -1,5 +1,6 @@
 """`quiet run` by users: as its caller, one at a time, whichever process dies; and attacks of a hostile user on the
-helper."""
+helper.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Levels that change the host, in a guest that may be changed: governor, knob, profile. Killed or not, it is
-restored."""
+restored.
+"""
 
 from __future__ import annotations
 

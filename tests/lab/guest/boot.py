@@ -108,7 +108,8 @@ def two(report: Report) -> None:
 
 def three(report: Report) -> None:
     """As it was first. Last, the round trip at run time, from a state in which every setting differs from its
-    default."""
+    default.
+    """
     changed(report, "changed")
     # irqbalance looks after ten seconds, which may be before the last comparison: an hour is after it.
     drop_in = Path("/run/systemd/system/irqbalance.service.d/interval.conf")

@@ -137,7 +137,8 @@ def filled() -> None:
 
 def as_nobody() -> str | None:
     """The profile that a user without rights sees as applied, in a fork of this process: no other user may read our
-    Python."""
+    Python.
+    """
     applied_state(Reader("/"))  # loads its dependencies
     out = Path(os.environ["LAB_OUT"], "nobody")
     with open(out, "w") as file:

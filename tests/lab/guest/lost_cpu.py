@@ -1,5 +1,6 @@
 """Runs in a guest: the CPU under test goes offline in the middle of a series, and the trials measured so far are
-kept."""
+kept.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ class Archive:
 
     def tree(self, root: Path, keep: Keep = lambda name: True, prefix: str = "") -> None:
         """All that lies under a directory and that is kept by its name there; a directory that is not kept is not
-        entered."""
+        entered.
+        """
         for entry in sorted(os.scandir(root), key=lambda entry: entry.name):
             self._add(entry, entry.name, keep, prefix)
 

@@ -1,5 +1,6 @@
 """Containers, virtual machines, WSL: detection, settings that are impossible there, and disturbances that cannot be
-stopped from inside."""
+stopped from inside.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Interruptions of a command: events of its CPUs in, causes and their times out. A tick of the clock is a
-nanosecond."""
+nanosecond.
+"""
 
 from __future__ import annotations
 

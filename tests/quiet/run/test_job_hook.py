@@ -22,7 +22,8 @@ echo "$1" >>"$(dirname "$0")/../calls"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The hook, whose paths lead into this directory, a cgroup of the isolated CPUs, and a `quiet` that does
-    nothing."""
+    nothing.
+    """
     text = HOOK.read_text().replace("/sys/fs/cgroup", f"{tmp_path}/cgroup").replace("/proc/", f"{tmp_path}/proc/")
     text = (
         text.replace("STATE=/run/", f"STATE={tmp_path}/")

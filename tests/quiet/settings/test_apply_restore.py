@@ -1,5 +1,6 @@
 """Apply and restore on machines made of files: a second apply changes nothing, restores are exact to the byte, and
-others' changes are kept."""
+others' changes are kept.
+"""
 
 from __future__ import annotations
 

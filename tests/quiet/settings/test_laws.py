@@ -1,5 +1,6 @@
 """Properties of the whole, on any machine: a second apply changes nothing, restore is exact, and others' changes are
-kept."""
+kept.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The chance of a rank sum when labels are permuted: exact with ties, of unequal samples, of any size that can be
-counted."""
+counted.
+"""
 
 from __future__ import annotations
 

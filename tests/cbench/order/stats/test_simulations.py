@@ -1,5 +1,6 @@
 """In simulated studies without any effect the family-wise error is the requested one. The whole table, and the chances
-to find effects, are printed by tests/benchmarks/order_simulations.py."""
+to find effects, are printed by tests/benchmarks/order_simulations.py.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """One screen on several hosts, host by host: planted effects, a host with a different effect, and one with a different
-speed."""
+speed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The plan of an experiment: its runs, the testable effects of each response, and whether there are enough
-iterations."""
+iterations.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """What a design can test: the technical note's treatments and abridgments, batches, fractions, and how it is
-described."""
+described.
+"""
 
 from __future__ import annotations
 

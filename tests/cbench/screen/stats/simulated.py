@@ -14,7 +14,8 @@ CELLS = list(product((0, 1), (0, 1), (0, 1, 2)))
 
 def technical_note(iterations: int, seed: int = 1) -> Data:
     """Known effects: prf 0.19 s at its first level and 0.10 s at its second, fp 0.03 s, os 0.05 s; long-tailed noise;
-    sys depends on nothing; samples are not to be had without a profiler."""
+    sys depends on nothing; samples are not to be had without a profiler.
+    """
     draw = np.random.default_rng(seed)
     rows = []
     for os in (0, 1):

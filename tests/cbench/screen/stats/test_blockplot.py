@@ -1,5 +1,6 @@
 """Block plots: chances of the complete design and of its abridgments, ties, missing levels, and questionable
-treatments."""
+treatments.
+"""
 
 from __future__ import annotations
 
