@@ -3,10 +3,11 @@
     python tests/benchmarks/commands.py [ROUNDS] [HYPERFINE]
 
 HYPERFINE: the program, else that of the PATH (Debian's package `hyperfine`). Both start the program directly, without a
-shell, and decide themselves how many runs they take. For each program and round one line: both medians with their
-intervals at 95 % (by ranks, for both), whether each median lies in the other's interval, the ratio of the intervals'
-widths, and that of the total times. Wanted: medians inside, widths and times at most 1 and 1.2. With `--shell` as the
-last word both go through /bin/sh, whose time hyperfine takes off and cbench includes.
+shell, and decide themselves how many runs they take. In each round hyperfine measures before and after cbench; printed
+are the medians with their intervals at 95 % (by ranks, for all), how often each median lies in the other's interval,
+for cbench and hyperfine and, as what this machine allows, for hyperfine and hyperfine, the ratio of the intervals'
+widths, and that of the total times. Wanted: as often inside as hyperfine's own, widths and times at most 1 and 1.2.
+With `--shell` as the last word both go through /bin/sh, whose time hyperfine takes off and cbench includes.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Answer:
     def holds(self, value: float) -> bool:
         return self.interval[0] <= value <= self.interval[1]
 
+    def agrees(self, other: Answer) -> bool:
+        """Whether each median lies in the other's interval."""
+        return self.holds(other.median) and other.holds(self.median)
+
 
 def hyperfine(tool: str, command: list[str], shell: bool, folder: Path) -> Answer:
     file = folder / "hyperfine.json"
@@ -117,21 +122,21 @@ def main() -> None:
         subprocess.run(["cc", "-O2", "-o", str(folder / "prog"), str(folder / "prog.c")], check=True)
         for wanted in WANTED_S:
             command = [str(folder / "prog"), str(turns(folder / "prog", wanted))]
-            inside, widths, times = [], [], []
-            for number in range(rounds):
-                if number % 2:
-                    ours = cbench(command, shell)
-                    theirs = hyperfine(tool, command, shell, folder)
-                else:
-                    theirs = hyperfine(tool, command, shell, folder)
-                    ours = cbench(command, shell)
-                inside.append(ours.holds(theirs.median) and theirs.holds(ours.median))
-                widths.append(ours.width / theirs.width)
-                times.append(ours.took / theirs.took)
-                print(f"{wanted * 1e3:g} ms: hyperfine {shown(theirs)}; cbench {shown(ours)}", flush=True)
+            inside, control, widths, times = [], [], [], []
+            for _ in range(rounds):
+                before = hyperfine(tool, command, shell, folder)
+                ours = cbench(command, shell)
+                after = hyperfine(tool, command, shell, folder)
+                inside += [ours.agrees(before), ours.agrees(after)]
+                control.append(before.agrees(after))
+                widths.append(2 * ours.width / (before.width + after.width))
+                times.append(2 * ours.took / (before.took + after.took))
+                lines = (f"hyperfine {shown(before)}", f"cbench {shown(ours)}", f"hyperfine {shown(after)}")
+                print(f"{wanted * 1e3:g} ms: {'; '.join(lines)}", flush=True)
             print(
-                f"{wanted * 1e3:g} ms: medians in both intervals {sum(inside)} of {rounds}; interval "
-                f"{statistics.median(widths):.2f} times as wide; total time {statistics.median(times):.2f} times"
+                f"{wanted * 1e3:g} ms: medians in both intervals {sum(inside)} of {len(inside)}, of hyperfine and "
+                f"hyperfine {sum(control)} of {rounds}; interval {statistics.median(widths):.2f} times as wide; total "
+                f"time {statistics.median(times):.2f} times"
             )
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.lab.guest.provoke import Loads
 CPU, HOUSEKEEPING = 3, "0-1"
 UNITS, PROGRAMS = Path("/usr/lib/systemd/system"), Path("/srv/causes")
 TRACING = Path("/sys/kernel/tracing")
+PLANTED, PATIENCE_S = TRACING / "instances/planted", 60
 # An emulator translates the kernel's code again whenever it is rewritten: no more often than is needed.
 STAMPS = """
 import socket, time
@@ -42,7 +44,7 @@ READS = EVENT + "    os.read(fd, 8)\n"
 SWITCHES = EVENT + "    fcntl.ioctl(fd, 0x2401); fcntl.ioctl(fd, 0x2400)\n"
 RESIZES = f"""
 import os, time
-directory = "{TRACING}/instances/planted"
+directory = "{PLANTED}"
 os.makedirs(directory, exist_ok=True)
 while True:
     for size in ("64", "128"):
@@ -157,7 +159,11 @@ def profile(knobs: Iterable[str]) -> str:
 
 
 def start(loads: Loads, causes: Mapping[str, Callable[[Loads], None]]) -> None:
-    """Start the causes. An impossible cause is an error."""
+    """Start the causes, and wait until the one that leaves something has begun. An impossible cause is an error."""
     for name, load in causes.items():
         loads.start(name, load)
     assert not loads.left_out, loads.left_out
+    limit = time.monotonic() + PATIENCE_S
+    while not PLANTED.exists() and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert PLANTED.exists(), "the cause that resizes a trace buffer did not begin"
