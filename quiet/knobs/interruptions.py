@@ -1,7 +1,7 @@
 """Define knobs for activities that stop or interrupt every CPU: console output, code patching, RCU and drivers.
 
 Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
-(netstamp_needed_key), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,
+(netstamp_needed_key, net_dev_late_init), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,
 driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst.
 """
 
@@ -51,6 +51,8 @@ def _blink(context: RuleContext) -> RuleResult:
 def _timestamps(context: RuleContext) -> RuleResult:
     if context.text("/proc/sys/net/core/somaxconn") is None:
         yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
+    elif context.facts.nohz_full and context.facts.release >= (6, 9):
+        yield Skip(f"held:{TIMESTAMPS}", "with nohz_full= the kernel itself keeps them on since Linux 6.9")
     else:
         yield DesiredValue(f"held:{TIMESTAMPS}", "1", creates=True)
 
@@ -92,6 +94,7 @@ KNOBS = (
         why="each time the first socket asks for time stamps, as NTP clients do, code is rewritten and every CPU stops",
         doc="staging/static-keys.rst, networking/timestamping.rst",
         rule=_timestamps,
+        kernels="until 6.8 on hosts with nohz_full=, on which the kernel itself keeps them on since 6.9",
         refusals={95: "a recorded tree has no sockets"},
         path="SO_TIMESTAMPING of a socket",
         targets=f"held:{TIMESTAMPS}, a socket of a small process that lives as long as the profile",

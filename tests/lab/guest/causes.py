@@ -21,15 +21,6 @@ CPU, HOUSEKEEPING = 3, "0-1"
 UNITS, PROGRAMS = Path("/usr/lib/systemd/system"), Path("/srv/causes")
 TRACING = Path("/sys/kernel/tracing")
 PLANTED, PATIENCE_S = TRACING / "instances/planted", 60
-# An emulator translates the kernel's code again whenever it is rewritten: no more often than is needed.
-STAMPS = """
-import socket, time
-while True:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.setsockopt(socket.SOL_SOCKET, 29, 1)
-        time.sleep(0.2)
-    time.sleep(0.2)
-"""
 PINNED = "import time\nwhile True: time.sleep(0.05)"
 # A software event of the CPU (perf_event_open(2)): who reads or switches it from another CPU interrupts this one.
 EVENT = f"""
@@ -39,6 +30,17 @@ fd = ctypes.CDLL(None).syscall(298, attr, -1, {CPU}, -1, 0)
 assert fd >= 0
 while True:
     time.sleep(0.1)
+"""
+# A profiler of the whole machine: 20 samples a second of the CPU's clock, opened again each second, as its limit applies
+# to new events.
+SAMPLES = f"""
+import ctypes, os, struct, time
+attr = struct.pack("IIQQQQQ", 1, 112, 0, 20, 1, 0, 1 << 10).ljust(112, b"\\0")
+libc = ctypes.CDLL(None)
+while True:
+    fd = libc.syscall(298, attr, -1, {CPU}, -1, 0)
+    time.sleep(1)
+    if fd >= 0: os.close(fd)
 """
 READS = EVENT + "    os.read(fd, 8)\n"
 SWITCHES = EVENT + "    fcntl.ioctl(fd, 0x2401); fcntl.ioctl(fd, 0x2400)\n"
@@ -57,8 +59,8 @@ def pinned(loads: Loads) -> None:
     loads.loop(PINNED, {loads.cpu})
 
 
-def stamps(loads: Loads) -> None:
-    loads.loop(STAMPS)
+def samples(loads: Loads) -> None:
+    loads.loop(SAMPLES)
 
 
 def daemon(name: str, code: str) -> Callable[[Loads], None]:
@@ -87,7 +89,7 @@ COMMON: Mapping[str, Callable[[Loads], None]] = {
     "irq": provoke.device,
     "tasks": pinned,
     "workqueue": provoke.works,
-    "static_keys.timestamps": stamps,
+    "perf.sample_rate": samples,
     "watchdog.cpus": provoke.watchdogs,
     "thermald": daemon("thermald", READS),
     "rivals": daemon("tuned", SWITCHES),
@@ -124,7 +126,7 @@ BEFORE = {
 INERT: Mapping[str, str | int] = {
     **dict.fromkeys(("irq.default", "net.rps_default", "net.rfs", "net.busy_poll"), "quiet"),
     **dict.fromkeys(("timer_migration", "watchdog.hung_tasks", "watchdog.workqueue", "kfence", "edac.poll"), "quiet"),
-    **dict.fromkeys(("sched.autogroup", "perf.mux_interval", "perf.sample_rate", "perf.cpu_time"), "quiet"),
+    **dict.fromkeys(("sched.autogroup", "perf.mux_interval", "perf.cpu_time"), "quiet"),
     **dict.fromkeys(("accounting.sched", "accounting.delays", "accounting.bpf", "rt_throttling"), "quiet"),
     **dict.fromkeys(("thp", "thp.shmem", "thp.defrag", "thp.khugepaged", "thp.scan", "ksm"), "quiet"),
     **dict.fromkeys(("vm.compaction", "vm.compact_unevictable", "vm.watermark_boost", "vm.zone_reclaim"), "quiet"),
