@@ -31,8 +31,8 @@ assert fd >= 0
 while True:
     time.sleep(0.1)
 """
-# A profiler of the whole machine: 20 samples a second of the CPU's clock, opened again each second, as its limit applies
-# to new events.
+# A profiler of the whole machine: 20 samples a second of the CPU's clock. It opens its event again each second, as the
+# limit applies to new events.
 SAMPLES = f"""
 import ctypes, os, struct, time
 attr = struct.pack("IIQQQQQ", 1, 112, 0, 20, 1, 0, 1 << 10).ljust(112, b"\\0")
