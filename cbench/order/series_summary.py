@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
+from statistics import harmonic_mean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,8 @@ def summary_of(
     fixed, random = (part.interval(level, published) for part in (result.fixed, result.random))
     pairs = result.signed_ranks is not None
     apart = power.spread(result.fixed.values, result.random.values) if result.away is None else power.walsh(result.away)
-    each_order = min(result.fixed.values.size, result.random.values.size) if result.away is None else result.away.size
+    sizes = result.fixed.values.size, result.random.values.size
+    each_order = harmonic_mean(sizes) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
     unknown = (

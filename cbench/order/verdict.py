@@ -150,7 +150,7 @@ def _across(result: OrderResult) -> list[str]:
     many = f"{across.changed:,} of {counted(across.pairs, 'comparison')} between tests change with the order"
     expected = "" if across.expected is None else f"about {across.expected:.3g} are expected by chance"
     if across.p is not None and across.p >= result.alpha:
-        return [f"{many}, no more than expected by chance: {expected} (p = {across.p:.2g})"]
+        return [f"{many}, not shown to be more than by chance: {expected} (p = {across.p:.2g})"]
     by_chance = [expected] if expected else []
     by_chance += [] if across.p is None else [f"p = {across.p:.2g} by itself"]
     named = [f"{pair.a} against {pair.b} ({pair.fixed} / {pair.random})" for pair in across.named]
@@ -248,7 +248,7 @@ def _blind(result: OrderResult) -> str:
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; so few runs would hardly show any difference with a chance of {share}: take more"
+        return f"; what so few runs would have shown with a chance of {share} cannot be said: take more"
     least = max(known)
     if not least:
         return "; most values of a test are equal"

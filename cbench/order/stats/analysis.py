@@ -12,6 +12,7 @@ from math import isnan, sqrt
 
 import numpy as np
 
+from cbench.order.claims import FIRST
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
 from cbench.order.stats.median_ci import MedianInterval
@@ -195,7 +196,12 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, if runs are compared in pairs."""
+    """The pair of each run, if runs are compared in pairs: not if so few pairs could not show any difference."""
+    pair = _pairs_of_hosts(trials, rules)
+    return pair if pair is not None and paired.smallest_p(pair) < FIRST * rules.alpha / len(trials.names) else None
+
+
+def _pairs_of_hosts(trials: Trials, rules: AnalysisRules) -> Codes | None:
     kinds = None if rules.published or rules.unpaired else _kinds(trials)
     if kinds is None or trials.host is None:
         return None if kinds is None else paired.pairs_of_runs(kinds)

@@ -55,6 +55,11 @@ def pairs_of_runs(random: Flags) -> Codes | None:
     return found if number and number >= (1 - LOST) * fewer else None
 
 
+def smallest_p(pair: Codes) -> float:
+    """The smallest p-value of signed ranks that this number of pairs can have."""
+    return float(2.0 ** -int(pair.max()))
+
+
 def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
     """The values in fixed and in random order of the pairs that have both. If a run has several values, their mean is
     used.

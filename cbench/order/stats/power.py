@@ -89,8 +89,8 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
-    """The smallest shift that `runs` runs of each order detect, as a share of the median; None if it exceeds
-    LARGEST.
+    """The smallest shift that `runs` runs of each order detect, as a share of the median; None if it exceeds LARGEST.
+    `runs`: with unequal samples, their harmonic mean. If many values are equal, the shift is a whole step of theirs.
     """
     if not apart.size or runs < 2:
         return None
@@ -99,6 +99,8 @@ def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bo
         return None
     place = ceil(wanted * apart.size) - 1
     found = float(np.partition(apart, (place, min(place + 1, apart.size - 1)))[place])  # two places: see shift.py
+    if np.count_nonzero(apart < found) + np.count_nonzero(apart <= found) + 1 < 2 * wanted * apart.size:
+        found = float(apart[apart > found].min(initial=np.inf))  # equal distances count half, see superiority()
     return found if found <= LARGEST else None
 
 

@@ -173,7 +173,7 @@ def test_one_run_of_each_order(path: Path) -> None:
         assert each["ci_fixed"] is each["case"] is each["gap"] is None
         assert each["ci_needs"] == 6
     assert made["design"]["interleaved"]
-    assert "so few runs would hardly show any difference" in made["verdict"][0]
+    assert "what so few runs would have shown with a chance of 80 % cannot be said" in made["verdict"][0]
 
 
 def test_a_single_trial(path: Path) -> None:

@@ -71,4 +71,4 @@ def test_the_number_of_changed_comparisons_expected_by_chance_is_reported() -> N
     assert across.p is not None
     assert 0.2 * across.expected <= across.changed <= 3 * across.expected
     assert across.p > 0.05
-    assert any(", no more than expected by chance: about " in line for line in made.verdict)
+    assert any(", not shown to be more than by chance: about " in line for line in made.verdict)

@@ -184,3 +184,16 @@ def test_of_very_many_changed_pairs_those_that_are_not_named_are_counted() -> No
     assert any(line.endswith(" and 1,765 more (1,000 in --json)") for line in made.verdict)
     assert any(" and 54 more (all in --json)" in line for line in made.verdict)
     assert analysed(made_up(["x", "y", "z"]))[0].across.left_off == 0
+
+
+@pytest.mark.parametrize("pairs", [6, 8, 9, 10])
+def test_runs_are_compared_in_pairs_only_where_so_many_pairs_can_show_a_difference(path: Path, pairs: int) -> None:
+    lines = [
+        f"{run},{test},{position},{order},{(10 if order == 'random' else 1) * (100 + (7 * run + 3 * test) % 11)}"
+        for run, order in enumerate(["fixed", "random"] * pairs)
+        for position, test in enumerate(range(5))
+    ]
+    answer, code = analyze(write(path, lines, "run,test,position,order,value"))
+    assert code == 1, answer["verdict"]
+    assert "5 of 5 tests differ" in answer["verdict"][0]
+    assert answer["design"].get("pairs") == (pairs if pairs > 8 else None)

@@ -101,3 +101,16 @@ def test_nothing_is_reported_where_nothing_is_known() -> None:
 def test_below_0_the_sign_of_the_median_does_not_matter() -> None:
     values = np.array([1.0, 2, 3, 4])
     assert np.sort(spread(-values[::-1])).tolist() == np.sort(spread(values)).tolist()
+
+
+def test_of_values_in_few_steps_a_whole_step_is_reported_that_the_runs_would_show() -> None:
+    rng = np.random.default_rng(7)
+    steps = np.sort(rng.integers(98, 103, 200).astype(float))
+    seen = detectable(spread(steps, steps), 30, 0.05, 0.8)
+    assert seen is not None
+    shift, shown = round(100 * seen), 0
+    for _ in range(500):
+        fixed, random = (np.sort(rng.integers(98, 103, 30).astype(float)) for _ in range(2))
+        test = of_sorted([fixed, random + shift])
+        shown += test is not None and test.p < 0.05
+    assert shown / 500 > 0.75
