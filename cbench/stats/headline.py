@@ -219,7 +219,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     left_out = figures.trials - figures.kept
     if not left_out:
         return f"{first}\nthe chains of every trial agree"
-    times = f" (wide chains took {figures.shared_times:.1f} times as long)" if figures.shared_times else ""
+    times = f" (wide chains took {figures.shared_times:.3g} times as long)" if figures.shared_times else ""
     reasons = [
         f"{round(share * figures.trials):,} {words}"
         for share, words in (

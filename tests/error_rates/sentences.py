@@ -125,7 +125,7 @@ SITUATIONS: tuple[Situation, ...] = (
 
 def page() -> str:
     """The whole text."""
-    lines = [HEAD, "| situation | what is true | what is said | exit |", "| --- | --- | --- | ---: |"]
+    lines = [HEAD, "| situation | what is true | what is reported | exit |", "| --- | --- | --- | ---: |"]
     for each in SITUATIONS:
         with TemporaryDirectory() as folder:
             said, code = each.say(Path(folder))
