@@ -44,7 +44,7 @@ def test_calibrated_cycles_come_with_an_interval_a_time_and_a_verdict() -> None:
 
 def test_a_shared_core_is_reported_with_the_slowdown_of_its_chains() -> None:
     core = Core(shared=lambda now: int(now // 30e6) % 3 > 0, interrupted=0)
-    assert "because the core was shared with another thread (wide chains took 1.8 times as long)" in text(
+    assert "because the core was shared with another thread (wide chains took 1.83 times as long)" in text(
         made(COUNTER, trials(core))
     )
 
