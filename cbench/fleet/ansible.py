@@ -65,7 +65,7 @@ def environment() -> dict[str, str]:
         "ANSIBLE_LOCALHOST_WARNING": "0",
         "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
         "ANSIBLE_DEPRECATION_WARNINGS": "0",
-        "ANSIBLE_PYTHON_INTERPRETER": os.environ.get("ANSIBLE_PYTHON_INTERPRETER", "auto_silent"),
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
         "LC_ALL": "C.UTF-8",
     }
 
@@ -128,6 +128,10 @@ def failures(stdout: str) -> dict[str, str]:
     ):
         no_python = '"rc": 127' in rest  # Ansible discovered an interpreter that does not run
         reasons[host] = f"{errors} ({NO_PYTHON if no_python else reasons.get(host, '')})"
+    for host, errors in re.findall(r'^fatal: \[([^\]]+)\].*?"stderr": "((?:[^"\\]|\\.)+)"', stdout, re.MULTILINE):
+        lines = [each for each in str(json.loads(f'"{errors}"')).splitlines() if each and "onnection to" not in each]
+        if lines and reasons.get(host, "").startswith('"non-zero return code'):
+            reasons[host] = lines[-1]
     return reasons
 
 

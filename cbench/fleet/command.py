@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbench.command import STUDY, Json
-from cbench.console import show
-from quiet import Incomplete, emit
+from cbench.console import show, tell
+from quiet import Incomplete, Refused, emit
 
 if TYPE_CHECKING:
     from cbench.fleet.run import Fleet
@@ -82,9 +82,18 @@ def resume_command(
 
 @fleet.command("status")
 def status_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
-    """Report the progress of every node."""
+    """Report the progress of every node.
+
+    While another `cbench fleet` works in DIR, the progress is what that one saw last.
+    """
+    from cbench.fleet import state, table
+
     _check(output, inventory, study)
-    _with(output, lambda each: each.look(), as_json)
+    try:
+        _with(output, lambda each: each.look(), as_json, patience_s=0)
+    except Refused:
+        tell("another cbench fleet is working here: this is the progress that it saw last")
+        show(state.existing(output), as_json, table.fleet)
 
 
 @fleet.command("fetch")
@@ -122,12 +131,14 @@ def _check(folder: Path, inventory: str | None, study: str | None) -> None:
     run.check_same(state.existing(folder), folder, inventory, study)
 
 
-def _with(folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False) -> FleetState:
+def _with(
+    folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False, patience_s: float = 10
+) -> FleetState:
     from cbench.fleet import state, table
     from cbench.fleet.run import Fleet
 
     state.existing(folder)
-    with state.alone(folder) as lock:
+    with state.alone(folder, patience_s) as lock:
         result = work(Fleet(folder, lock, table.progress))
     show(result, as_json, table.fleet)
     if judged:

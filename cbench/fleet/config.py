@@ -39,12 +39,13 @@ class FleetConfig:
 
     def stage(self, target: Path) -> None:
         """Copy the files that nodes need into a new directory. Raises UsageError for a missing file."""
+        names = (self.path.name, *self.files)
+        if lacking := [name for name in names if not (self.path.parent / name).exists()]:
+            raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
-        for name in (self.path.name, *self.files):
+        for name in names:
             source = self.path.parent / name
-            if not source.exists():
-                raise UsageError(f"{self.path}: fleet.files: {name}: no such file")
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
                 shutil.copytree(source, target / name, symlinks=True, dirs_exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from cbench.console import StoppedError, tell
 from cbench.fleet import ansible, state, wheels
-from cbench.fleet.config import load
+from cbench.fleet.config import FleetConfig, load
 from cbench.fleet.state import ALLOCATED, ASKED, GIVEN_BACK, RELEASED, UNREACHABLE, FleetState, NodeState
 from cbench.jobs.status import FAILED, FINISHED, RUNNING, STOPPED
 from cbench.results import JsonValue
@@ -73,8 +74,9 @@ class Fleet:
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show
         self._state = state.existing(folder)
-        self._config = load(Path(self._state.study))
+        self._config = _config(Path(self._state.study), folder / "study")
         self._fetched_s: dict[str, float] = {}
+        self._silent_s: dict[str, float] = {}  # since when a node has not answered this controller
 
     @property
     def state(self) -> FleetState:
@@ -176,27 +178,28 @@ class Fleet:
         return not (growing and node.state == RUNNING and recent)
 
     def _over(self, patience_s: float) -> bool:
-        def ended(node: NodeState) -> bool:
+        def ended(name: str, node: NodeState) -> bool:
             if node.state == RELEASED or (node.state == FAILED and not _waits(node)):
                 return True
             if node.state == FINISHED and (node.complete or node.fetches_failed >= MOST_ATTEMPTS):
                 return True
-            return node.state == UNREACHABLE and time.time_ns() - node.seen_ns > patience_s * 1e9
+            silent_s = time.monotonic() - self._silent_s.get(name, math.inf)
+            return node.state == UNREACHABLE and silent_s > patience_s
 
-        return all(ended(node) for node in self._state.nodes.values())
+        return all(ended(name, node) for name, node in self._state.nodes.items())
 
     def _prepare(self) -> None:
-        if self._config.allocate and self._state.allocation in ("", ASKED) and not self._state.inventory:
-            self._allocate()
-        known = ansible.hosts(self._state.inventory)
-        every = {name: self._state.nodes.get(name, NodeState()) for name in known}
-        nodes = {name: replace(node, attempts=0, fetches_failed=0) for name, node in every.items()}
-        self._state = replace(self._state, nodes=nodes)
         self._config.stage(self._folder / "study")
         packed = self._folder / "wheels.tar"
         if not self._config.bin and not packed.is_file():
             wheels.pack(fresh := packed.with_suffix(".new"))
             os.replace(fresh, packed)
+        if self._config.allocate and self._state.allocation in ("", ASKED) and not self._state.inventory:
+            self._allocate()
+        known = ansible.hosts(self._state.inventory)
+        every = {name: self._state.nodes.get(name, NodeState()) for name in known}
+        nodes = {name: replace(node, attempts=0, fetches_failed=0) for name, node in every.items()}
+        self._state = replace(self._state, nodes={**self._state.nodes, **nodes})
         self._save()
 
     def _start(self, names: Sequence[str]) -> None:
@@ -241,10 +244,10 @@ class Fleet:
             if done.returncode:
                 raise QuietError(f"fleet.allocate: exit code {done.returncode}")
             file = self._folder / "inventory.json"
+            file.touch(0o600)
             file.write_text(json.dumps(_static(done.stdout)))
-            file.chmod(0o600)
             ansible.hosts(str(file))
-        except QuietError:
+        except Exception:
             self._give_back()
             raise
         self._state = replace(self._state, allocation=ALLOCATED, inventory=str(file.absolute()))
@@ -268,16 +271,32 @@ class Fleet:
         known = {"FLEET_ID": self._state.id, "FLEET_DIR": str(self._folder.absolute())}
         environment = {**os.environ, **known, "FLEET_INVENTORY": self._state.inventory}
         words = ["/bin/sh", "-c", command]
+        folder = Path(self._state.study).parent
         return subprocess.run(
-            words, cwd=self._config.path.parent, env=environment, stdout=stdout, text=True, check=False
+            words, cwd=folder, env=environment, stdout=stdout, text=True, check=False, pass_fds=[self._lock]
         )
 
     def _change(self, name: str, node: NodeState) -> None:
         self._state = self._state.with_node(name, node)
+        if node.state == UNREACHABLE:
+            self._silent_s.setdefault(name, time.monotonic())
+        else:
+            self._silent_s.pop(name, None)
 
     def _save(self) -> FleetState:
         state.store(self._folder, self._state)
         return self._state
+
+
+def _config(study: Path, staged: Path) -> FleetConfig:
+    """The study's configuration; that of the copy for the nodes if the file has become unusable."""
+    try:
+        return load(study)
+    except UsageError as error:
+        if not (staged / study.name).is_file():
+            raise
+        tell(f"{error}; the copy in {staged} is used")
+        return load(staged / study.name)
 
 
 def _waits(node: NodeState) -> bool:
@@ -342,7 +361,8 @@ def _static(text: str) -> JsonValue:
     except ValueError as error:
         raise UsageError(f"fleet.allocate: printed no inventory in JSON: {error}") from None
     if "_meta" in content:
-        names = {name for key, group in content.items() if key != "_meta" for name in group.get("hosts", [])}
+        groups = [group for key, group in content.items() if key != "_meta"]
+        names = {name for each in groups for name in (each if isinstance(each, list) else each.get("hosts", []))}
         known = content["_meta"].get("hostvars", {})
         return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
     return content
@@ -351,7 +371,7 @@ def _static(text: str) -> JsonValue:
 def _whole(file: Path) -> bool:
     """Whether a fetched copy is a complete SQLite file; a kill may have truncated it."""
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
     except sqlite3.Error:
         return False

@@ -94,14 +94,14 @@ def store(folder: Path, state: FleetState) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[int]:
+def alone(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[int]:
     """A context in which this process is the only controller of the directory. Yields the lock's file descriptor for
-    Ansible to inherit, because Ansible may outlive this process. Raises Refused while another controller works; waits
-    for processes that a killed controller left running.
+    Ansible and the user's commands to inherit, because these may outlive this process. Raises Refused if another
+    controller still works after `patience_s` seconds; waits for processes that a killed controller left running.
     """
     own, left = (os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in LOCKS)
     try:
-        limit = time.monotonic() + PATIENCE_S
+        limit = time.monotonic() + patience_s
         while not _taken(own):
             if time.monotonic() > limit:
                 raise Refused(
@@ -109,9 +109,10 @@ def alone(folder: Path) -> Iterator[int]:
                 )
             time.sleep(0.1)
         if not _taken(left):
-            tell(f"{folder}: waiting for the Ansible that a killed cbench fleet left")
+            tell(f"{folder}: waiting for what a killed cbench fleet has left running")
             fcntl.flock(left, fcntl.LOCK_EX)
         yield left
+        fcntl.flock(left, fcntl.LOCK_UN)  # also for what one of the user's commands has left running
     finally:
         os.close(own)
         os.close(left)

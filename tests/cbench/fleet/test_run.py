@@ -259,7 +259,7 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
         threading.Timer(1, left.stdin.close).start()
         with state.alone(tmp_path):
             assert left.wait(60) == 1  # it had come to the end of its input
-    assert "waiting for the Ansible that a killed cbench fleet left" in capsys.readouterr().err
+    assert "waiting for what a killed cbench fleet has left running" in capsys.readouterr().err
 
 
 @pytest.mark.slow

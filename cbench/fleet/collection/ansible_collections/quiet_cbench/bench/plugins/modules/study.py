@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import pathlib
 import sqlite3
 import time
 
@@ -75,7 +76,7 @@ def fetch(module):
     if module.check_mode:
         module.exit_json(changed=not os.path.exists(copy), path=copy)
     fresh = f"{copy}.{os.getpid()}"
-    source = sqlite3.connect(f"file:{data}?mode=ro", uri=True)
+    source = sqlite3.connect(pathlib.Path(data).absolute().as_uri() + "?mode=ro", uri=True)
     target = sqlite3.connect(fresh)
     try:
         with target:

@@ -1,0 +1,107 @@
+"""What a fleet does where two of them share nodes, files disappear, and commands end in the middle."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cbench.fleet import ansible, run, state
+from cbench.jobs.status import RUNNING
+from quiet import UsageError
+from tests.cbench.fleet.nodes import Controller, fleet, hosts, inventory, once, study
+from tests.cbench.running import comes, error_line
+
+Start = Callable[..., Controller]
+FATAL = (
+    'fatal: [n0]: FAILED! => {"changed": true, "msg": "non-zero return code", "rc": 1, "stderr": "%s", "stdout": ""}'
+)
+
+
+@pytest.mark.slow
+def test_a_fleet_leaves_the_directory_and_the_study_of_another_as_they_are(tmp_path: Path) -> None:
+    study(tmp_path)
+    inventory(tmp_path, 1)
+    node = tmp_path / "nodes" / "n0"
+    node.mkdir(parents=True)
+    (node / "fleet").write_text("another")
+    (node / "study").mkdir()
+    (node / "study" / "data.db").write_text("its data")
+    done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
+    n0 = json.loads(done.stdout)["nodes"]["n0"]
+    assert (n0["state"], n0["trials_done"]) == ("released", 0)
+    assert "holds another fleet" in n0["message"]
+    assert (node / "study" / "data.db").read_text() == "its data"
+
+
+@pytest.mark.slow
+def test_a_killed_allocation_is_waited_for_and_released(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path)))
+    allocate, release = "touch begun; sleep 4; touch allocated; cat printed.json", "rm -f allocated; touch free"
+    study(tmp_path, more=f'allocate = "{allocate}"\nrelease = "{release}"\n')
+    controller = start("run", "s.toml", "-o", "out")
+    assert comes((tmp_path / "begun").exists)
+    controller.cut_short()
+    fleet(tmp_path, "release", "-o", "out", code=None)
+    assert (tmp_path / "free").exists()
+    assert not (tmp_path / "allocated").exists()
+
+
+@pytest.mark.slow
+def test_a_study_that_has_disappeared_is_released_by_the_copy_for_the_nodes(tmp_path: Path) -> None:
+    inventory(tmp_path, 1)
+    fleet(tmp_path, "run", "-i", "hosts.json", str(study(tmp_path)), "-o", "out")
+    (tmp_path / "s.toml").unlink()
+    assert "the copy in out/study is used" in fleet(tmp_path, "release", "-o", "out").stderr
+    once(tmp_path / "out" / "results" / "n0.db", 12)
+
+
+def test_nothing_is_allocated_for_a_study_without_its_files(tmp_path: Path) -> None:
+    study(tmp_path, more='files = ["none.sh"]\nallocate = "touch allocated"\n')
+    done = fleet(tmp_path, "run", "s.toml", "-o", "out", code=2)
+    assert "none.sh: no such file" in error_line(done)
+    assert not (tmp_path / "allocated").exists()
+
+
+def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:
+    printed = {"bench": ["n1", "n0"], "_meta": {"hostvars": {"n1": {"ansible_host": "::1"}}}}
+    assert run._static(json.dumps(printed)) == {"all": {"hosts": {"n0": {}, "n1": {"ansible_host": "::1"}}}}
+    with pytest.raises(UsageError, match="printed no inventory in JSON"):
+        run._static("[]")
+
+
+def test_a_node_that_answered_long_ago_has_the_whole_patience_of_a_new_controller(tmp_path: Path) -> None:
+    long_ago = state.NodeState(state=RUNNING, seen_ns=time.time_ns() - 10**13)
+    state.store(tmp_path, state.FleetState("1", str(study(tmp_path)), "hosts").with_node("n", long_ago))
+    each = run.Fleet(tmp_path, -1, lambda _: None)
+    each._change("n", run._answered(long_ago, None))
+    assert not each._over(patience_s=60)
+    assert comes(lambda: each._over(patience_s=0.01))
+
+
+@pytest.mark.parametrize(
+    ("errors", "reason"),
+    [("python9: not found", "python9: not found"), ("no space\\nShared connection to n0 closed.\\r\\n", "no space")],
+)
+def test_the_reason_of_a_failed_command_is_its_last_error(errors: str, reason: str) -> None:
+    assert ansible.failures(FATAL % errors) == {"n0": reason}
+
+
+def test_a_copy_in_a_directory_with_any_name_is_checked(tmp_path: Path) -> None:
+    folder = tmp_path / "run#1 50%?"
+    folder.mkdir()
+    (folder / "n0.db.part").write_bytes(b"SQLite format 3\0, cut short")
+    assert not run._whole(folder / "n0.db.part")
+    assert [each.name for each in tmp_path.iterdir()] == ["run#1 50%?"]
+
+
+def test_the_status_is_shown_while_another_controller_works(tmp_path: Path) -> None:
+    node = state.NodeState(state=RUNNING, trials_done=3, trials=12)
+    state.store(tmp_path / ".", state.FleetState("1", str(study(tmp_path)), "hosts").with_node("n0", node))
+    with state.alone(tmp_path):
+        done = fleet(tmp_path, "status", "-o", ".", "--json")
+    assert json.loads(done.stdout)["nodes"]["n0"]["trials_done"] == 3
+    assert "another cbench fleet is working here" in done.stderr
