@@ -118,7 +118,8 @@ def main():
         changed = start(module, found)
     elif module.params["state"] == "stopped":
         changed = bool(found) and found["state"] == "running"
-        if changed and not module.check_mode:
+        # Also of a study that is not running now: systemd may resume it at the next boot.
+        if found and found["state"] != "finished" and not module.check_mode:
             call(module, "cbench", "stop", module.params["data"])
     else:
         limit = time.monotonic() + module.params["timeout"]
