@@ -40,7 +40,7 @@ def test_a_fleet_leaves_the_directory_and_the_study_of_another_as_they_are(tmp_p
 @pytest.mark.slow
 def test_a_killed_allocation_is_waited_for_and_released(tmp_path: Path, start: Start) -> None:
     (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path)))
-    allocate, release = "touch begun; sleep 4; touch allocated; cat printed.json", "rm -f allocated; touch free"
+    allocate, release = "touch begun; sleep 4; touch allocated; cat printed.json", "rm allocated && touch free"
     study(tmp_path, more=f'allocate = "{allocate}"\nrelease = "{release}"\n')
     controller = start("run", "s.toml", "-o", "out")
     assert comes((tmp_path / "begun").exists)
