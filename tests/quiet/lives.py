@@ -194,4 +194,6 @@ def target(path: str) -> str:
         if path.startswith(mount + "/"):
             name = path.removeprefix(mount)
             return "cgroup:/+cpuset" if name == "/cgroup.subtree_control" else f"cgroup:{name}"
+    if path == "/proc/sys/kernel/soft_watchdog":
+        return "lockup:soft"
     return f"file:{path}"
