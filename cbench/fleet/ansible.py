@@ -22,6 +22,8 @@ LOOKERS = 25
 """The number of worker processes that query the nodes: starting a worker takes 35 ms of CPU time, and a query in it 14
 ms.
 """
+CLOSED = re.compile(r"(Shared c|C)onnection to \S+ closed\.$")
+"""What ssh adds to the errors of a command."""
 KEPT_ALIVE = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
@@ -129,7 +131,7 @@ def failures(stdout: str) -> dict[str, str]:
         no_python = '"rc": 127' in rest  # Ansible discovered an interpreter that does not run
         reasons[host] = f"{errors} ({NO_PYTHON if no_python else reasons.get(host, '')})"
     for host, errors in re.findall(r'^fatal: \[([^\]]+)\].*?"stderr": "((?:[^"\\]|\\.)+)"', stdout, re.MULTILINE):
-        lines = [each for each in str(json.loads(f'"{errors}"')).splitlines() if each and "onnection to" not in each]
+        lines = [each for each in str(json.loads(f'"{errors}"')).splitlines() if each and not CLOSED.match(each)]
         if lines and reasons.get(host, "").startswith('"non-zero return code'):
             reasons[host] = lines[-1]
     return reasons

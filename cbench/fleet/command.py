@@ -90,7 +90,7 @@ def status_command(study: Known = None, *, output: Folder, inventory: Inventory 
 
     _check(output, inventory, study)
     try:
-        _with(output, lambda each: each.look(), as_json, patience_s=0)
+        _with(output, lambda each: each.look(), as_json, wait=False)
     except Refused:
         tell("another cbench fleet is working here: this is the progress that it saw last")
         show(state.existing(output), as_json, table.fleet)
@@ -132,13 +132,13 @@ def _check(folder: Path, inventory: str | None, study: str | None) -> None:
 
 
 def _with(
-    folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False, patience_s: float = 10
+    folder: Path, work: Callable[[Fleet], FleetState], as_json: bool, judged: bool = False, wait: bool = True
 ) -> FleetState:
     from cbench.fleet import state, table
     from cbench.fleet.run import Fleet
 
     state.existing(folder)
-    with state.alone(folder, patience_s) as lock:
+    with state.alone(folder, state.PATIENCE_S if wait else 0) as lock:
         result = work(Fleet(folder, lock, table.progress))
     show(result, as_json, table.fleet)
     if judged:

@@ -207,8 +207,8 @@ class Fleet:
         for name in names:
             node = self._state.nodes[name]
             if why := played.failed.get(name):
-                gone, seen = name in played.unreachable, node.seen_ns or time.time_ns()
-                ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why, seen_ns=seen)
+                gone = name in played.unreachable
+                ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
                 ended = replace(ended, attempts=node.attempts + (not gone))
                 self._change(name, ended)
                 tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))

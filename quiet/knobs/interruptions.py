@@ -1,8 +1,8 @@
 """Define knobs for activities that stop or interrupt every CPU: console output, code patching, RCU and drivers.
 
 Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
-(netstamp_needed_key, net_dev_late_init), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-
-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst.
+(netstamp_needed_key, net_dev_late_init), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*);
+hwmon/dell-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst.
 """
 
 from __future__ import annotations

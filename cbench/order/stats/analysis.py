@@ -196,7 +196,7 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, if runs are compared in pairs: not if so few pairs could not show any difference."""
+    """The pair of each run, if runs are compared in pairs: only if so many pairs can show a difference."""
     pair = _pairs_of_hosts(trials, rules)
     return pair if pair is not None and paired.smallest_p(pair) < FIRST * rules.alpha / len(trials.names) else None
 
