@@ -1,4 +1,4 @@
-"""The command `cbench doctor`."""
+"""The commands `cbench doctor` and `cbench passport`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from cbench.command import MEASURE, Counter, Cpu, Json, Seed
 from cbench.console import interruptible, show
+from quiet import emit, printable
 
 
 def doctor_command(
@@ -33,6 +34,16 @@ def doctor_command(
     show(doctor_result(found, processes, seed), as_json, table.report)
 
 
+def passport_command(*, as_json: Json = False) -> None:
+    """Print the facts that must be equal for results to compare."""
+    import os
+
+    from cbench.machine.describe import passport
+
+    show(passport(os.sched_getaffinity(0)), as_json, lambda facts: emit(printable("\n".join(facts.lines())) + "\n"))
+
+
 def add_to(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
     app.command("doctor", rich_help_panel=MEASURE)(doctor_command)
+    app.command("passport", rich_help_panel=MEASURE)(passport_command)

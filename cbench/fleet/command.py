@@ -138,8 +138,8 @@ def _with(
     from cbench.fleet.run import Fleet
 
     state.existing(folder)
-    with state.alone(folder, state.PATIENCE_S if wait else 0) as lock:
-        result = work(Fleet(folder, lock, table.progress))
+    with state.alone(folder, state.PATIENCE_S if wait else 0) as lock, table.NodeLines() as lines:
+        result = work(Fleet(folder, lock, lines.show))
     show(result, as_json, table.fleet)
     if judged:
         if left := [name for name, node in result.nodes.items() if node.state != state.RELEASED]:

@@ -20,6 +20,7 @@ from cbench.fleet import ansible, state, wheels
 from cbench.fleet.config import FleetConfig, load
 from cbench.fleet.state import ALLOCATED, ASKED, GIVEN_BACK, RELEASED, UNREACHABLE, FleetState, NodeState
 from cbench.jobs.status import FAILED, FINISHED, RUNNING, STOPPED
+from cbench.machine.passport import Passport, unlike
 from cbench.results import JsonValue
 from quiet import QuietError, UsageError, __version__
 
@@ -190,6 +191,7 @@ class Fleet:
 
     def _prepare(self) -> None:
         self._config.stage(self._folder / "study")
+        (self._folder / "results").mkdir(exist_ok=True)
         packed = self._folder / "wheels.tar"
         if not self._config.bin and not packed.is_file():
             wheels.pack(fresh := packed.with_suffix(".new"))
@@ -203,19 +205,41 @@ class Fleet:
         self._save()
 
     def _start(self, names: Sequence[str]) -> None:
-        played = self._play(names, "started")
-        for name in names:
+        """Start or restart the study; before the first start on several nodes, report how these differ."""
+        if len(new := [name for name in names if self._state.nodes[name].state == state.NEW]) > 1:
+            ready = self._played(new, "prepared")
+            self._compare()
+            names = [name for name in names if name in ready or name not in new]
+        for name in self._played(names, "started") if names else ():
             node = self._state.nodes[name]
-            if why := played.failed.get(name):
-                gone = name in played.unreachable
-                ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
-                ended = replace(ended, attempts=node.attempts + (not gone))
-                self._change(name, ended)
-                tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
-            else:
-                tried = node.attempts + (node.state != state.NEW)
-                self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
+            tried = node.attempts + (node.state != state.NEW)
+            self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
         self._save()
+
+    def _played(self, names: Sequence[str], wanted: str) -> list[str]:
+        """Bring nodes into a state. Returns the nodes that are in it, and reports the others."""
+        played = self._play(names, wanted)
+        for name, why in played.failed.items():
+            node, gone = self._state.nodes[name], name in played.unreachable
+            ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
+            ended = replace(ended, attempts=node.attempts + (not gone))
+            self._change(name, ended)
+            tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
+        return [name for name in names if name not in played.failed]
+
+    def _compare(self) -> None:
+        """Record and report the facts in which the nodes' passports differ."""
+        passports = {}
+        for name in self._state.nodes:
+            try:
+                stored = json.loads((self._folder / "results" / f"{name}.passport.json").read_bytes())
+                passports[name] = Passport.parse({"passport": stored})
+            except (OSError, ValueError):  # not prepared, or a fetch that was cut short
+                continue
+        differences = tuple(str(each) for each in unlike({name: each for name, each in passports.items() if each}))
+        for each in differences:
+            tell(f"the nodes differ: {each}")
+        self._state = replace(self._state, unlike=differences)
 
     def _play(self, names: Sequence[str], wanted: str) -> ansible.Played:
         log = self._folder / "ansible.log"

@@ -51,7 +51,7 @@ class NodeState:
 @dataclass(frozen=True, slots=True)
 class FleetState:
     """The controller's record of a fleet. `id`: the name of the directory on each node; `allocation`: "", asked,
-    allocated or released.
+    allocated or released; `unlike`: the facts in which the nodes differed before the study began, as text.
     """
 
     id: str
@@ -60,6 +60,7 @@ class FleetState:
     release: str = ""
     allocation: str = NONE
     nodes: dict[str, NodeState] = field(default_factory=dict)
+    unlike: tuple[str, ...] = ()
     version: int = VERSION
 
     def with_node(self, name: str, node: NodeState) -> FleetState:
@@ -74,7 +75,7 @@ def load(folder: Path) -> FleetState | None:
         if content["version"] != VERSION:
             raise ValueError(f"version {content['version']}")
         nodes = {str(name): NodeState(**each) for name, each in content["nodes"].items()}
-        return FleetState(**{**content, "nodes": nodes})
+        return FleetState(**{**content, "nodes": nodes, "unlike": tuple(content.get("unlike", ()))})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:

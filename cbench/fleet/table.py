@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sys
+import time
+from types import TracebackType
+from typing import Self
 
+from rich.console import Console
+from rich.live import Live
 from rich.markup import escape
+from rich.text import Text
 
-from cbench.console import table_console
+from cbench.console import table_console, tell
 from cbench.fleet.run import FleetPlan
 from cbench.fleet.state import FleetState, NodeState
+from cbench.jobs.status import RUNNING
 from cbench.study.table import span
+from quiet import printable
+
+SAID_S = 600.0
+"""The time between two reports of all nodes where there is no terminal, in seconds."""
 
 
 def plan(result: FleetPlan) -> None:
@@ -24,6 +35,8 @@ def fleet(result: FleetState) -> None:
     console = table_console()
     for name, node in result.nodes.items():
         console.print(escape(f"{name}: {line(node)}"), soft_wrap=True)
+    for each in result.unlike:
+        console.print(escape(f"the nodes differ: {each}"), soft_wrap=True)
     if result.allocation:
         console.print(f"allocation: {result.allocation}")
 
@@ -40,10 +53,41 @@ def line(node: NodeState) -> str:
     return ", ".join(parts)
 
 
-def progress(result: FleetState) -> None:
-    """Print the progress as one line on a terminal; print nothing elsewhere."""
-    if sys.stderr.isatty():
-        done = sum(node.trials_done for node in result.nodes.values())
-        left = max((node.left_s or 0.0 for node in result.nodes.values()), default=0.0)
-        sys.stderr.write(f"\r\x1b[K{len(result.nodes)} nodes, {done:,} trials, {span(left)} to go")
-        sys.stderr.flush()
+class NodeLines:
+    """Show the progress of every node as a context manager: on a terminal a line per node, drawn again each time; else
+    a line when a node's state changes, and all lines every SAID_S seconds.
+    """
+
+    def __init__(self) -> None:
+        self._live: Live | None = None
+        self._states: dict[str, str] = {}
+        self._said_s = time.monotonic()
+        if sys.stderr.isatty():
+            self._live = Live(console=Console(file=sys.stderr, highlight=False), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, result: FleetState) -> None:
+        """Show the state of every node; on a terminal first those that are running, as far as there is room."""
+        if self._live:
+            room = max(1, self._live.console.height - 2)
+            nodes = sorted(result.nodes.items(), key=lambda each: each[1].state != RUNNING)
+            lines = [f"{name}: {line(node)}" for name, node in nodes[:room]]
+            lines += [f"and {len(nodes) - room:,} more nodes"] if len(nodes) > room else []
+            self._live.update(Text(printable("\n".join(lines)), no_wrap=True, overflow="ellipsis"), refresh=True)
+            return
+        every = time.monotonic() - self._said_s >= SAID_S
+        self._said_s = time.monotonic() if every else self._said_s
+        for name, node in result.nodes.items():
+            if every or self._states.get(name) != node.state:
+                tell(f"{name}: {line(node)}")
+            self._states[name] = node.state

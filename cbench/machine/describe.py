@@ -65,18 +65,24 @@ class HostFacts:
 
 def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
     """The host's current facts; the caller adds missing()."""
-    cpu = cpuinfo_field(_text("/proc/cpuinfo"), "model name", "CPU part") or platform.machine()
-    passport = take(Reader(), cpus, cpu)
+    found = passport(cpus)
     return HostFacts(
-        cpu=cpu,
+        cpu=found.cpu or platform.machine(),
         machine=platform.machine(),
         kernel=platform.release(),
         virtual=virtual(Reader()),
         governor=", ".join(governors(cpus)) or None,
         isolated_cpus=format_cpus(isolated),
         quiet=bool(isolated) and set(cpus) <= isolated,
-        passport=replace(passport, unknown={**passport.unknown, **LATER}),
+        passport=found,
     )
+
+
+def passport(cpus: Collection[int]) -> Passport:
+    """The host's passport, for measurements on `cpus`."""
+    cpu = cpuinfo_field(_text("/proc/cpuinfo"), "model name", "CPU part") or platform.machine()
+    found = take(Reader(), cpus, cpu)
+    return replace(found, unknown={**found.unknown, **LATER})
 
 
 def to_store(host: HostFacts) -> dict[str, JsonValue]:

@@ -69,6 +69,11 @@ class Passport:
             lines.append(f"{name.replace('_', ' ')} {mine} and {theirs}")
         return tuple(lines)
 
+    def lines(self) -> tuple[str, ...]:
+        """A line for each fact, with the reason if it is unknown."""
+        values = {name: getattr(self, name) or f"unknown: {self.unknown.get(name, 'no reason')}" for name in FACTS}
+        return tuple(f"{name.replace('_', ' '):14}{value}" for name, value in values.items())
+
 
 @dataclass(frozen=True, slots=True)
 class UnlikeFact:

@@ -19,7 +19,7 @@ from tests.cbench.fleet.nodes import BIN, inventory
 from tests.cbench.running import comes
 from tests.hosts import ARCHIVES
 
-STATES = ("started", "fetched", "released")
+STATES = ("prepared", "started", "fetched", "released")
 
 
 def played(tmp_path: Path, limit: list[str], **variables: JsonValue) -> Played:

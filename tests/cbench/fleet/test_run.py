@@ -48,7 +48,8 @@ def test_a_fleet_runs_is_fetched_and_leaves_nothing_on_its_nodes(tmp_path: Path)
     for name in ("n0", "n1"):
         once(tmp_path / "out" / "results" / f"{name}.db", 12)
     assert list((tmp_path / "nodes").iterdir()) == []
-    assert sorted(each.name for each in (tmp_path / "out" / "results").iterdir()) == ["n0.db", "n1.db"]
+    left = sorted(each.name for each in (tmp_path / "out" / "results").iterdir())
+    assert left == ["n0.db", "n0.passport.json", "n1.db", "n1.passport.json"]
     fleet(tmp_path, "resume", "-o", "out")
 
 
@@ -132,7 +133,8 @@ def test_a_command_runs_on_every_node_like_a_study(tmp_path: Path, command: str)
     inventory(tmp_path)
     result = json.loads(fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--json").stdout)
     assert {(node["state"], node["finished"]) for node in result["nodes"].values()} == {("released", True)}
-    assert sorted(each.name for each in (tmp_path / "out" / "results").iterdir()) == ["n0.db", "n1.db"]
+    left = sorted(each.name for each in (tmp_path / "out" / "results").iterdir())
+    assert left == ["n0.db", "n0.passport.json", "n1.db", "n1.passport.json"]
 
 
 def mounts() -> bool:
