@@ -2,9 +2,9 @@
 
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
 645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here, p
-is estimated from the study's own values: from how often two of them, minus their order's median, differ by less than
-the shift. For signed ranks, the number of pairs is n = (z_alpha/2 + z_power)^2 / (3 (p - 1/2)^2), with p = P(D + D' >
-0) for two differences.
+is estimated from the study's own values: from how often a value of one order and one of the other, both minus their
+order's median, differ by less than the shift. For signed ranks, the number of pairs is n = (z_alpha/2 + z_power)^2 / (3
+(p - 1/2)^2), with p = P(D + D' > 0) for two differences.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ POINTS = 32
 
 
 def spread(*samples: Values) -> Values:
-    """The distances between the values of all pairs, relative to the median. Samples must be sorted; the median of each
-    is subtracted first.
+    """The distances between values of one sample and values of the other, or of the pairs of a single sample, relative
+    to the median. Samples must be sorted; the median of each is subtracted first.
 
-    Empty if a median is 0, or with fewer than two values. Two values that the same quantile represents are on average a
-    third of a step apart; there are half as many such pairs as for two different quantiles.
+    Only distances between the samples are the X - Y of the formula where their spreads differ. A sample of one value
+    has no spread: then the pairs of the other one are taken. Empty if a median is 0, or with fewer than two values.
     """
-    parts, own = [], []
+    parts = []
     for sample in samples:
         if sample.size:
             middle = float(sample[(sample.size - 1) // 2] + sample[sample.size // 2]) / 2
@@ -38,13 +38,15 @@ def spread(*samples: Values) -> Values:
                 return np.empty(0)
             some = sample if sample.size <= POINTS else sample[_places(sample.size)]
             parts.append((some - middle) / abs(middle))
-            if sample.size > POINTS:
-                own.append(np.diff(parts[-1])[::2] / 3)
-    if not parts:
+    wide = [part for part in parts if part.size > 1]
+    if len(wide) == 1 and wide[0].size == POINTS:  # quantiles: two values may have the same one
+        wide *= 2
+    if len(wide) > 1:
+        return np.asarray(np.abs(wide[0][:, np.newaxis] - wide[1]).ravel())
+    if not wide:
         return np.empty(0)
-    pooled = np.concatenate(parts)
-    first, second = _pairs(pooled.size)
-    return np.concatenate([np.abs(pooled[first] - pooled[second]), *own])
+    first, second = _pairs(wide[0].size)
+    return np.asarray(np.abs(wide[0][first] - wide[0][second]))
 
 
 def walsh(away: Values) -> Values:

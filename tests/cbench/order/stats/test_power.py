@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from math import ceil, isclose
 from statistics import NormalDist
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,25 +39,38 @@ def test_for_normal_values_it_is_the_known_chance_that_one_lies_above_the_other(
 
 
 @given(SAMPLES, SAMPLES)
-def test_the_spread_is_that_of_all_pairs_relative_to_the_medians(fixed: list[int], random: list[int]) -> None:
-    pooled = [
-        (value - np.median(sample)) / np.median(sample)
-        for sample in (np.array(fixed), np.array(random))
-        for value in sample
-    ]
-    wanted = sorted(abs(a - b) for number, a in enumerate(pooled) for b in pooled[number + 1 :])
+def test_the_spread_is_that_of_both_samples_values_relative_to_the_medians(fixed: list[int], random: list[int]) -> None:
+    from_median = [(np.array(each) - np.median(each)) / np.median(each) for each in (fixed, random)]
+    if min(len(fixed), len(random)) > 1:
+        wanted = [abs(a - b) for a, b in product(*from_median)]
+    else:
+        wanted = [abs(a - b) for each in from_median for a, b in combinations(each, 2)]
     found = spread(np.sort(np.array(fixed, dtype=float)), np.sort(np.array(random, dtype=float)))
-    assert np.allclose(np.sort(found), wanted, atol=1e-12)
+    assert np.allclose(np.sort(found), sorted(wanted), atol=1e-12)
 
 
 def test_quantiles_stand_for_large_samples() -> None:
     rng = np.random.default_rng(2)
     fixed, random = np.sort(rng.lognormal(size=600)), np.sort(rng.lognormal(size=500))
-    assert spread(fixed, random).size == POINTS * (2 * POINTS - 1) + POINTS
-    every = np.concatenate([fixed / np.median(fixed), random / np.median(random)]) - 1
+    assert spread(fixed, random).size == POINTS**2
     for shift in (0.05, 0.2, 0.5, 1):
-        apart = np.abs(every[:, None] - every)[np.triu_indices(1100, 1)]
+        apart = np.abs((fixed / np.median(fixed) - 1)[:, None] - (random / np.median(random) - 1)).ravel()
         assert isclose(superiority(spread(fixed, random), shift), superiority(apart, shift), abs_tol=0.01)
+
+
+@pytest.mark.slow
+def test_where_one_order_varies_five_times_as_much_the_detectable_shift_is_found_as_often_as_stated() -> None:
+    """By Brunner and Munzel's test, which decides there: 74 % of 1,000. With distances within the steady order it
+    was 45 %.
+    """
+    rng = np.random.default_rng(5)
+    seen = detectable(spread(np.sort(rng.normal(100, 1, 4000)), np.sort(rng.normal(100, 5, 4000))), 40, 0.05, 0.8)
+    assert seen is not None
+    shown = 0
+    for _ in range(1000):
+        fixed, random = np.sort(rng.normal(100, 1, 40)), np.sort(rng.normal(100 + 100 * seen, 5, 40))
+        shown += scipy.stats.brunnermunzel(fixed, random).pvalue < 0.05
+    assert shown >= 700
 
 
 @pytest.mark.slow
