@@ -1,25 +1,28 @@
-"""How often the tests of effects within blocks see one where none is, and where one is, in simulated experiments.
+"""How often the tests of a screen's effects find one where none is, and where one is, in simulated experiments.
 
     python tests/benchmarks/screen_effects_simulations.py [EXPERIMENTS]
 
 2 x 2 x 3 treatments, six effects, Holm over them; noise, drift and outliers as in tests/cbench/screen/planted.py. The
-first table: the chance in % that any of the effects without an effect is called significant. The second: the chance in
-% that an effect of so many standard deviations of the noise is, by signed ranks and by the means of the same blocks.
-The third: the planted experiment. The last: aligned ranks, which were not taken. EXPERIMENTS (2,000) of each kind; all
+test is the one that the design chooses: the analysis of variance for few iterations, then signed ranks. The first
+table: the chance in % that any of the effects without an effect is called significant. The second: the chance in %
+that an effect of so many standard deviations of the noise is, and in parentheses by the other of the two tests. The
+third: the planted experiment. The last: aligned ranks, which were not taken. EXPERIMENTS (2,000) of each kind; all
 seeds are fixed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.screen.stats.block_tests import Blocked, Effect, blocked
+from cbench.screen.design.detectable import ranks_decide
+from cbench.screen.stats.anova import anova
+from cbench.screen.stats.block_tests import Effect, EffectTest, blocked
 from cbench.stats.distributions import f_sf
 from cbench.stats.multiple_testing import HOLM, adjusted
 from tests.cbench.screen.planted import ALIGN, CACHE, FULL, INERT, LEVELS, STRICT, Values, experiment
@@ -28,17 +31,33 @@ KINDS = ("normal", "long-tailed", "discrete", "unequal")
 BLOCKS = (8, 15, 30, 60)
 SIZES = (0.2, 0.4, 0.6, 0.8)
 REAL = {(ALIGN,), (CACHE,), (ALIGN, CACHE)}
+TESTS = 6
 
 
-def each(count: int, blocks: int, sizes: tuple[float, float, float], kind: str) -> Iterator[Blocked]:
+def by_ranks(values: Values) -> dict[Effect, float]:
+    return holm(blocked(LEVELS, values).effects)
+
+
+def by_anova(values: Values) -> dict[Effect, float]:
+    blocks, treatments = values.shape
+    levels = np.tile(LEVELS, (blocks, 1))
+    return holm(anova("abc", levels, values.ravel(), np.repeat(np.arange(blocks), treatments)).effects)
+
+
+def decided(values: Values, alpha: float) -> dict[Effect, float]:
+    ranks = ranks_decide(LEVELS.shape[0], values.shape[0], TESTS, alpha)
+    return by_ranks(values) if ranks else by_anova(values)
+
+
+def each(count: int, blocks: int, sizes: tuple[float, float, float], kind: str) -> Iterator[Values]:
     for seed in range(count):
-        yield blocked(LEVELS, experiment(seed, blocks, sizes, kind))
+        yield experiment(seed, blocks, sizes, kind)
 
 
-def holm(found: Blocked) -> dict[Effect, float]:
+def holm(found: Mapping[Effect, EffectTest]) -> dict[Effect, float]:
     """The p-values, corrected by Holm."""
-    p = adjusted([test.p for test in found.effects.values()], HOLM)
-    return dict(zip(found.effects, p.tolist(), strict=True))
+    p = adjusted([test.p for test in found.values()], HOLM)
+    return dict(zip(found, p.tolist(), strict=True))
 
 
 def false_alarms(count: int) -> None:
@@ -48,18 +67,15 @@ def false_alarms(count: int) -> None:
         for sizes, label in (((0.0, 0.0, 0.0), "none"), ((2.0, 1.0, 1.0), "three")):
             # Twice the noise at a level of the first factor is an effect of that factor.
             real = REAL if any(sizes) else {(ALIGN,)} if kind == "unequal" else set()
-            lowest = {
-                blocks: np.array(
-                    [
-                        min(p for effect, p in holm(found).items() if effect not in real)
-                        for found in each(count, blocks, sizes, kind)
-                    ]
-                )
-                for blocks in BLOCKS
-            }
             for alpha in (0.05, STRICT):
-                cells = (f"{100 * np.mean(lowest[blocks] < alpha):.2f}" for blocks in BLOCKS)
-                print(f"| {kind} | {label} | {100 * alpha:g} | {' | '.join(cells)} |")
+                cells = []
+                for blocks in BLOCKS:
+                    lowest = [
+                        min(p for effect, p in decided(values, alpha).items() if effect not in real)
+                        for values in each(count, blocks, sizes, kind)
+                    ]
+                    cells.append(f"{100 * np.mean(np.array(lowest) < alpha):.2f}")
+                print(f"| {kind} | {label} | {100 * alpha:g} | {' | '.join(cells)} |", flush=True)
 
 
 def power(count: int) -> None:
@@ -70,19 +86,19 @@ def power(count: int) -> None:
             cells = []
             for blocks in BLOCKS:
                 ranks, means = 0, 0
-                for found in each(count, blocks, (size, 0.0, 0.0), kind):
-                    at = list(found.effects).index((ALIGN,))
-                    ranks += holm(found)[ALIGN,] < 0.05
-                    means += adjusted([test.p_plain for test in found.effects.values()], HOLM)[at] < 0.05
-                cells.append(f"{100 * ranks / count:.0f} ({100 * means / count:.0f})")
-            print(f"| {kind} | {size} | {' | '.join(cells)} |")
+                for values in each(count, blocks, (size, 0.0, 0.0), kind):
+                    ranks += by_ranks(values)[ALIGN,] < 0.05
+                    means += by_anova(values)[ALIGN,] < 0.05
+                by = (ranks, means) if ranks_decide(LEVELS.shape[0], blocks, TESTS, 0.05) else (means, ranks)
+                cells.append(f"{100 * by[0] / count:.0f} ({100 * by[1] / count:.0f})")
+            print(f"| {kind} | {size} | {' | '.join(cells)} |", flush=True)
 
 
 def planted(count: int) -> None:
     for blocks in (40, 60):
         everything, wrong = 0, 0
-        for found in each(count, blocks, FULL, "long-tailed"):
-            seen = {effect for effect, p in holm(found).items() if p < STRICT}
+        for values in each(count, blocks, FULL, "long-tailed"):
+            seen = {effect for effect, p in decided(values, STRICT).items() if p < STRICT}
             everything += seen >= REAL
             wrong += any(INERT in factors for factors in seen)
         print(f"{blocks} blocks: all three found in {everything} of {count}, anything else in {wrong}")

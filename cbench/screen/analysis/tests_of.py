@@ -12,8 +12,8 @@ import numpy as np
 from cbench.screen.analysis import effects, plots
 from cbench.screen.analysis.effects import ResponseSlice
 from cbench.screen.analysis.result import ContrastResult, LenthContrast, LenthResult
+from cbench.screen.design.detectable import ranks_decide, smallest_p
 from cbench.screen.design.factorial import effect_name
-from cbench.screen.design.testability import smallest_p
 from cbench.screen.stats.anova import ANOVA, REPEATS, Anova, anova
 from cbench.screen.stats.anova_table import WITHIN_ERROR
 from cbench.screen.stats.block_tests import Blocked, Effect, EffectTest, blocked, tested_contrast
@@ -42,14 +42,15 @@ class ResponseTests:
 
 def tests_of(part: ResponseSlice, tests: int, confidence: float) -> ResponseTests:
     """Test the effects of a response. `tests`: the number of tests that share one error rate. The method is signed
-    ranks within iterations if there are enough iterations for a p-value below alpha/tests; otherwise the analysis of
-    variance of single values, or Lenth's method if no treatment has two values. With several batches, the split-plot
-    analysis decides.
+    ranks within iterations if there are enough iterations (`ranks_decide`), or if all values of each treatment are
+    equal; otherwise the analysis of variance of single values, or Lenth's method if no treatment has two values. With
+    several batches, the split-plot analysis decides.
     """
     split, rows, estimates = plots.whole_plots(part)
     values = effects.matrix(part)
     ranked = _ranked(part, values)
-    few = part.data.randomised or tests * smallest_p(ranked.blocks) >= part.alpha
+    together = part.numbers.size // max(1, np.unique(part.levels[:, part.hard], axis=0).shape[0])
+    few = part.data.randomised or not ranks_decide(together, ranked.blocks, tests, part.alpha)
     found = {} if few else dict(ranked.effects)
     untested = dict(ranked.untested)
     several = np.unique(part.series.batch).size > 1
@@ -62,6 +63,8 @@ def tests_of(part: ResponseSlice, tests: int, confidence: float) -> ResponseTest
         single, ours, sums = _lenth(part, contrast, confidence)
         found |= ours if single else {each: table.effects[each] for each in open_ if each in table.effects}
         untested |= table.untested
+        if not part.data.randomised and tests * smallest_p(ranked.blocks) < part.alpha:
+            found = {each: ranked.effects[each] for each in open_ if each in ranked.effects} | found
     found |= plots.plot_tests(split, rows, estimates, ranked.effects, part)
     untested |= plots.untested(split, rows)
     if single is None and not part.hard and not several:

@@ -191,7 +191,7 @@ def _enough(material: Materiality, median: float, unit: str) -> str:
     if not sizes:
         own = material.own
         width = own.bca if own.bca is not None else own.t
-        return "" if width is None else _shown(material, median, own.n, width, unit)
+        return "" if width is None or own.n < 2 else _shown(material, median, own.n, width, unit)
     usual = next((n for n in reversed(sizes) if n <= USUAL), sizes[0])
     said = _shown(material, median, usual, widths[method, usual], unit)
     enough = material.enough.get(method)

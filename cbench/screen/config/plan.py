@@ -12,7 +12,7 @@ from cbench.screen.config import treatments
 from cbench.screen.config.model import PLACKETT_BURMAN, Abridgment, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import UNSAMPLED
 from cbench.screen.design import batches, testability
-from cbench.screen.design.detectable import DetectableEffect, detectable, detectable_words
+from cbench.screen.design.detectable import DetectableEffect, detectable, detectable_words, too_few_words
 from cbench.screen.design.testability import ALIASED, TOGETHER, Assessment
 from cbench.study.records import StoredFacts
 from cbench.study.resets.reboot import RebootReset
@@ -252,8 +252,9 @@ class Planned:
                 if any(not set(each.factors) & set(self._hard) for each in able):
                     name = f"{workload.name}:{response.name}" if len(screen.workloads) > 1 else response.name
                     there = {tuple(each[at] for at in self._hard) for each in self._of(response.name)}
-                    blocks.append((sum(self._plots[levels] for levels in there) * screen.iterations, name))
-        return testability.too_few_words(tests, screen.alpha, blocks)
+                    iterations = sum(self._plots[levels] for levels in there) * screen.iterations
+                    blocks.append((len(self._of(response.name)) // len(there), iterations, name))
+        return too_few_words(tests, screen.alpha, blocks)
 
     def _tests(self) -> int:
         """The number of effects, over all responses, that share alpha."""

@@ -15,14 +15,14 @@ import numpy as np
 from cbench.formats.registry import refuse_without
 from cbench.screen.data.data import Codes, Data, Values
 from cbench.screen.data.read_series import numbers, series
-from cbench.screen.data.roles import Chosen, roles
+from cbench.screen.data.roles import MARK, Chosen, roles
 from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, Column, ColumnError, Columns, coded
 from quiet import UsageError
 
-OWN = ("workload", "run", "batch", "iteration", "position", "treatment", "questionable")
+OWN = ("workload", "run", "batch", "iteration", "position", "treatment", MARK)
 """Columns of `cbench export`, in their order."""
 SIGNS = {"-": -1.0, "+": 1.0}
 """The levels - and + that textbooks use, as numbers."""
@@ -136,7 +136,7 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
         treatments,
         series(columns, chosen.values, treatment, iteration, batch.codes, position, work),
         batch.names,
-        _questionable(columns, treatment),
+        _questionable(columns, treatment) if MARK not in factors else {},
         warnings=_warnings(chosen, iteration, treatment) if len(batch.names) < 2 else (),
         excluded=int(np.prod([len(each.levels) for each in typed_factors])) - len(treatments),
         randomised=iteration is None and not chosen.by_order,
@@ -251,10 +251,10 @@ def _whole(name: str, value: Values) -> Codes:
 
 
 def _questionable(columns: Columns, treatment: Codes) -> dict[int, str]:
-    if "questionable" not in columns:
+    if MARK not in columns:
         return {}
-    column = columns["questionable"]
-    marks = column if isinstance(column, Coded) else coded("questionable", column, blank=True)
+    column = columns[MARK]
+    marks = column if isinstance(column, Coded) else coded(MARK, column, blank=True)
     reasons: dict[int, str] = {}
     for code, reason in enumerate(marks.names):
         if reason.strip().lower() not in ("", "0", "no", "false", "none", "nan", "0.0"):

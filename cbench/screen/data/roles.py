@@ -1,8 +1,8 @@
 """Determine the role of each column of a table and describe it as text.
 
 A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the levels
-of the other factors. In a table with `iteration`, as written by `cbench export`, `batch`, `boot`, `position` and
-`workload` keep their reserved meaning.
+of the other factors; `iteration` only if every treatment has several rows in each. In a table with iterations, as
+written by `cbench export`, `batch`, `boot`, `position` and `workload` keep their reserved meaning.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from quiet import UsageError
 
 BATCHES = ("batch", "boot")
 SHARED = (*BATCHES, "position", "workload")
-KNOWN = ("iteration", *SHARED, "response", "value", "unit", "questionable")
+MARK = "questionable"
+KNOWN = ("iteration", *SHARED, "response", "value", "unit", MARK)
 IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
 MOST_CROSSED = 10
 """The maximum number of levels of a factor with a reserved name."""
@@ -67,9 +68,11 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
     factors = list(dict.fromkeys(chosen.factors))
     if not factors:
         factors = [name for name in columns if name not in (*KNOWN, *IGNORED, *values, *named)]
+        if iteration and iteration not in named and _repeated(columns, codes, factors):
+            iteration = ""
         within = [codes[each] for each in (*BATCHES, iteration) if each in codes] if iteration else []
         for name in columns:
-            other = name in IGNORED or (not iteration and name in SHARED)
+            other = name in (*IGNORED, MARK) or (not iteration and name in ("iteration", *SHARED))
             if other and name not in named and _crossed(codes[name], [codes[each] for each in factors], within):
                 factors.append(name)
         factors.sort(key=list(columns).index)
@@ -78,17 +81,17 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
     position = "position" if "position" in free and "position" not in named else ""
     workload = "workload" if "workload" in free and "workload" not in named else ""
     meaning = {
-        **dict.fromkeys(values, "response"),
-        **dict.fromkeys(factors, "factor"),
-        **dict.fromkeys(chosen.hard, "factor, changes between batches only"),
+        "response": "name of the response",
+        "unit": "unit of the response",
+        MARK: "mark of treatments",
         batch: "batch, between two resets",
-        iteration: "iteration, one row of each treatment",
+        iteration: "iteration, whose rows belong together",
         chosen.block: "block",
         position: "position in the iteration",
         workload: "workload: each is a response",
-        "response": "name of the response",
-        "unit": "unit of the response",
-        "questionable": "mark of treatments",
+        **dict.fromkeys(values, "response"),
+        **dict.fromkeys(factors, "factor"),
+        **dict.fromkeys(chosen.hard, "factor, changes between batches only"),
     }
     words = {}
     for name in columns:
@@ -119,6 +122,18 @@ def _crossed(column: Codes, factors: Sequence[Codes], within: Sequence[Codes]) -
         return False
     combos = _combined(factors)[1] if factors else 1
     return _combined([*factors, column])[1] == combos * levels
+
+
+def _repeated(columns: Columns, codes: Mapping[str, Codes], factors: Sequence[str]) -> bool:
+    """Whether each combination of the factors' levels occurs with each level of `iteration`, and always in several rows
+    of one response.
+    """
+    iteration = codes["iteration"]
+    if not factors or not _crossed(iteration, [codes[each] for each in factors], []):
+        return False
+    apart = [_codes(name, columns) for name in ("response", "workload", *BATCHES) if name in columns]
+    cells, many = _combined([iteration, *(codes[each] for each in factors), *apart])
+    return int(np.bincount(cells, minlength=many).min()) > 1
 
 
 def _combined(columns: Sequence[Codes]) -> tuple[Codes, int]:

@@ -1,24 +1,33 @@
-"""Compute, before anything runs, the effect size that an experiment detects, and the iterations that smaller effects
-require.
+"""Compute, before anything runs, the effect size that an experiment detects, the iterations that smaller effects
+require, and which test decides.
 
 The model is a main effect of two levels, with normal noise of standard deviation 1 and P values in each of n
 iterations. Its estimate has the variance 4/(P n). Student's t distribution replaces the noncentral one, which is
 accurate to 2 %: J. Cohen, Statistical Power Analysis (1988). Signed ranks have 3/pi of the efficiency of means there,
-and more with long tails.
+and more with long tails. They have one observation for each iteration, the analysis of variance one for each value, so
+that ranks need more iterations for effects of the same size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import pi, sqrt
+from itertools import count
+from math import inf, pi, sqrt
 
-from cbench.screen.design.testability import iterations_needed
+from cbench.report.text import counted, some
 from cbench.stats.distributions import t_quantile
 
 POWER = 0.8
 SIZES = (1.0, 0.5, 0.2)
 """The effect sizes, in standard deviations of one value, for which the required iterations are reported."""
 MOST = 1_000_000
+LOSS = 1.1
+"""Signed ranks decide if the effect that they detect is at most this many times that of the analysis of variance."""
+MOST_VALUES = 5_000
+"""The most values that are analyzed by the analysis of variance where iterations are known: each is a column of the
+model.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +56,66 @@ def detectable(
 
 def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> float | None:
     """The detectable effect in standard deviations; None if no degrees of freedom are left for the error."""
-    ranks = iterations >= iterations_needed(tests, alpha)
+    ranks = ranks_decide(treatments, iterations, tests, alpha)
+    found = _share(treatments, iterations, tests, alpha, ranks) * 2 / sqrt(treatments * iterations)
+    return None if found == inf else found
+
+
+def _share(treatments: int, iterations: int, tests: int, alpha: float, ranks: bool) -> float:
+    """The detectable effect in its standard errors, which are those of means; infinite without degrees of freedom."""
     df = iterations - 1 if ranks else (iterations - 1) * (treatments - 1)
-    if df < 1:
-        return None
-    share = t_quantile(1 - alpha / (2 * tests), df) + t_quantile(POWER, df)
-    return share * 2 / sqrt(treatments * iterations * (3 / pi if ranks else 1))
+    share = t_quantile(1 - alpha / (2 * tests), df) + t_quantile(POWER, df) if df > 0 else inf
+    return share / sqrt(3 / pi) if ranks else share
+
+
+def smallest_p(iterations: int) -> float:
+    """The smallest possible p-value of signed ranks within iterations, which occurs if all signs are equal."""
+    return 2.0 ** (1 - iterations)
+
+
+def ranks_decide(treatments: int, iterations: int, tests: int, alpha: float) -> bool:
+    """Whether signed ranks within iterations decide: they can reject, and detect about as small an effect as the
+    analysis of variance, or there are too many values for that.
+    """
+    if not tests or tests * smallest_p(iterations) >= alpha:
+        return False
+    if treatments * iterations > MOST_VALUES:
+        return True
+    ranks, means = (_share(treatments, iterations, tests, alpha, each) for each in (True, False))
+    return ranks <= LOSS * means
+
+
+def fewest_for_ranks(treatments: int, tests: int, alpha: float) -> int:
+    """The fewest iterations with which signed ranks decide."""
+    return next(n for n in count(2) if ranks_decide(treatments, n, tests, alpha))
+
+
+def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, int, str]]) -> list[str]:
+    """A sentence for each response that the analysis of variance decides, so that the tests assume normal noise.
+    `blocks`: the number of treatments and of iterations, and the name, of each response that is tested within
+    iterations.
+    """
+    few: dict[int, list[str]] = {}
+    for treatments, n, name in blocks:
+        if tests and not ranks_decide(treatments, n, tests, alpha):
+            few.setdefault(fewest_for_ranks(treatments, tests, alpha), []).append(f"{name} has {n:,}")
+    many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
+    return [
+        f"few iterations: signed ranks, which do not assume normality, need {fewest:,} for {many}, {some(names)}; "
+        "with fewer, single values are analyzed by the analysis of variance, or by Lenth's method if treatments "
+        "have one value"
+        for fewest, names in few.items()
+    ]
 
 
 def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
-    """The fewest iterations that detect this effect size, determined by doubling and bisection; at most about MOST."""
+    """The fewest iterations from which this effect size is detected, determined by doubling and bisection; at most
+    about MOST.
+    """
+    switch = fewest_for_ranks(treatments, tests, alpha)
 
     def enough(n: int) -> bool:
-        found = smallest(treatments, n, tests, alpha)
-        return found is not None and found <= size
+        return all((smallest(treatments, each, tests, alpha) or inf) <= size for each in {n, max(n, switch)})
 
     high = 2
     while not enough(high) and high < MOST:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, count, product
+from itertools import combinations, product
 from math import prod
 
-from cbench.report.text import counted, some
 from cbench.screen.design.factorial import Factor, Treatment, effect_name
 from cbench.screen.design.model_matrix import Effect, Row, columns, effects, null_space, present, rank
 
@@ -296,29 +295,3 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
 def listed(names: Sequence[str]) -> str:
     """Names separated by commas; only the first ones if there are many."""
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-
-
-def smallest_p(iterations: int) -> float:
-    """The smallest possible p-value of signed ranks within iterations, which occurs if all signs are equal."""
-    return 2.0 ** (1 - iterations)
-
-
-def iterations_needed(tests: int, alpha: float) -> int:
-    """The fewest iterations for a significant result of one among `tests` tests, by Holm."""
-    return next(n for n in count(2) if tests * smallest_p(n) < alpha)
-
-
-def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """A sentence if signed ranks within iterations cannot reject anything, so that the tests assume normal noise.
-    `blocks`: the number of iterations and the name of each response that is tested by signed ranks.
-    """
-    fewest = iterations_needed(tests, alpha) if blocks and tests else 0
-    few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
-    if not few:
-        return []
-    many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
-    return [
-        f"few iterations: signed ranks, which do not assume normality, need {fewest:,} for {many}, {some(few)}; "
-        "with fewer, single values are analyzed by the analysis of variance, or by Lenth's method if treatments "
-        "have one value"
-    ]

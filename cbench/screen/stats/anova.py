@@ -17,6 +17,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.design.detectable import MOST_VALUES
 from cbench.screen.stats.anova_table import (
     HIGHER,
     REPLICATES,
@@ -33,10 +34,6 @@ from cbench.stats.interval import exponent
 ANOVA = "analysis of variance"
 REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
 """The possible sources of the error term."""
-MOST_VALUES = 5_000
-"""The maximum number of values in an analysis with blocks, in which each block is a column of the model. Experiments
-with more values have enough iterations for signed ranks.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,13 +198,23 @@ def test_nothing_is_found_without_an_effect(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path) -> None:
-    few, _ = analysed(table(tmp_path / "few.csv", screens.planted(7)), chosen=WALL_ONLY)
+    few, _ = analysed(table(tmp_path / "few.csv", screens.planted(21)), chosen=WALL_ONLY)
     assert {each["test"]["by"] for each in only(few)["effects"].values()} == {"analysis of variance"}
     assert only(few)["anova_error"] == "values of one treatment"
     assert only(few)["effects"]["c"]["significant"]
-    enough, _ = analysed(table(tmp_path / "enough.csv", screens.planted(8)), chosen=WALL_ONLY)
+    enough, _ = analysed(table(tmp_path / "enough.csv", screens.planted(22)), chosen=WALL_ONLY)
     assert {each["test"]["by"] for each in only(enough)["effects"].values()} == {"signed ranks in blocks"}
     assert only(enough)["effects"]["c"]["significant"]
+
+
+def test_exact_values_which_leave_no_error_are_tested_by_ranks(tmp_path: Path) -> None:
+    """A counter that reads the same in every iteration: three more where a is 1."""
+    rows = [{"a": a, "b": b, "iteration": at, "value": 100 + 3 * a} for at in range(9) for a in (0, 1) for b in (0, 1)]
+    made, _ = analysed(table(tmp_path / "exact.csv", rows))
+    found = only(made)["effects"]
+    assert {each["test"]["by"] for each in found.values()} == {"signed ranks in blocks"}
+    assert [each["significant"] for each in found.values()] == [True, False]
+    assert found["a"]["test"]["p"] == 2.0**-8
 
 
 def test_aliased_interactions_share_one_line(tmp_path: Path) -> None:

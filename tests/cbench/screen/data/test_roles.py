@@ -24,7 +24,7 @@ def crossed(name: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("name", [*IGNORED, *SHARED])
+@pytest.mark.parametrize("name", ["iteration", "questionable", *IGNORED, *SHARED])
 def test_a_column_whose_levels_are_crossed_with_the_others_is_a_factor_whatever_its_name(
     tmp_path: Path, name: str
 ) -> None:
@@ -55,6 +55,18 @@ def test_in_a_table_with_iterations_our_column_names_have_their_meaning(tmp_path
     assert [factor.name for factor in data.factors] == ["x"]
     assert dict(data.columns)["batch"] == "batch, between two resets"
     assert dict(data.columns)["run"].startswith("ignored")
+
+
+def test_an_iteration_with_one_row_of_each_treatment_and_response_is_an_iteration(tmp_path: Path) -> None:
+    rows = [
+        {"x": x, "iteration": at, "response": name, "value": x + at % 3 + len(name)}
+        for at in range(6)
+        for x in (0, 1)
+        for name in ("wall", "rss")
+    ]
+    data = read(table(tmp_path / "data.csv", rows))
+    assert [factor.name for factor in data.factors] == ["x"]
+    assert dict(data.columns)["iteration"] == "iteration, whose rows belong together"
 
 
 @pytest.mark.slow
