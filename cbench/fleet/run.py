@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -267,9 +268,10 @@ class Fleet:
         try:
             if done.returncode:
                 raise QuietError(f"fleet.allocate: exit code {done.returncode}")
+            text = json.dumps(_static(done.stdout))
             file = self._folder / "inventory.json"
             file.touch(0o600)
-            file.write_text(json.dumps(_static(done.stdout)))
+            file.write_text(text)
             ansible.hosts(str(file))
         except Exception:
             self._give_back()
@@ -377,7 +379,12 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
 
 
 def _static(text: str) -> JsonValue:
-    """A static inventory for Ansible, from the output of an allocation command or an inventory script."""
+    """A static inventory for Ansible, from the output of an allocation command or an inventory script. Raises
+    UsageError for other output, and for a password, which would be stored.
+    """
+    if secret := re.search(r'"(ansible_\w*pass(word)?)"\s*:\s*"(?!\s*\{\{)', text):
+        keys = "use ssh keys or an agent, or a template such as \"{{ lookup('env', 'PASSWORD') }}\""
+        raise UsageError(f"fleet.allocate: printed {secret[1]}, and credentials are not stored: {keys}")
     try:
         content = json.loads(text)
         if not isinstance(content, dict):

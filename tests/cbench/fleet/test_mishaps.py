@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_a_fleet_leaves_the_directory_and_the_study_of_another_as_they_are(tmp_p
     inventory(tmp_path, 1)
     node = tmp_path / "nodes" / "n0"
     node.mkdir(parents=True)
-    (node / "fleet").write_text("another")
+    (node / "fleet").write_text("another n0")
     (node / "study").mkdir()
     (node / "study" / "data.db").write_text("its data")
     done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
@@ -64,6 +65,36 @@ def test_nothing_is_allocated_for_a_study_without_its_files(tmp_path: Path) -> N
     done = fleet(tmp_path, "run", "s.toml", "-o", "out", code=2)
     assert "none.sh: no such file" in error_line(done)
     assert not (tmp_path / "allocated").exists()
+
+
+@pytest.mark.slow
+def test_of_two_nodes_in_one_directory_one_is_refused(tmp_path: Path) -> None:
+    study(tmp_path)
+    content: Any = hosts(tmp_path)
+    content["all"]["hosts"]["n1"] = content["all"]["hosts"]["n0"]
+    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
+    nodes = json.loads(done.stdout)["nodes"]
+    (refused,) = [name for name, node in nodes.items() if "or another node of this one" in node["message"]]
+    (other,) = nodes.keys() - {refused}
+    once(tmp_path / "out" / "results" / f"{other}.db", 12)
+    assert not (tmp_path / "out" / "results" / f"{refused}.db").exists()
+
+
+@pytest.mark.parametrize("key", ["ansible_password", "ansible_ssh_pass", "ansible_become_pass"])
+def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_released(
+    tmp_path: Path, key: str
+) -> None:
+    content: Any = hosts(tmp_path)
+    content["all"]["hosts"]["n1"][key] = "secret"
+    (tmp_path / "printed.json").write_text(json.dumps(content))
+    study(tmp_path, more='allocate = "cat printed.json"\nrelease = "touch free"\n')
+    done = fleet(tmp_path, "run", "s.toml", "-o", "out", code=2)
+    assert error_line(done).startswith(f"fleet.allocate: printed {key}, and credentials are not stored: use ssh keys")
+    assert (tmp_path / "free").exists()
+    assert not (tmp_path / "out" / "inventory.json").exists()
+    content["all"]["hosts"]["n1"][key] = "{{ lookup('env', 'PASSWORD') }}"
+    assert run._static(json.dumps(content)) == content
 
 
 def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:
