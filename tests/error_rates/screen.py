@@ -103,7 +103,7 @@ def found(name: str, make: Make) -> Rate:
 
 
 RATES = (
-    *(null(f"{many} iterations, {kind}", cube(kind, many)) for many in (12, 4) for kind in NOISE),
+    *(null(f"{many} iterations, {kind}", cube(kind, many)) for many in (20, 12, 4) for kind in NOISE),
     *(null(f"one iteration, {kind}", cube(kind, 1)) for kind in ("normal", "log-normal")),
     *(null(f"no iterations, rows sorted by value, {kind}", by_value(kind)) for kind in NOISE),
     null("12 iterations, a tenth of the trials failed", cube("log-normal", 12, failed=0.1)),

@@ -22,7 +22,7 @@ POWER = 0.8
 SIZES = (1.0, 0.5, 0.2)
 """The effect sizes, in standard deviations of one value, for which the required iterations are reported."""
 MOST = 1_000_000
-LOSS = 1.1
+LOSS = 1.15
 """Signed ranks decide if the effect that they detect is at most this many times that of the analysis of variance."""
 MOST_VALUES = 5_000
 """The most values that are analyzed by the analysis of variance where iterations are known: each is a column of the

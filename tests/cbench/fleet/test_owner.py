@@ -21,7 +21,7 @@ QUIET = """#!/bin/sh
 [ "$1" = --version ] || set -- "$@" --root {root}
 exec {quiet} "$@"
 """
-# The real program, on a host of which one fact is another.
+# The real program, on a host with some other facts.
 CBENCH = """#!/bin/sh
 [ "$1" = passport ] || exec {cbench} "$@"
 {cbench} "$@" | {python} -c 'import json, sys; print(json.dumps({{**json.load(sys.stdin), **{facts}}}))'
@@ -67,10 +67,10 @@ def test_how_the_nodes_differ_is_reported_before_the_study_begins_and_by_its_sta
     root = recorded(tmp_path / "root")
     begin(tmp_path, *(programs(tmp_path / kernel, root, kernel=kernel) for kernel in ("6.1.0", "6.12.3")))
     lines = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out").stderr.splitlines()
-    told = "the nodes differ: kernel 6.1.0 (n0) and 6.12.3 (n1)"
-    (at,) = [number for number, line in enumerate(lines) if told in line]
+    report = "the nodes differ: kernel 6.1.0 (n0) and 6.12.3 (n1)"
+    (at,) = [number for number, line in enumerate(lines) if report in line]
     assert at < min(number for number, line in enumerate(lines) if " trials, " in line)
-    assert told in fleet(tmp_path, "status", "-o", "out").stdout
+    assert report in fleet(tmp_path, "status", "-o", "out").stdout
 
 
 @pytest.mark.slow

@@ -198,11 +198,11 @@ def test_nothing_is_found_without_an_effect(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path) -> None:
-    few, _ = analysed(table(tmp_path / "few.csv", screens.planted(21)), chosen=WALL_ONLY)
+    few, _ = analysed(table(tmp_path / "few.csv", screens.planted(13)), chosen=WALL_ONLY)
     assert {each["test"]["by"] for each in only(few)["effects"].values()} == {"analysis of variance"}
     assert only(few)["anova_error"] == "values of one treatment"
     assert only(few)["effects"]["c"]["significant"]
-    enough, _ = analysed(table(tmp_path / "enough.csv", screens.planted(22)), chosen=WALL_ONLY)
+    enough, _ = analysed(table(tmp_path / "enough.csv", screens.planted(14)), chosen=WALL_ONLY)
     assert {each["test"]["by"] for each in only(enough)["effects"].values()} == {"signed ranks in blocks"}
     assert only(enough)["effects"]["c"]["significant"]
 

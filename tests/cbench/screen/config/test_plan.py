@@ -37,8 +37,8 @@ def planned(folder: Path, text: str) -> dict[str, Any]:
 
 
 def test_a_full_factorial_tests_every_effect(tmp_path: Path) -> None:
-    made = planned(tmp_path, experiment(two("a"), two("b"), two("c"), head="iterations = 22"))
-    assert (len(made["treatments"]), made["trials"], made["left_s"]) == (8, 176, None)
+    made = planned(tmp_path, experiment(two("a"), two("b"), two("c"), head="iterations = 14"))
+    assert (len(made["treatments"]), made["trials"], made["left_s"]) == (8, 112, None)
     assert [each["name"] for each in made["effects"] if each["testable"]] == [
         "a",
         "b",
@@ -218,10 +218,10 @@ def test_missing_responses_of_a_plackett_burman_design_are_reported() -> None:
     assert "y: a cannot be tested: every treatment has a=0" in words
 
 
-@pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (8, False), (21, False), (22, True)])
+@pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (8, False), (13, False), (14, True)])
 def test_iterations_that_are_too_few_for_ranks_are_reported(iterations: int, enough_of_them: bool) -> None:
     words = said(experiment(*map(two, "abc"), head=f"iterations = {iterations}"))
-    few = "few iterations: signed ranks, which do not assume normality, need 22 for 6 effects that are tested, y has"
+    few = "few iterations: signed ranks, which do not assume normality, need 14 for 6 effects that are tested, y has"
     assert [each.startswith(f"{few} {iterations};") for each in words if "few" in each] == [True] * (not enough_of_them)
 
 

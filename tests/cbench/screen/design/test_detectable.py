@@ -22,7 +22,7 @@ CUBE = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("iterations", [3, 6, 14])
+@pytest.mark.parametrize("iterations", [3, 6, 9])
 def test_an_effect_of_the_reported_size_is_found_in_four_of_five_experiments(iterations: int) -> None:
     """Each effect by itself; 200 experiments, three standard errors of 2.8 %."""
     size = smallest(8, iterations, 1, 0.05)
@@ -62,19 +62,19 @@ def test_ranks_of_two_treatments_decide_as_soon_as_all_signs_alike_can_be_signif
     assert tests * 2.0 ** (1 - least) < alpha <= tests * 2.0 ** (2 - least)
 
 
-def test_no_further_iteration_makes_the_detectable_effect_a_tenth_larger() -> None:
+def test_no_further_iteration_makes_the_detectable_effect_an_eighth_larger() -> None:
     """Where ranks had decided from 8 iterations on, they found in 52 % what single values of 7 showed in 82 %."""
     for treatments in (2, 4, 8, 12, 32):
         sizes = [smallest(treatments, n, 6, 0.05) for n in range(3, 60)]
         for before, after in pairwise(sizes):
             assert before is not None
             assert after is not None
-            assert after <= 1.1 * before
+            assert after <= 1.12 * before
 
 
 def test_the_iterations_that_are_reported_are_enough_and_so_are_all_more_than_these() -> None:
     for size, n in detectable(8, 12, 6, 0.05).iterations.items():
-        for more in (n, n + 1, 22, 23, 2 * n):
+        for more in (n, n + 1, 14, 15, 2 * n):
             found = smallest(8, max(n, more), 6, 0.05)
             assert found is not None
             assert found <= float(size)
