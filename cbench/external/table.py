@@ -24,10 +24,10 @@ def results(report: CommandsResult) -> None:
         for line in lines:
             console.print(escape(f"  {line}"), soft_wrap=True)
     if report.spawn:
-        share = 100 * report.spawn.value / min(result.headline.value for result in report.results)
+        share = report.spawn.value / min(result.headline.value for result in report.results)
+        beside = f"{100 * share:.2g} % of" if share < 1 else "longer than"
         console.print(
-            escape(f"an empty program takes {_estimated(report.spawn)}: {share:.2g} % of the fastest command"),
-            soft_wrap=True,
+            escape(f"an empty program takes {_estimated(report.spawn)}: {beside} the fastest command"), soft_wrap=True
         )
 
 

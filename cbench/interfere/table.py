@@ -26,7 +26,7 @@ def interfere(measured: InterfereResult) -> None:
         console.print()
         console.print(_table(measured, result))
         if not all(row.floor_repeats for row in result.measured):
-            console.print("* no value repeats: shows the minimum instead of the floor")
+            console.print("* no value repeats: shows the 5 % quantile instead of the floor")
         console.print(escape(result.verdict), soft_wrap=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -157,14 +158,18 @@ def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling
     """Run the warm-up trials that the job requires, and return them."""
     trials: list[Trial] = []
     most = settling.LIMIT if job.warmup is None else job.warmup
+    begun_s = time.monotonic()
     while True:
         values = tuple(trial.value for trial in trials)
         counted = [name for name in MISPREDICTED if trials and name in trials[0].counts][:1]
         missed = tuple(trial.counts[name] for name in counted for trial in trials)
         done = settling.settled(values, step, missed)
-        if len(trials) >= most or (done and job.warmup is None):
+        took_s = time.monotonic() - begun_s
+        late = bool(trials) and took_s >= settling.LIMIT_S
+        if len(trials) >= most or (job.warmup is None and (done or late)):
             return Settling(values, missed, done)
-        trials += series.run(min(settling.WINDOW, most - len(trials)))
+        fit = int((settling.LIMIT_S - took_s) * len(trials) / took_s) if trials and took_s > 0 else 1
+        trials += series.run(min(max(fit, 1), settling.WINDOW, most - len(trials)))
         check_place(series, job.cpu, 0)
         channel.ask(WARMING)
 

@@ -109,7 +109,7 @@ def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
     row = checked(values)
     why = no_numbers(row)
     if why is None and row.size < FEWEST:
-        why = f"{FEWEST} values are needed, there {'is' if row.size == 1 else 'are'} {row.size}"
+        why = f"{FEWEST} values are needed, but there {'is' if row.size == 1 else 'are'} {row.size}"
     if why is not None:
         return kind.none(why)
     low, high = float(row.min()), float(row.max())
@@ -147,7 +147,7 @@ def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interv
 
 
 def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
-    """The mean of each different resample, ascending, and the number of orders in which the resample can be drawn."""
+    """The mean of each distinct resample, ascending, and the number of orders in which the resample can be drawn."""
     n = centered.row.size
     if n > MOST_EXACT:
         raise ValueError(f"at most {MOST_EXACT} values can be enumerated, there are {n}")

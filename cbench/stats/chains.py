@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cbench.model import DISAGREE, SHARED, Calibration, ChainTimes, Trial, TrialCause
-from quiet import chains_agree, unshared_ratio
+from cbench.model import DISAGREE, SHARED, SWITCH, Calibration, ChainTimes, Trial, TrialCause
+from quiet import PLAUSIBLE, chains_agree, unshared_ratio
 
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
@@ -38,6 +38,12 @@ def wide_ratio(times: ChainTimes) -> float:
     return max(times.wide_before / times.before, times.wide_after / times.after)
 
 
+def one_sided(times: ChainTimes) -> bool:
+    """Whether only one of the two wide chains is long."""
+    before, after = times.wide_before / times.before, times.wide_after / times.after
+    return max(before, after) > min(before, after) * (1 + NARROWER)
+
+
 def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Trial]:
     """The trials of one process, with a cause for each that is not kept."""
     timed = [trial.chains for trial in trials if trial.chains]
@@ -54,14 +60,18 @@ def unmarked(trial: Trial) -> tuple[TrialCause, ...]:
 
 def _with_mark(trial: Trial, mark: str) -> Trial:
     others = unmarked(trial)
+    if mark == SHARED and others and trial.chains and one_sided(trial.chains):
+        mark = DISAGREE  # what interrupted the trial interrupted one wide chain, too
     if not mark and len(others) == len(trial.causes):
         return trial
     return replace(trial, causes=(*others, TrialCause(mark)) if mark else others)
 
 
 def kept(trial: Trial) -> bool:
-    """Whether the trial's chains determine its cycles."""
-    return trial.valid and not any(cause.kind in MARKS for cause in trial.causes)
+    """Whether the trial's chains determine its cycles, and no other task ran within it: its ticks would be those of
+    both.
+    """
+    return trial.valid and not any(cause.kind in (*MARKS, SWITCH) for cause in trial.causes)
 
 
 def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:
@@ -72,7 +82,8 @@ def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[s
     found = []
     for each, pair, same in zip(trials, ratios, agreeing, strict=True):
         margin = (alone or 0.0) * NARROWER + STEPS * step / each.before
-        if not same or min(pair) < (alone or 0.0) - margin:  # an interruption of a narrow chain
+        interrupted = min(pair) < (alone or 0.0) - margin or max(pair) > PLAUSIBLE * (alone or max(pair)) + margin
+        if not same or interrupted:  # of a narrow or of a wide chain
             found.append(DISAGREE)
         else:
             found.append(SHARED if max(pair) > (alone or 0.0) + margin else "")

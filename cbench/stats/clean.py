@@ -4,8 +4,8 @@ CAUSES   No known interruption, according to a counter of cycles and the kernel'
 FLOOR    The value is at most two of the counter's steps above the floor, or above a value one step below it. For
          virtual machines, in which no counter of the guest detects interruptions by the host: there, a trial without a
          known cause is often not clean, and a trial with an interrupt outside the timed region often is.
-CHAINS   The chains of additions around the trial agree, for cycles by calibration. They do not detect an interrupt
-         within the trial, which the robust center tolerates.
+CHAINS   The chains of additions around the trial agree, and no other task ran within it, for cycles by calibration.
+         They do not detect an interrupt within the trial, which the robust center tolerates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEPS = 2
 WORDS = {
     CAUSES: "without a known interruption",
     FLOOR: f"at most {STEPS} steps of the counter above the floor",
-    CHAINS: "whose chains agree, on a core that was not shared",
+    CHAINS: "whose chains agree, on a core that was not shared, and in which no other task ran",
 }
 
 

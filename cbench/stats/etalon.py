@@ -106,7 +106,7 @@ def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
     n = row.size
     why = no_squares(row)
     if why is None and n < FIRST_LEAST:
-        why = f"{FIRST_LEAST} values are needed, there {'is' if n == 1 else 'are'} {n}"
+        why = f"{FIRST_LEAST} values are needed, but there {'is' if n == 1 else 'are'} {n}"
     if why is not None:
         return FirstRun(n, None, None, None, None, None, False, why)
     others = row[1:]

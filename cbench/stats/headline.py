@@ -1,8 +1,8 @@
 """Compute the number that represents all trials of a workload, and its interval; or report why there is none.
 
 Each process contributes its floor if the floor repeats, otherwise the robust center of its trials. Calibrated cycles
-are reported only from trials whose chains agree on a core that is not shared, and only if there are enough of these: on
-a machine that is busy with other work, the few trials that seem undisturbed are not.
+are reported only from trials in which no other task ran and whose chains agree on a core that is not shared, and only
+if there are enough of these: on a machine that is busy with other work, the few trials that seem undisturbed are not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from cbench.model import DISAGREE, SHARED, Calibration, ChainTimes, Counter, Trial
+from cbench.model import DISAGREE, SHARED, SWITCH, Calibration, ChainTimes, Counter, Trial
 from cbench.stats import chains
 from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
@@ -39,10 +39,11 @@ class CalibrationFigures:
     """The figures of the calibration over all processes.
 
     `uncertainty`: half the headline's interval as a share of its value, None if there is no interval. `resolution`: the
-    relative reading resolution of chains and trial. `disagree`, `shared`: the shares of trials whose chains disagree,
-    and of trials on a shared core. `ticks_per_cycle`: median of the kept trials; the frequencies and `value_ns`, the
-    headline as a time, are None if unknown. `shared_times`: how many times longer the wide chains took while the core
-    was shared, None if it never was. `below`: the share of kept trials at a frequency more than 1 % below the highest.
+    relative reading resolution of chains and trial. `disagree`, `shared`, `switched`: the shares of trials whose chains
+    disagree, of trials on a shared core, and of other trials in which another task ran. `ticks_per_cycle`: median of
+    the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown. `shared_times`: how
+    many times longer the wide chains took while the core was shared, None if it never was. `below`: the share of kept
+    trials at a frequency more than 1 % below `high_hz`.
     """
 
     length: int
@@ -51,6 +52,7 @@ class CalibrationFigures:
     kept: int
     disagree: float
     shared: float
+    switched: float
     shared_times: float | None
     resolution: float
     uncertainty: float | None
@@ -130,8 +132,12 @@ def _undisturbed(kept: list[Trial]) -> list[Trial]:
 
 
 def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
-    """The share of trials with a known interruption among the trials from which a headline is computed."""
-    used = [trial for trials in processes for trial in _undisturbed([t for t in trials if chains.kept(t)])]
+    """The share of trials with a known interruption among the trials from which a headline is computed; 0 without a
+    headline.
+    """
+    usable = [[trial for trial in trials if chains.kept(trial)] for trials in processes]
+    enough = [kept for kept, trials in zip(usable, processes, strict=True) if len(kept) >= needed(len(trials))]
+    used = [trial for kept in enough for trial in _undisturbed(kept)]
     return sum(bool(trial.causes) for trial in used) / len(used) if used else 0.0
 
 
@@ -150,7 +156,7 @@ def figures(
 ) -> CalibrationFigures:
     """The figures of the calibration. `rates`: the clock's ticks per second in each process, None if unknown."""
     usable = [trial.chains for trials in processes for trial in trials if trial.chains and chains.kept(trial)]
-    shared, disagree = shares(processes)
+    shared, disagree, switched = shares(processes)
     ticks = sorted((each.before + each.after - 2 * calibration.edge) / (2 * each.length) for each in usable)
     known = [rate for rate in rates if rate]
     rate = median(known) if known and ticks else None
@@ -164,6 +170,7 @@ def figures(
         kept=len(usable),
         disagree=disagree,
         shared=shared,
+        switched=switched,
         shared_times=_shared_times(processes, usable),
         resolution=resolution_of(usable, calibration),
         uncertainty=None if width is None or not found.value else width / 2 / found.value,
@@ -171,7 +178,7 @@ def figures(
         hz=rate / middle if rate else None,
         low_hz=rate / high if rate else None,
         high_hz=rate / low if rate else None,
-        below=sum(each > ticks[0] * SLOWER for each in ticks) / len(ticks) if ticks else None,
+        below=sum(each > low * SLOWER for each in ticks) / len(ticks) if ticks else None,
         value_ns=found.value * middle * 1e9 / rate if rate and found.value is not None else None,
         why=why_not(processes, calibration) if found.value is None else "",
     )
@@ -192,19 +199,23 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
     times = [[trial.chains for trial in trials if trial.chains] for trials in processes]
     reasons = [chains.marks(each, calibration.step, calibration.machine)[1] for each in times]
     total = sum(map(len, processes))
-    shared, disagree = shares(processes)
+    shared, disagree, switched = shares(processes)
     kept = sum(chains.kept(trial) for trials in processes for trial in trials)
-    line = f"the chains of only {kept:,} of {total:,} trials agree on an unshared core"
-    line += f" ({disagree:.0%} disagree, {shared:.0%} ran beside another thread of the core)"
+    line = f"only {kept:,} of {total:,} trials can be used (the chains of {disagree:.0%} disagree, {shared:.0%} ran "
+    line += f"beside another thread of the core, another task ran in {switched:.0%})"
+    line += "; use another CPU, or shorter or more trials"
     known = [reason for reason in reasons if reason]
     return f"{known[0]}; {line}" if known else line
 
 
-def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
-    """The share of trials on a shared core, and the share of trials whose chains disagree."""
-    marks = [cause.kind for trials in processes for trial in trials for cause in trial.causes]
-    total = sum(map(len, processes))
-    return marks.count(SHARED) / total, marks.count(DISAGREE) / total
+def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float, float]:
+    """The share of trials on a shared core, the share of trials whose chains disagree, and the share of the other
+    trials in which another task ran.
+    """
+    causes = [{cause.kind for cause in trial.causes} for trials in processes for trial in trials]
+    shared, disagree = (sum(mark in kinds for kinds in causes) for mark in (SHARED, DISAGREE))
+    switched = sum(SWITCH in kinds and not kinds & {SHARED, DISAGREE} for kinds in causes)
+    return shared / len(causes), disagree / len(causes), switched / len(causes)
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
@@ -225,6 +236,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
         for share, words in (
             (figures.disagree, "because their chains disagree (interrupted, or the frequency changed)"),
             (figures.shared, f"because the core was shared with another thread{times}"),
+            (figures.switched, "because another task ran within them, or the work gave up the CPU"),
         )
         if share
     ]

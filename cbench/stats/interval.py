@@ -120,7 +120,7 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     row = checked(values)
     why = no_squares(row)
     if why is None and row.size < 2:
-        why = f"2 values are needed, there {'is' if row.size == 1 else 'are'} {row.size}"
+        why = f"2 values are needed, but there {'is' if row.size == 1 else 'are'} {row.size}"
     if why is not None:
         return Interval(None, None, level, T, 0, why)
     if row.min() == row.max():

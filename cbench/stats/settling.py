@@ -12,7 +12,8 @@ from itertools import pairwise
 from statistics import median
 
 WINDOW = 10
-LIMIT = 200
+LIMIT, LIMIT_S = 200, 10.0
+"""The most warm-up trials, and the time after which no further one begins."""
 TOLERANCE = 0.001
 MISPREDICTIONS = 2
 """The maximum difference in mispredictions between two settled windows."""

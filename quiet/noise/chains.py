@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from statistics import fmean, median
 
 AGREE = 0.001
@@ -17,6 +18,10 @@ AGREE = 0.001
 STEPS = 2
 NARROWER = 0.02
 """A core counts as unshared if its ratio of wide to narrow is at most this share above the lowest cluster."""
+PLAUSIBLE = 2.2
+"""The largest multiple of the unshared ratio that another thread of the core causes: two threads share its units
+equally. A longer wide chain was interrupted.
+"""
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: its width as a share, its minimum share of the values, and its minimum number of values."""
 ALONE = {"x86_64": 0.3}
@@ -96,6 +101,8 @@ def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: 
     if alone is None and not why.startswith(ALWAYS):
         return CoreSpeed((), None, why)
     limit = (alone or 0.0) * (1 + NARROWER)
+    most = alone * PLAUSIBLE if alone else inf
+    pairs = [pair for pair in pairs if pair[0].wide <= most * pair[0].narrow + STEPS * step]
     quiet = [pair for pair in pairs if pair[0].wide <= limit * pair[0].narrow + STEPS * step]
     rates = sorted((one.narrow + other.narrow - 2 * edge) / (2 * length) for one, other in quiet or pairs)
     return CoreSpeed(tuple(rates), 1 - len(quiet) / len(pairs), why)

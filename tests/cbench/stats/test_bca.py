@@ -73,9 +73,9 @@ def test_the_acceleration_of_a_mean_is_its_skewness_over_6_roots_of_n() -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ((), "3 values are needed, there are 0"),
-        ((1,), "3 values are needed, there is 1"),
-        ((1, 2), "3 values are needed, there are 2"),
+        ((), "3 values are needed, but there are 0"),
+        ((1,), "3 values are needed, but there is 1"),
+        ((1, 2), "3 values are needed, but there are 2"),
         ((1, 2, float("nan"), 4), "1 of 4 values are not finite numbers"),
         ((float("inf"), 2, float("nan"), 4), "2 of 4 values are not finite numbers"),
         ((1.7e308, -1.7e308, 0), "the values are too far apart, or too close together, for 64-bit numbers"),

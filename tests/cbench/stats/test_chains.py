@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from cbench.model import DISAGREE, SHARED, ChainTimes, Trial, TrialCause
+from cbench.model import DISAGREE, INTERRUPT, SHARED, SWITCH, ChainTimes, Trial, TrialCause
 from cbench.stats import chains
 from cbench.stats.headline import Headline, figures, headline
 from quiet.noise.chains import ALWAYS, EMULATOR
@@ -89,6 +89,36 @@ def test_where_the_tick_interrupts_nearly_every_trial_the_few_others_are_the_hea
         if trial.chains
     ]
     assert exact(headline_of([*found[:clean], *ticked]))
+
+
+def test_trials_in_which_another_task_ran_are_not_used_and_leave_no_number_if_nearly_all_are_such() -> None:
+    """A neighbor that runs for 30 us of every 500 us: the headline had been 1.06 to 1.8 times the value."""
+    found = trials(Core(interrupted=0))
+    switched = [
+        replace(trial, causes=(*trial.causes, TrialCause(SWITCH, "0 voluntary, 7 involuntary", 7))) for trial in found
+    ]
+    longer = [
+        replace(trial, chains=replace(trial.chains, ticks=trial.chains.ticks * 2)) for trial in switched if trial.chains
+    ]
+    assert exact(headline_of([*longer[: len(found) // 2], *found[len(found) // 2 :]]))
+    none = headline_of([*longer[20:], *found[:20]])
+    assert none.value is None
+    assert "another task ran in 9" in none.how
+    assert "use another CPU" in none.how
+
+
+def test_a_wide_chain_that_no_other_thread_makes_so_long_was_interrupted() -> None:
+    usual = trials(Core(interrupted=0))
+    first = usual[0].chains
+    assert first is not None
+    for times, expected in ((1.8, SHARED), (4.0, DISAGREE)):
+        wide = replace(first, wide_after=round(first.wide_after * times))
+        marked = chains.marked([replace(usual[0], chains=wide), *usual[1:]], CALIBRATION)
+        assert [cause.kind for cause in marked[0].causes] == [expected]
+    interrupt = TrialCause(INTERRUPT, "LOC", 1)
+    wide = replace(first, wide_after=round(first.wide_after * 1.8))
+    marked = chains.marked([replace(usual[0], chains=wide, causes=(interrupt,)), *usual[1:]], CALIBRATION)
+    assert [cause.kind for cause in marked[0].causes] == [INTERRUPT, DISAGREE]
 
 
 def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_not_an_answer() -> None:

@@ -108,8 +108,8 @@ def test_an_outlying_first_value_among_larger_outliers_is_reported_but_not_flagg
 @pytest.mark.parametrize(
     ("values", "ratio", "flagged", "why"),
     [
-        ((1, 2, 3, 4), None, False, "5 values are needed, there are 4"),
-        ((1,), None, False, "5 values are needed, there is 1"),
+        ((1, 2, 3, 4), None, False, "5 values are needed, but there are 4"),
+        ((1,), None, False, "5 values are needed, but there is 1"),
         ((0.1,) * 6, None, False, "all 6 values are equal"),
         ((2, *(0.1,) * 6), inf, True, "all values but the first are equal"),
         ((1, 2, 3, float("nan"), 5), None, False, "1 of 5 values are not finite numbers"),

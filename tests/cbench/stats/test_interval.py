@@ -34,8 +34,8 @@ def test_intervals_are_scipys() -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ((), "2 values are needed, there are 0"),
-        ((1,), "2 values are needed, there is 1"),
+        ((), "2 values are needed, but there are 0"),
+        ((1,), "2 values are needed, but there is 1"),
         ((1, float("nan")), "1 of 2 values are not finite numbers"),
         ((1e308, -1e308), "the values are too large to be squared"),
     ],

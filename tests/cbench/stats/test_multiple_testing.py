@@ -33,7 +33,7 @@ def test_holms_adjusted_values_by_hand() -> None:
 
 
 @given(CHANCES, ALPHAS)
-def test_holm_goes_down_from_the_smallest_until_one_fails(p: list[float], alpha: float) -> None:
+def test_holm_rejects_from_the_smallest_p_value_until_one_is_too_large(p: list[float], alpha: float) -> None:
     wanted = [False] * len(p)
     for step, number in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
         if not (len(p) - step) * p[number] < alpha:

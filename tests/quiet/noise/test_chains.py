@@ -22,6 +22,14 @@ def test_successive_chains_give_the_frequency_and_the_share_of_core_sharing() ->
     assert 0.35 < found.shared < 0.65
 
 
+def test_an_interruption_of_a_wide_chain_is_no_other_thread() -> None:
+    core = Core(interrupted=0)
+    timed = [
+        chains.Chain(core.take(32_000), core.take(32_000 * (4 * ALONE if at % 9 == 0 else ALONE))) for at in range(200)
+    ]
+    assert chains.speed(timed, 32_000, STEP, EDGE, "x86_64").shared == 0
+
+
 def test_no_chains_that_agree_give_no_frequency_but_a_reason() -> None:
     timed = [chains.Chain(20_000 + 1_000 * number, 6_000) for number in range(50)]
     found = chains.speed(timed, 32_000, STEP, EDGE, "x86_64")
