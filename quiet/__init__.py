@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from quiet.machine.virtualization import hypervisor as hypervisor
     from quiet.noise import call_nesting as _call_nesting
     from quiet.noise import clock as _clock
-    from quiet.noise.chains import PLAUSIBLE as PLAUSIBLE
     from quiet.noise.chains import chains_agree as chains_agree
     from quiet.noise.chains import unshared_ratio as unshared_ratio
     from quiet.noise.clock import Clock as Clock
@@ -118,7 +117,7 @@ _HOMES = {
     "machine.facts": "CPU=CPU_FOLDER Facts",
     "machine.virtualization": "hypervisor virtual=virtualization",
     "noise.call_nesting": "FAULT=CAUSE_FAULT THREAD=CAUSE_THREAD WORK=CAUSE_WORK",
-    "noise.chains": "PLAUSIBLE chains_agree unshared_ratio",
+    "noise.chains": "chains_agree unshared_ratio",
     "noise.clock": "Clock moment now=ticks",
     "noise.core_frequency": "CHAIN_BODY CoreFrequency chain_facts core_frequency",
     "noise.follow": "Follower Seen",

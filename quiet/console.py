@@ -182,7 +182,7 @@ def _internal(error: Exception, name: str) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
-        say(f"{name}: error: this needs the compiled modules, which are missing here: pip install .")
+        say(f"{name}: error: this needs the compiled modules, which are missing; run `pip install .`")
         return _USAGE
     what = f"{type(error).__name__}: {error}"[:200] + f" at {raised_at(error)}"
     say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows more)")

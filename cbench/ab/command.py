@@ -31,7 +31,7 @@ def ab_command(
     run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure in each revision or environment.")] = "",
     env_file: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Variables (NAME=VALUE lines) of an arm, or an arm of its own."),
+        typer.Option(metavar="NAME=FILE", help="Variables (NAME=VALUE lines) for an arm, or for a new arm."),
     ] = None,
     effect: Annotated[
         str, typer.Option(metavar="SHARE", help="Measure until a difference of this size can be detected.")
@@ -62,7 +62,7 @@ def ab_command(
     ] = False,
     timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every block in this file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Store every block in this file.")
     ] = None,
     resume: Annotated[
         Path | None,
@@ -71,7 +71,7 @@ def ab_command(
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
-    """Compare commands in random blocks, against a noise floor. A copy of the first gives the noise floor.
+    """Compare commands in random blocks, against a noise floor. A copy of the first measures the noise floor.
 
     Exits with 1 on a difference, and with 2 after too few blocks to compare.
     """
@@ -124,7 +124,7 @@ def ab_command(
         )
         if detach:
             if output is None:
-                raise UsageError("--detach: name the file that keeps every block: -o FILE")
+                raise UsageError("--detach needs -o FILE, which stores every block")
             job = detached.start_again(output)
             if as_json:
                 write_json(job)

@@ -126,12 +126,12 @@ def check(options: AbOptions) -> None:
     if len(names) < 2:
         raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")
     if len(names) > MOST_ARMS:
-        raise UsageError(f"{len(names)} arms: at most {MOST_ARMS}")
+        raise UsageError(f"{len(names)} arms; at most {MOST_ARMS} are supported")
     for name in names:
         if printable(name) != name or "\n" in name or "\t" in name:
-            raise UsageError(f"{one_line(name)}: an arm's name cannot have control characters; use --arm NAME=CMD")
+            raise UsageError(f"{one_line(name)}: an arm's name cannot contain control characters; use --arm NAME=CMD")
         if names.count(name) > 1 or name.endswith(COPY):
-            raise UsageError(f"{name}: two arms have this name; name them with --arm NAME=CMD")
+            raise UsageError(f"{name}: two arms have this name; rename one with --arm NAME=CMD")
     for arm in options.arms:
         split_command(arm.text, options.shell, arm.name)
     budget, blocks, timeout = options.budget, options.blocks, options.timeout
@@ -150,7 +150,7 @@ def _check_build(options: AbOptions) -> None:
     if any(arm.is_program for arm in options.arms) and PROGRAM not in options.build:
         raise UsageError(f"--build has no {PROGRAM}: the path of the executable that it has to write for each arm")
     if options.preset not in FOR_ARMS:
-        raise UsageError(f"--preset {options.preset!r}: one of {', '.join(FOR_ARMS)}")
+        raise UsageError(f"--preset {options.preset!r}: must be one of {', '.join(FOR_ARMS)}")
     if options.layouts == 1:
         return
     fewest = fewest_layouts(len(options.arms) + 1)
@@ -163,7 +163,7 @@ def _check_build(options: AbOptions) -> None:
         raise UsageError(f"--layouts {options.layouts}: more than --blocks {options.blocks}; a block has one layout")
     for arm in options.arms:
         if not arm.revision and not arm.is_program:
-            raise UsageError(f"--layouts: {arm.name} is not built; name a revision, or {PROGRAM} in its command")
+            raise UsageError(f"--layouts: {arm.name} is not built; use a revision, or {PROGRAM} in its command")
     wanted = placeholder(options.preset)
     if wanted not in options.build:
         raise UsageError(f"--build has no {wanted}: without it, all builds of preset {options.preset} are the same")
@@ -208,7 +208,7 @@ def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
     try:
         lines = path.read_text().splitlines() if path.is_file() else None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not text in UTF-8'}") from None
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     if lines is None:
         raise UsageError(f"{path}: no such file")
     variables: dict[str, str] = {}
@@ -226,5 +226,5 @@ def _share(text: str) -> float:
     """The share that a text such as "1%" or "0.01" denotes."""
     number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
     if number is None:
-        raise UsageError(f"--effect {text!r}: write a share such as 1%")
+        raise UsageError(f"--effect {text!r}: write a percentage such as 1%")
     return float(number[1]) / (100 if number[2] else 1)

@@ -89,7 +89,7 @@ def read(path: Path) -> StoredBlocks:
     with reading(path):
         mine = [each for each in every if "comparison" in each.facts]
         if not mine:
-            raise UsageError(f"{path}: no comparison in it; begin one with: cbench ab -o FILE -- ./old ./new")
+            raise UsageError(f"{path}: contains no comparison; start one with: cbench ab -o FILE -- ./old ./new")
         last = mine[-1]
         comparison = str(last.facts["comparison"])
         runs: dict[int, list[StoredSeries]] = {}
@@ -230,4 +230,6 @@ def unchanged(
     """Raises UsageError if an arm's program has changed in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was and was != now:  # the run may have been killed before anything was built
-            raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")
+            raise UsageError(
+                f"{path}: {command.text}: not the program that the comparison started with; start a new one"
+            )

@@ -64,7 +64,7 @@ def _arm(each: CommandResult) -> str:
 def _floor(report: AbResult) -> str:
     floor = report.floor
     if floor.interval is None:
-        return "noise floor: too few blocks to state it"
+        return "noise floor: too few blocks to estimate it"
     if floor.raised_by_predecessor:
         return f"noise floor: {percent(floor.bound)}, the effect of the predecessor on a run"
     same = "a copy under another path" if floor.copied else f"run once more, because {floor.why}"
@@ -78,7 +78,7 @@ def _order(report: AbResult) -> list[str]:
         return ["order: too few blocks to test it"]
     if position.matters:
         found.append(
-            f"order: runs at position {position.at} of {len(report.arms)} are {_effect(position)}; each arm has each "
+            f"order: runs at position {position.at} of {len(report.arms)} are {_effect(position)}; each arm takes each "
             "position equally often"
         )
     if predecessor.matters:
@@ -100,13 +100,13 @@ def _next(report: AbResult) -> list[str]:
     wanted, quieter = f"{100 * report.effect:g} %", "a quieter host lowers it: --profile bench"
     if report.blocks_needed:
         blocks, seconds = about(report.blocks_needed), about(report.budget_needed_s or 0)
-        line = f"to find {wanted} takes about {blocks:,} blocks: --budget {seconds}"
+        line = f"detecting {wanted} takes about {blocks:,} blocks: --budget {seconds}"
         return [f"{line}, or a quieter host: --profile bench" if blocks > MANY_TIMES * report.blocks else line]
     if report.layouts_needed:
         if report.layouts_needed > MOST_LAYOUTS:
-            return [f"to find {wanted} takes more than {MOST_LAYOUTS} layouts, the most that can be built"]
+            return [f"detecting {wanted} takes more than {MOST_LAYOUTS} layouts, the most that can be built"]
         layouts, seconds = about(report.layouts_needed), about(report.budget_needed_s or 0)
-        return [f"to find {wanted} takes about {layouts} layouts: --layouts {layouts} --budget {seconds}"]
+        return [f"detecting {wanted} takes about {layouts} layouts: --layouts {layouts} --budget {seconds}"]
     if report.floor.bound >= report.effect:
         return [f"{wanted} is below the noise floor; {quieter}"]
     return []

@@ -11,13 +11,13 @@ from cbench.console import show, tell
 
 Side = (
     "Results: a file of `cbench run --output`, or of another benchmark program (docs/formats.md), or a directory of "
-    "such files, a process each; FILE:TEST for one test of it."
+    "such files, one per process; FILE:TEST selects one test."
 )
 Headline = Annotated[
     str,
     typer.Option(
         metavar="auto|median|floor|min|mean",
-        help="Number of a process; auto: the floor of cycle-exact data, else the median.",
+        help="Value that represents a process; auto: the floor of cycle-exact data, else the median.",
     ),
 ]
 
@@ -29,7 +29,7 @@ def compare_command(
     threshold: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE", help="Ignore slowdowns below this, such as 1%, and call tests the same that lie within it."
+            metavar="SHARE", help="Ignore slowdowns below this, such as 1%, and report tests within it as the same."
         ),
     ] = None,
     headline: Headline = "auto",
@@ -53,7 +53,7 @@ def compare_command(
 ) -> None:
     """Report which tests are faster, slower, or the same.
 
-    Exits with 1 after a regression, with 2 if nothing can be judged.
+    Exits with 1 on a regression, with 2 if nothing can be judged.
     """
     from cbench.compare import result, table
     from cbench.compare.markdown import summary

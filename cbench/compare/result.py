@@ -121,7 +121,7 @@ def share(text: str, option: str = "--threshold") -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < 1:
-        raise UsageError(f"{option} {text!r}: must be a share such as 1% or 0.01")
+        raise UsageError(f"{option} {text!r}: must be a fraction such as 1% or 0.01")
     return value
 
 
@@ -145,7 +145,7 @@ def compare(
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
     if better not in (None, suite.HIGHER, suite.LOWER):
-        raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
+        raise UsageError(f"--better {better}: use {suite.HIGHER} or {suite.LOWER}")
     if not 50 <= level < 100:  # also rejects nan
         raise UsageError(f"--level {level:g}: must be at least 50 and below 100 percent")
     within = None if threshold is None else share(threshold)

@@ -96,9 +96,8 @@ def verdict(
                 f"no difference shown among {comparison.family:,} comparisons: {percent(comparison.ratio)} ({span} by "
                 f"itself), p = {comparison.test.p:.2g}, after Holm {comparison.p_holm:.2g}{not_same}"
             )
-        least = (
-            f"one of {_short(100 * (comparison.detectable or 0))} % would have shown in {POWER:.0%} of such comparisons"
-        )
+        detectable = _short(100 * (comparison.detectable or 0))
+        least = f"one of {detectable} % would be detected in {POWER:.0%} of such comparisons"
         return f"no difference shown: {percent(comparison.ratio)} ({span}), {least}{not_same}"
     return f"B is {_words(a)[comparison.outcome]}: {percent(comparison.ratio)} ({span}){unless}"
 

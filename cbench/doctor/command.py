@@ -35,7 +35,7 @@ def doctor_command(
 
 
 def passport_command(*, as_json: Json = False) -> None:
-    """Print the facts that must be equal for results to compare."""
+    """Print the facts that must be equal for comparable results."""
     import os
 
     from cbench.machine.describe import passport

@@ -168,7 +168,7 @@ def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
         number = "too many" if needed is None else f"about {needed:,}"
         line += f"; {percent(FINE)} needs {number}"
     if measured < FEW:
-        line += f"; not reliable: only {measured} of at least {FEW} processes could be measured in the time"
+        line += f"; not reliable: only {measured} of at least {FEW} processes could be measured in the available time"
     return line
 
 

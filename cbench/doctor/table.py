@@ -21,7 +21,9 @@ def report(result: DoctorResult) -> None:
     if result.remedies:
         console.print("what would help most here:")
     for number, remedy in enumerate(result.remedies, 1):
-        text = f"{number}. {remedy.remedy}: {percent(remedy.difference)}, {remedy.gain:.2g} times less ({remedy.how})"
+        text = (
+            f"{number}. {remedy.remedy}: {percent(remedy.difference)}, {remedy.gain:.2g} times smaller ({remedy.how})"
+        )
         console.print(escape(f"  {text}"), soft_wrap=True)
     console.print("your own program adds noise; to see how much: cbench run -- ./mybench")
 
@@ -34,7 +36,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         of = "" if counter.quantum in (None, 1) else f" of {counter.quantum}"
         step = f", steps{of} ({percent(result.step_share)} of a trial)"
     visible = result.detectable
-    third = f"a third of it is found in {percent(visible.third_found)}"
+    third = f"a third of it is detected in {percent(visible.third_found)}"
     found = [
         (
             "interval",
@@ -50,7 +52,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
     if result.one_after_the_other.of:
         blocks = result.one_after_the_other
         found.append(
-            ("order", f"A before B: {blocks.called} of {blocks.of} comparisons of equal code saw a difference")
+            ("order", f"A before B: {blocks.called} of {blocks.of} comparisons of equal code showed a difference")
         )
     if result.not_told:
         found.append(("fallback", f"medians of all trials are used: {result.not_told}"))

@@ -26,7 +26,7 @@ def export_command(
         typer.Argument(
             metavar="DATA",
             help="A file of `cbench run --output`, the store of a study or a screen, or results of another benchmark "
-            "program (docs/formats.md), also a directory of them.",
+            "program (docs/formats.md), or a directory of them.",
         ),
     ],
     *,

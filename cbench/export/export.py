@@ -77,7 +77,7 @@ EXPORTERS: tuple[Exporter, ...] = (
     MarkdownExporter(),
 )
 
-NEEDS_SAMPLES = "--format %s holds samples; use markdown, benchfmt, bencher, otava or github-action-benchmark"
+NEEDS_SAMPLES = "--format %s stores samples; use markdown, benchfmt, bencher, otava or github-action-benchmark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ExportOptions:
             raise UsageError(f"--format {self.format}: use {', '.join(formats)}")
         if output is None:
             if formats[self.format].binary:
-                raise UsageError(f"--format {self.format}: name a file with --output FILE")
+                raise UsageError(f"--format {self.format} needs --output FILE")
             return
         check_savable(output, "--output")
         check_not_lost(output, "--output", self.data)
@@ -122,7 +122,7 @@ def export(options: ExportOptions) -> ExportResult:
             if options.clean_only:
                 raise UsageError(f"--clean-only: {source.what}'s trials are not marked clean or polluted; omit it")
             if not source.trials:
-                raise UsageError(f"{source.path}: no trials in it")
+                raise UsageError(f"{source.path}: contains no trials")
         if exporter.samples and (summary := next((each for each in source.samples or () if each.summary), None)):
             raise UsageError(f"{source.path}: {summary.name}: {summary.summary}; {NEEDS_SAMPLES % exporter.name}")
         content = exporter.write(source, options.clean_only)

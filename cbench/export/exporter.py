@@ -48,7 +48,7 @@ class ExportSource:
         """
         if self.what:
             raise UsageError(
-                f"{self.path}: the store of {self.what}, whose {self.extra} this format cannot hold; "
+                f"{self.path}: the store of {self.what}, whose {self.extra} this format cannot represent; "
                 "use --format csv or parquet"
             )
         samples = registry.read(self.path) if self.samples is None else self.samples

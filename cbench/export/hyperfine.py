@@ -36,7 +36,7 @@ def _result(source: ExportSource, sample: TestSample, command: Mapping[str, Valu
     times, processes = seconds(sample, headlines(sample)), len(sample.processes)
     if times is None:
         unit = sample.unit or "no unit"
-        raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files hold only seconds")
+        raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files contain only seconds")
     if processes == 1 < sample.trials:
         more = sample.more_processes.replace("{n}", "10")
         raise UsageError(

@@ -25,7 +25,7 @@ class OtavaExporter(Exporter):
         for each in tests:
             if len(each.begun) != len(each.processes):
                 raise UsageError(
-                    f"{source.path}: {each.name}: when each process began is not known, and Otava needs it"
+                    f"{source.path}: {each.name}: the start time of each process is unknown, and Otava needs it"
                 )
         counts = {len(each.processes): each.name for each in tests}
         if len(counts) > 1:

@@ -39,7 +39,7 @@ class PyperfExporter(Exporter):
         if source.series is None:
             what, extra = source.what, source.extra
             raise UsageError(
-                f"{source.path}: the store of {what}, whose {extra} pyperf's files cannot hold; "
+                f"{source.path}: the store of {what}, whose {extra} pyperf's files cannot represent; "
                 "use --format csv or parquet"
             )
         pyperf = import_module("pyperf")
@@ -49,7 +49,9 @@ class PyperfExporter(Exporter):
             if runs:
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
-            raise UsageError("no undisturbed trial to export: omit --clean-only" if clean_only else "no trials in it")
+            raise UsageError(
+                "no undisturbed trial to export: omit --clean-only" if clean_only else "contains no trials"
+            )
         return _dumped(pyperf, benchmarks)
 
 
@@ -70,7 +72,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
             f"{source.path}: {sample.name}: {unit}, and pyperf supports only seconds, bytes and whole numbers"
         )
     if min(min(of) for of in values) <= 0:
-        raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot hold; use --format csv")
+        raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot represent; use --format csv")
     unit = "second" if is_time else "byte" if sample.unit in ("byte", "B/op") else "integer"
     metadata = {**_named(sample.name), "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
     kept = {name: _one_line(value) for name, value in metadata.items() if value != ""}
@@ -86,7 +88,7 @@ def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
     if not values:
         return None
     if min(values) == 0:
-        raise UsageError(f"{group.name}: a trial of 0 {series.unit}, which pyperf cannot hold; use --format csv")
+        raise UsageError(f"{group.name}: a trial of 0 {series.unit}, which pyperf cannot represent; use --format csv")
     hz = _per_second(series)
     measured, discarded = ([value / hz for value in row] if hz else row for row in (values, warmups))
     before = [(1, value) for value in discarded]

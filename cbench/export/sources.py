@@ -71,7 +71,7 @@ def source_of(data: str, clean_only: bool) -> ExportSource:
         return ExportSource(path, _trials(series, clean_only), trials, series)
     kind = study_kind(path)
     if kind is None:
-        raise UsageError(f"{data}: no trials in it")
+        raise UsageError(f"{data}: contains no trials")
     return _screen(path) if kind == "screen" else _study(path)
 
 

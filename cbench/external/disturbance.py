@@ -131,9 +131,12 @@ def start_counts(empty: Sequence[ProgramEnd]) -> StartCounts:
     """
     if not empty:
         return StartCounts()
-    rows = zip(*((each.involuntary, each.migrations or 0) for each in empty), strict=True)
-    waited_ns = min(each.waited_ns or 0 for each in empty)
-    return StartCounts(*(sorted(row)[len(empty) // 4] for row in rows), waited_ns)
+    place = len(empty) // 4
+    return StartCounts(
+        involuntary=sorted(each.involuntary for each in empty)[place],
+        migrations=sorted(each.migrations or 0 for each in empty)[place],
+        waited_ns=min(each.waited_ns or 0 for each in empty),
+    )
 
 
 def trial_of(

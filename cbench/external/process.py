@@ -146,7 +146,7 @@ class Launcher:
             if left_ms is not None and ended == 0:
                 left_ms -= wait_ms
                 if left_ms <= 0:
-                    raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it{self._advice}")
+                    raise UsageError(f"{argv[0]}: timed out after {self._timeout:g} s; ended it{self._advice}")
 
     def _reported(self) -> str:
         """The last line that the program wrote to stderr; the rest is discarded."""

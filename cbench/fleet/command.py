@@ -42,7 +42,7 @@ def plan_command(
     inventory: Inventory = None,
     as_json: Json = False,
 ) -> None:
-    """Show what `run` would do on which nodes; contacts no node."""
+    """Show what `run` would do on each node. Contacts no node."""
     from cbench.fleet import run, table
 
     show(run.plan(inventory, study, output), as_json, table.plan)
@@ -58,7 +58,10 @@ def run_command(
     patience: Patience = 3600,
     as_json: Json = False,
 ) -> None:
-    """Install, start, wait, fetch, restore and release. Exit 1 when a node failed, 4 when one was not restored."""
+    """Install, start, wait, fetch, restore and release.
+
+    Exits with 1 when a node failed, with 4 when one was not restored.
+    """
     from cbench.fleet import run
 
     run.begin(inventory, study, output)
@@ -75,7 +78,7 @@ def resume_command(
     patience: Patience = 3600,
     as_json: Json = False,
 ) -> None:
-    """Resume a fleet whose controller ended."""
+    """Resume a fleet whose controller has ended."""
     _check(output, inventory, study)
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
@@ -84,7 +87,7 @@ def resume_command(
 def status_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
     """Report the progress of every node.
 
-    While another `cbench fleet` works in DIR, the progress is what that one saw last.
+    While another `cbench fleet` works in DIR, this reports the progress that it last recorded.
     """
     from cbench.fleet import state, table
 
@@ -92,13 +95,13 @@ def status_command(study: Known = None, *, output: Folder, inventory: Inventory 
     try:
         _with(output, lambda each: each.look(), as_json, wait=False)
     except Refused:
-        tell("another cbench fleet is working here: this is the progress that it saw last")
+        tell("another cbench fleet is working here: this is the progress that it last recorded")
         show(state.existing(output), as_json, table.fleet)
 
 
 @fleet.command("fetch")
 def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
-    """Fetch consistent copies of all stores into DIR/results. Exit 1 when one could not be fetched."""
+    """Fetch consistent copies of all stores into DIR/results. Exits with 1 when one could not be fetched."""
     from cbench.fleet.state import UNREACHABLE
 
     _check(output, inventory, study)

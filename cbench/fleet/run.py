@@ -57,7 +57,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
         inventory = before.inventory or None
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:
-        raise UsageError("name an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")
+        raise UsageError("specify an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")
     steps = (
         *([f"allocate nodes: {config.allocate}"] if config.allocate and not nodes else []),
         f"use the programs in {config.bin}" if config.bin else f"install quiet-cbench {__version__} from wheels",
@@ -346,10 +346,10 @@ def begin(inventory: str | None, study: str, folder: Path) -> None:
 def check_same(before: FleetState, folder: Path, inventory: str | None, study: str | None) -> None:
     """Raises UsageError if the directory's fleet has a different study or inventory than the given ones."""
     if study and before.study != str(Path(study).absolute()):
-        raise UsageError(f"{folder}: holds the fleet of {before.study}; choose another directory (-o)")
+        raise UsageError(f"{folder}: contains the fleet of {before.study}; choose another directory (-o)")
     if inventory and before.inventory != _inventory(inventory):
         known = before.inventory or "allocated nodes"
-        raise UsageError(f"{folder}: holds the fleet of {known}; choose another directory (-o), or omit -i")
+        raise UsageError(f"{folder}: contains the fleet of {known}; choose another directory (-o), or omit -i")
 
 
 def _inventory(given: str | None) -> str:

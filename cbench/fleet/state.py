@@ -86,7 +86,9 @@ def existing(folder: Path) -> FleetState:
     """Read the state of an existing fleet. Raises UsageError if the directory has none."""
     state = load(folder)
     if state is None:
-        raise UsageError(f"{folder}: no fleet here; begin one: cbench fleet run -i INVENTORY STUDY.toml -o {folder}")
+        raise UsageError(
+            f"{folder}: contains no fleet; start one with: cbench fleet run -i INVENTORY STUDY.toml -o {folder}"
+        )
     return state
 
 
@@ -110,7 +112,7 @@ def alone(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[int]:
                 )
             time.sleep(0.1)
         if not _taken(left):
-            tell(f"{folder}: waiting for what a killed cbench fleet has left running")
+            tell(f"{folder}: waiting for processes that a killed cbench fleet has left running")
             fcntl.flock(left, fcntl.LOCK_EX)
         yield left
         fcntl.flock(left, fcntl.LOCK_UN)  # also for what one of the user's commands has left running

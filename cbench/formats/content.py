@@ -40,7 +40,7 @@ class Content:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            raise UsageError(f"{self.path}: line {line}: not text in UTF-8") from None
+            raise UsageError(f"{self.path}: line {line}: not UTF-8 text") from None
 
     @cached_property
     def json(self) -> JsonValue | None:

@@ -37,7 +37,7 @@ class OrderSageReader(ResultReader):
         rows = csv_rows.rows(content)
         command = next((name for name in COMMANDS if rows and name in rows[0][1]), "")
         if not rows or not command:
-            raise DamagedError("", "no trials in it")
+            raise DamagedError("", "contains no trials")
         labels = short_names([row[command] for _, row in rows])
         tests = [labels[row[command]] for _, row in rows]
         results = [numbers(place, row["completion_status"], row["result"]) for place, row in rows]

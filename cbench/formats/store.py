@@ -46,7 +46,7 @@ class StoreReader(ResultReader):
         if groups:
             return tuple(groups)
         kind = study_kind(path)
-        raise UsageError(f"{path}: {STUDIES.get(kind or '', 'no trials in it').format(path=path)}")
+        raise UsageError(f"{path}: {STUDIES.get(kind or '', 'contains no trials').format(path=path)}")
 
 
 def _of_group(group: Group) -> TestSample:

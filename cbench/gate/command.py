@@ -17,8 +17,8 @@ def gate_command(
         "gate.toml"
     ),
     *,
-    old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Replaces `old` in the file.")] = None,
-    new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Replaces `new` in the file.")] = None,
+    old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Use this instead of `old` in the file.")] = None,
+    new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Use this instead of `new` in the file.")] = None,
     profile: Annotated[
         str | None, typer.Option(metavar="P", help="Measure within `quiet run --profile P`, whatever the file says.")
     ] = None,

@@ -101,7 +101,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm, better))
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
-        raise table.error(without[0], f"has no {RESULTS}, the other arm has: both write results, or none does")
+        raise table.error(without[0], f"has no {RESULTS}, but the other arm does: both must write results, or neither")
     try:
         check(config.arms)
     except UsageError as error:

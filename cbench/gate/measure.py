@@ -139,7 +139,7 @@ class _Runs:
         if not self._config.reads_results:
             return {WALL: (WALL_UNIT, float(trial.value))}
         if not self._target.exists():
-            raise UsageError(f"{name}: wrote no results: its command has to write the file {RESULTS} stands for")
+            raise UsageError(f"{name}: wrote no results: its command must write the file that {RESULTS} stands for")
         try:
             samples = read(self._target)
         except UsageError as error:

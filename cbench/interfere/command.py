@@ -27,11 +27,11 @@ def interfere(
     trials: Annotated[
         int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="How many times each condition is visited (5, with --quick 2).")
-    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Visits to each condition (5, with --quick 2).")] = None,
     counter: Counter = "auto",
-    param: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, n=1000.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")
+    ] = None,
     seed: Seed = 1,
     timeout: Timeout = 120,
     quick: Quick = False,

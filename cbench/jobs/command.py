@@ -9,11 +9,11 @@ import typer
 from cbench.command import STUDY, Json
 from cbench.console import show, tell
 
-Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Files into which a measurement writes (-o).")]
+Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Output files (-o) of measurements.")]
 
 
 def status_command(stores: Stores, *, as_json: Json = False) -> None:
-    """Report the progress of measurements, also of detached ones."""
+    """Report the progress of measurements, including detached ones."""
     from cbench.jobs import table
     from cbench.jobs.status import status
 

@@ -37,11 +37,12 @@ def knobs_command(
         int | None, typer.Option(metavar="N", help="Runs of the command or workload after each apply.")
     ] = None,
     within: Annotated[
-        str, typer.Option(metavar="SHARE", help="How much noisier than the full profile the smallest one may be.")
+        str,
+        typer.Option(metavar="SHARE", help="Allowed extra noise of the smallest profile, relative to the full one."),
     ] = "5%",
     applications: Annotated[int, typer.Option(metavar="N", help="Apply and restore at most N times.")] = 40,
     budget: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
-    alpha: Annotated[float, typer.Option(metavar="A", help="Chance of naming any knob that has no effect.")] = 0.05,
+    alpha: Annotated[float, typer.Option(metavar="A", help="Chance of reporting any knob that has no effect.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design and its duration; change nothing.")] = False,
     write_profile: Annotated[

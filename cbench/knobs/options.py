@@ -67,7 +67,7 @@ class KnobOptions:
                 if name not in KNOBS:
                     raise UsageError(f"{option} {name}: unknown knob; `quiet explain` lists the knobs")
         if response.command and not self.words:
-            raise UsageError(f"--response {self.response} measures a command: name a workload, or a command after --")
+            raise UsageError(f"--response {self.response} measures a command: give a workload, or a command after --")
         if not response.command and self.words:
             choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
             raise UsageError(f"--response {self.response} measures only the CPUs: omit the command, or use {choices}")
@@ -95,4 +95,4 @@ def share(text: str) -> float:
     try:
         return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise UsageError(f"--within {text}: write a share such as 5%") from None
+        raise UsageError(f"--within {text}: write a percentage such as 5%") from None

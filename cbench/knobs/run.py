@@ -114,7 +114,8 @@ def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
 def _only_root() -> None:
     if os.geteuid() != 0:
         raise Refused(
-            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; --plan does not"
+            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; --plan needs no "
+            "root"
         )
 
 

@@ -89,7 +89,7 @@ def read(path: Path) -> StoredScreening:
     with reading(path):
         mine = [each.facts[KIND] | {"trials": each.trials} for each in every if KIND in each.facts]
         if not mine:
-            raise UsageError(f"{path}: no screening of knobs in it; begin one with: cbench screen knobs -o FILE")
+            raise UsageError(f"{path}: contains no screening of knobs; start one with: cbench screen knobs -o FILE")
         last = mine[-1]
         given: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in last["options"].items()}
         options = KnobOptions(**given)

@@ -97,7 +97,7 @@ def below(found: KnobsResult) -> list[str]:
         least = (
             ""
             if found.smallest is None
-            else f" (adding {_amount(found.smallest, found)} together would have been seen)"
+            else f" (adding {_amount(found.smallest, found)} together would have been detected)"
         )
         said.append(f"do not matter{least}: {some(found.inert)}")
     if found.undecided:
@@ -106,10 +106,10 @@ def below(found: KnobsResult) -> list[str]:
     said += [f"conflict: {each.text}" for each in found.conflicts]
     said += [f"not applied: {knob}: {why}" for knob, why in found.refused.items()]
     if found.effects:
-        named = f"a chance of at most {found.alpha:.3g} that any named knob has no effect"
+        named = f"a chance of at most {found.alpha:.3g} that any reported knob has no effect"
         said.append(f"p is corrected for all {found.screened:,} knobs: {named}")
     if found.boot_left_out:
-        said.append(f"not screened, since each would take a reboot: {' '.join(found.boot_left_out)}")
+        said.append(f"not screened, because each needs a reboot: {' '.join(found.boot_left_out)}")
     return said
 
 
@@ -138,8 +138,8 @@ def design_lines(plan: KnobDesign) -> list[str]:
         seconds = "" if each.seconds is None else f", {each.seconds / 60:.0f} min of measuring"
         said.append(f"  if {each.matter} of them matter: about {each.applications} applications{seconds}")
     said.append(
-        f"at most {plan.most_applications} applications; to each the time to apply and restore is added, which the "
-        f"first shows (planning alone: {plan.planning_s:.2g} s)"
+        f"at most {plan.most_applications} applications; each also takes the time to apply and restore, which the "
+        f"first one shows (planning alone: {plan.planning_s:.2g} s)"
     )
     if plan.budget_s is not None:
         said.append(f"at most {plan.budget_s:,.0f} s; knobs that are undecided then stay in the profile")
@@ -147,5 +147,5 @@ def design_lines(plan: KnobDesign) -> list[str]:
         said.append(f"applied each time, not screened: {', '.join(plan.fixed)}")
     said.append(f"{counted(plan.idle, 'other knob')} of the profile would change nothing here and are left out")
     if plan.boot_left_out:
-        said.append(f"not screened, since each would take a reboot: {' '.join(plan.boot_left_out)}")
+        said.append(f"not screened, because each needs a reboot: {' '.join(plan.boot_left_out)}")
     return said

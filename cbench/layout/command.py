@@ -15,7 +15,8 @@ def layout_command(
     preset: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="How the layouts are made: alignment, lld, mold, go, link-order, environment, free."
+            metavar="NAME",
+            help="Method that varies the layout: alignment, lld, mold, go, link-order, environment, free.",
         ),
     ] = "free",
     build: Annotated[

@@ -34,7 +34,7 @@ class LayoutOptions:
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
-            raise UsageError(f"--preset {self.preset!r}: one of {', '.join(PRESETS)}")
+            raise UsageError(f"--preset {self.preset!r}: must be one of {', '.join(PRESETS)}")
         if not FEWEST_BUILDS <= self.builds <= MOST_LAYOUTS:
             raise UsageError(f"--builds {self.builds}: must be from {FEWEST_BUILDS} to {MOST_LAYOUTS}")
         if not 0 < self.budget_s <= MOST_SECONDS:

@@ -78,8 +78,8 @@ def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
     padded = any(build.layout.padding for build in measured.builds)
     if distinct == 1 and not padded:
         raise UsageError(
-            f"all {options.builds} builds are the same program byte for byte: does --build use what preset "
-            f"{options.preset} draws?"
+            f"all {options.builds} builds are the same program byte for byte: does --build use the values "
+            f"that preset {options.preset} draws?"
         )
     times = [[trial.value for trial in build.trials] for build in measured.builds]
     found = analyze(list(zip(*times, strict=True)))

@@ -39,7 +39,8 @@ def lines(report: LayoutResult) -> list[str]:
     if report.layout_matters:
         needed = f"{report.builds_needed:,}" if report.builds_needed else "more than 10,000"
         rows += [
-            f"  one build of each version cannot claim less than {report.one_build_pct:.2g} %, however often it runs",
+            f"  one build of each version cannot support a claim below {report.one_build_pct:.2g} %, however often it "
+            "runs",
             f"  a claim of {report.effect_pct:g} % needs {needed} builds of each version",
         ]
     else:

@@ -38,5 +38,5 @@ def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
     """The one CPU to measure on. Raises UsageError if `text` names several."""
     cpus = choose_cpus([text] if text is not None else [], isolated)
     if len(cpus) > 1:
-        raise UsageError(f"--cpu {text}: name one CPU, not {len(cpus)}")
+        raise UsageError(f"--cpu {text}: give one CPU, not {len(cpus)}")
     return cpus[0]

@@ -131,8 +131,8 @@ def _read_tables(table: ParquetSet, metrics: Sequence[str]) -> tuple[Trials, lis
 
     trials, warnings = read_set(table, metrics)
     if not trials.series.size:
-        others = ", nor in the other files" if table.files[1:] else ""
-        raise UsageError(f"{table.files[0]}: no trials in it{others}")
+        others = ", nor do the other files" if table.files[1:] else ""
+        raise UsageError(f"{table.files[0]}: contains no trials{others}")
     return trials, warnings
 
 
@@ -164,7 +164,7 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
         raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")
     trials, warnings, passports = read_study.read_hosts(paths)
     if not trials.series.size:
-        raise UsageError(f"{paths[0]}: no trials in it, nor in the other stores")
+        raise UsageError(f"{paths[0]} contains no trials, nor do the other stores")
     return trials, warnings, passports
 
 
@@ -199,5 +199,5 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     else:
         trials, warnings = read_ordersage.read(path, names) if kind else read_table.read(path, metrics)
     if not trials.series.size:
-        raise UsageError(f"{path}: no trials in it")
+        raise UsageError(f"{path}: contains no trials")
     return trials, warnings

@@ -33,10 +33,11 @@ AsPublished = Annotated[
     bool, typer.Option("--as-published", help="Use the definitions of OrderSage's tool, as in the paper's tables.")
 ]
 Unpaired = Annotated[
-    bool, typer.Option("--unpaired", help="Compare the orders as two samples also where the design pairs the runs.")
+    bool, typer.Option("--unpaired", help="Compare the orders as unpaired samples, even if the design pairs the runs.")
 ]
 Delta = Annotated[
-    float | None, typer.Option(metavar="PERCENT", help="Report how many runs detect a shift of this size (1).")
+    float | None,
+    typer.Option(metavar="PERCENT", help="Report how many runs are needed to detect a shift of this size (1)."),
 ]
 Values = Annotated[
     list[str] | None,
@@ -82,7 +83,7 @@ def report_command(
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """Write the analysis as one HTML page. Works offline and prints. Exits with 1 when the order matters."""
+    """Write the analysis as a self-contained, printable HTML page. Exits with 1 when the order matters."""
     from cbench.order import analyze
 
     options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
@@ -174,7 +175,7 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
     """Stop a detached study.
 
-    Every trial that has ended is kept; `resume` continues.
+    Every trial that has ended is kept; `resume` continues the study.
     """
     from cbench.study import lifecycle
 

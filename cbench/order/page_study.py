@@ -89,9 +89,7 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
 
 def _sequence(design: OrderDesign) -> str:
     if design.interleaved is None:
-        return (
-            "not known: the data do not say in which order the runs came, so drift and blocked designs cannot be seen"
-        )
+        return "unknown: the data do not show the order of the runs, so drift and blocked designs cannot be detected"
     if not design.runs_fixed:
         return f"{design.runs_random:,} runs, each in its own order"
     said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"
@@ -134,4 +132,4 @@ def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
     drifted = sum(each.drift for each in known)
     said += f", settings had drifted before {drifted:,}" if drifted else ""
     missing = len(found) - len(known)
-    return said + (f"; not known of {missing:,}" if missing else "")
+    return said + (f"; unknown for {missing:,}" if missing else "")

@@ -110,7 +110,7 @@ def _runs(result: OrderResult) -> str:
         shown = sorted(needed, key=lambda item: 0 if item[1] is None else -item[1])[:MOST_RUNS]
     said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'not known' if n is None else f'{n:,}'}" for name, n in shown)
     more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
-    return f"runs of each order to see {result.power.delta_pct:g} %: {said}{more}"
+    return f"runs of each order to detect {result.power.delta_pct:g} %: {said}{more}"
 
 
 def _say(console: Console, line: str, style: str | None = None) -> None:

@@ -248,9 +248,11 @@ def _blind(result: OrderResult) -> str:
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
-        return f"; what so few runs would have shown with a chance of {share} cannot be said: take more"
+        return (
+            f"; there are too few runs to compute the difference that would be detected with a probability of {share}"
+        )
     least = max(known)
     if not least:
         return "; most values of a test are equal"
     shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
-    return f"; differences of {shown} % or more would have been seen with a chance of {share}"
+    return f"; differences of {shown} % or more would have been detected with a probability of {share}"

@@ -108,8 +108,10 @@ class BenchmarkKeeper:
         if not self._kept:
             disabled = terminalreporter.config.getoption("benchmark_disable", False)
             why = " (--benchmark-disable)" if disabled else ""
-            terminalreporter.write_line(f"{OPTION} {self._path}: no benchmark was measured{why}, so no trial is in it")
+            terminalreporter.write_line(
+                f"{OPTION} {self._path}: no benchmark was measured{why}, so it contains no trials"
+            )
             return
-        terminalreporter.section(f"benchmarks kept in {self._path}")
+        terminalreporter.section(f"benchmarks stored in {self._path}")
         for test, rounds, seen in self._kept:
             terminalreporter.write_line(f"{test}: {rounds:,} rounds; {seen.text or 'not interrupted'}")

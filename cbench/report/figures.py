@@ -16,7 +16,7 @@ FORMATS = (".svg", ".png")
 def check(path: str, option: str = "-o") -> None:
     """Check before measuring that a plot can be written to `path`. Raises UsageError if not."""
     if Path(path).suffix.lower() not in FORMATS:
-        raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
+        raise UsageError(f"{option} {path}: a plot must be an .svg or .png file")
     check_savable(path, option)
     pyplot()
 

@@ -56,7 +56,7 @@ def catalogue() -> Catalogue:
     own = Workload(
         "FILE.c:FUNCTION",
         "",
-        f"your own: {user_code.PROTOTYPE}; also called once before each trial; that value is discarded",
+        f"your own: {user_code.PROTOTYPE}; it is also called once before each trial, and that value is discarded",
         USER_PARAMETERS,
     )
     found = counters.survey(min(os.sched_getaffinity(0)))

@@ -49,7 +49,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="WORKLOAD... | -- CMD...",
-            help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION; or after -- a command.",
+            help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION; or a command after --.",
         ),
     ] = None,
     *,
@@ -107,7 +107,7 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Store each trial in FILE as it is measured."),
     ] = None,
     in_kernel: Annotated[
-        bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
+        bool, typer.Option("--in-kernel", help="Measure in the kernel with interrupts off; needs root and `make kmod`.")
     ] = False,
     stop_machine: Annotated[
         bool, typer.Option("--stop-machine", help="With --in-kernel: hold every other CPU during each trial.")
@@ -143,7 +143,7 @@ def run(
         if not (words or commands or workloads):
             raise UsageError("nothing to measure: name a workload from `cbench list`, or a command after --")
         if output is None:
-            raise UsageError("--detach: name the file that keeps every trial: -o FILE")
+            raise UsageError("--detach needs -o FILE, which stores every trial")
         job = detached.start_again(output)
         if as_json:
             write_json(job)

@@ -57,7 +57,9 @@ OPTIONS = {
     "seed": Annotated[
         int | None, _option("--seed", "N", "Seed of the bootstrap and the subsamples (the screen's own, 1).")
     ],
-    "abridgment": Annotated[str | None, _option("--abridgment", "NAME", "Use this choice of treatments.")],
+    "abridgment": Annotated[
+        str | None, _option("--abridgment", "NAME", "Use this abridgment (a named selection of treatments).")
+    ],
     "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use these treatments only; repeatable.")],
     "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave out these treatments; repeatable.")],
     "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
@@ -201,7 +203,7 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
 def stop_command(data: Data, *, as_json: Json = False) -> None:
     """Stop a detached experiment.
 
-    Every trial that has ended is kept; `resume` continues.
+    Every trial that has ended is kept; `resume` continues the experiment.
     """
     from cbench.study import lifecycle
 
@@ -212,7 +214,7 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
 @screen.command("analyze")
 @_with_options
 def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = False) -> None:
-    """Test which factors matter, also in practice. Exits with 1 when some factor matters."""
+    """Test which factors matter, statistically and in practice. Exits with 1 when some factor matters."""
     with AnalysisProgress() as progress:
         result, _ = _analyzed(data, options, progress)
     from cbench.screen import table
@@ -230,7 +232,7 @@ def report_command(
     options: ScreenOptions,
     as_json: Json = False,
 ) -> None:
-    """Write the analysis as one HTML page. Works offline and prints. Exits with 1 when some factor matters."""
+    """Write the analysis as a self-contained, printable HTML page. Exits with 1 when some factor matters."""
     from cbench.report import figures
     from cbench.report.page import NEEDED_BY_PAGES, check_page
 

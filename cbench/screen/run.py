@@ -230,7 +230,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
         if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
             raise Refused(why)
         if os.geteuid() != 0:
-            raise Refused("it changes the host, which only root may: run it with sudo")
+            raise Refused("it changes the host, which needs root: run it with sudo")
     with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
         pass
 

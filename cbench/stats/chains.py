@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cbench.model import DISAGREE, SHARED, SWITCH, Calibration, ChainTimes, Trial, TrialCause
-from quiet import PLAUSIBLE, chains_agree, unshared_ratio
+from quiet import chains_agree, unshared_ratio
 
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
-NARROWER = 0.02
-"""The tolerances for differences of readings, in steps of the clock and as a share; the same as for quiet's chains."""
+NARROWER, PLAUSIBLE = 0.02, 2.2
+"""The tolerances for differences of readings, in steps of the clock and as a share, and the largest effect of another
+thread; the same as for quiet's chains.
+"""
 SLOWEST = 1.02
 """If chains disagree, their time counts at most as this multiple of the fastest earlier time, because both may have
 been interrupted. An omitted trial then has too many cycles rather than too few.

@@ -50,7 +50,7 @@ def text_of(path: Path, command: str, kind: str) -> str:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; `cbench {command} init` writes an example") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: not text in UTF-8") from None
+        raise UsageError(f"{path}: not UTF-8 text") from None
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
@@ -119,14 +119,18 @@ def _design(study: TomlTable, suite: Suite | None) -> str:
         why = 'isolated = "both" compares processes, and leaves no runs for a fixed order'
     design = study.text("design", INTERLEAVED if INTERLEAVED in choices else choices[0], OF_SUITES)
     if design not in choices:
-        raise study.error("design", f"{design!r}: here {' or '.join(choices)}: {why}")
+        raise study.error("design", f"{design!r}: must be {' or '.join(choices)} here: {why}")
     return design
 
 
 def no_square(repetitions: int, tests: int) -> str:
     """The reason why these repetitions do not form complete squares; "" if they do."""
     multiple = len(square(tests))
-    return f"{repetitions}: a multiple of {multiple} for {tests} tests in this design" if repetitions % multiple else ""
+    return (
+        f"{repetitions}: must be a multiple of {multiple} for {tests} tests in this design"
+        if repetitions % multiple
+        else ""
+    )
 
 
 def with_tests(study: Study, names: Sequence[str]) -> Study:
@@ -186,7 +190,7 @@ def counter_of(study: TomlTable, check: bool) -> str:
         from cbench.machine import counters, events
 
         if wanted not in (counters.CALIBRATED, counters.ticks_name()) and events.split(wanted) is None:
-            raise study.error("counter", f"{wanted!r}: auto or a counter from `cbench list`")
+            raise study.error("counter", f"{wanted!r}: must be auto or a counter from `cbench list`")
     return wanted
 
 
@@ -195,7 +199,7 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -
     if not tables:
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
     if len(tables) > MOST_TESTS:
-        raise whole.error("test", f"{len(tables):,} tests: at most {MOST_TESTS:,}")
+        raise whole.error("test", f"{len(tables):,} tests; at most {MOST_TESTS:,} are supported")
     tests: dict[str, Test] = {}
     for table in tables:
         test = _test(table, timeout, folder, default)
@@ -234,7 +238,7 @@ def _test(table: TomlTable, timeout: float, folder: str | None, default: str) ->
     if test.params and command:
         raise table.error("params", "only a workload has parameters")
     if test.directory and workload:
-        raise table.error("directory", "only a command runs in one")
+        raise table.error("directory", "applies only to commands")
     table.end()
     if workload and folder is not None:
         from cbench.study import workload as workloads
@@ -287,7 +291,7 @@ def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST
     if workload:
         source, _, detail = read.partition(":")
         if source != model.VALUE or detail:
-            raise table.error("read", f"{read!r}: one of {model.VALUE}")
+            raise table.error("read", f"{read!r}: must be one of {model.VALUE}")
     else:
         try:
             source, detail = instruments.parse(read)

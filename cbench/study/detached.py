@@ -116,7 +116,7 @@ def start_again(store: Path) -> DetachedJob:
     own = [word for word in sys.argv[1:end] if word not in ("--detach", "--json")]
     job = start(store, [*own, *sys.argv[end:]])
     where = f"unit {job.unit}" if job.unit else f"PID {job.pid}"
-    tell(f"{store}: measured by {where}; see: cbench status {store}; its messages are in {log_file(store)}")
+    tell(f"{store}: being measured by {where}; see: cbench status {store}; its messages are in {log_file(store)}")
     return job
 
 

@@ -44,7 +44,7 @@ def write_example(path: str, example: str, next_command: str) -> None:
         raise UsageError(f"{path}: already exists; choose another name") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    tell(f"{path} written; now: {next_command}")
+    tell(f"{path} written; next: {next_command}")
 
 
 class StartStudy:

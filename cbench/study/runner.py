@@ -113,7 +113,7 @@ class Runner:
             return tag.position >= run.done and not run.over
 
         if ended := self._tags.end(cut_short):
-            self._tell(f"{ended:,} processes of an interrupted trial were still running: ended")
+            self._tell(f"{ended:,} processes of an interrupted trial were still running and have been ended")
 
     def _one(self, run: StoredRun) -> None:
         if run.begun_ns is None:
@@ -195,14 +195,14 @@ class Runner:
         name = self._study.tests[ended.test].name
         if "output_cut" in ended.facts and name not in self._cut:
             self._cut.add(name)
-            self._tell(f"{name}: prints too much: of each stream only the last {MOST_OUTPUT >> 20} MiB are kept")
+            self._tell(f"{name}: prints too much: only the last {MOST_OUTPUT >> 20} MiB of each stream are kept")
 
     def _failed(self, line: str) -> None:
         self._failures += 1
         if self._failures <= MOST_TOLD:
             self._tell(line)
         if self._failures == MOST_TOLD:
-            self._tell("further failures are stored, and not printed one by one")
+            self._tell("further failures are stored but not printed")
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; returns whether the run may begin."""

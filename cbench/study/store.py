@@ -77,12 +77,12 @@ class StudyStore(Database):
         store = cls(path, for_writing(path) if writing else for_reading(path), writing)
         with store._closed_on_error():
             if not has_study(store._connection):
-                begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
+                begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` starts one"
                 raise UsageError(f"{path}: it contains no study; {begins}")
             if kind is not None and (found := store.header().kind) != kind:
                 raise UsageError(
-                    f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "
-                    "for it (resume, status, analyze, report)"
+                    f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}; use `cbench {found}` with the same "
+                    "subcommands (resume, status, analyze, report)"
                 )
         return store
 

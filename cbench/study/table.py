@@ -66,7 +66,7 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
 def finished(status: StudyStatus, kind: str = "order") -> str:
     """The line printed at the end of a study."""
     wrong = _wrong(status)
-    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench {kind} analyze {status.data}"
+    return f"finished{f' ({wrong})' if wrong else ''}; next: cbench {kind} analyze {status.data}"
 
 
 def _wrong(status: StudyStatus) -> str:

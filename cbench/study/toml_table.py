@@ -63,7 +63,7 @@ class TomlTable:
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
         value = self._take(key, (str,), default)
         if choices and value not in choices:
-            raise self.error(key, f"{value!r}: one of {', '.join(choices)}")
+            raise self.error(key, f"{value!r}: must be one of {', '.join(choices)}")
         if "\0" in value:
             raise self.error(key, "contains a null character")
         return str(value)

@@ -15,7 +15,7 @@ from cbench.study.process.run_command import Execution, execute
 from cbench.study.records import Ended, StoredFacts
 from quiet import QuietError, Refused
 
-LATE = "not done in time"
+LATE = "timed out"
 
 
 def command(

@@ -22,7 +22,7 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """The strings that stand for a missing number. Only the empty string stands for a missing name."""
 
 UNTIMED = (
-    "the order of the runs is not known: they are not numbered consecutively, and the rows are not in "
+    "the order of the runs is unknown: they are not numbered consecutively, and the rows are not in "
     "chronological order; drift and blocks are not analyzed"
 )
 

@@ -48,7 +48,7 @@ def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, .
     """
     metrics = tuple(dict.fromkeys(metrics))
     if names := [name for name in metrics if name in NAMES]:
-        raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
+        raise UsageError(f"--value {names[0]}: contains names, not numbers")
     return metrics, metrics or ("value",)
 
 
@@ -83,7 +83,7 @@ def header(path: Path) -> list[str]:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
     except (UnicodeDecodeError, csv.Error):
-        raise UsageError(f"{path}: neither a store of cbench, a Parquet file nor text in UTF-8") from None
+        raise UsageError(f"{path}: neither a store of cbench, a Parquet file nor UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     if first is None:
@@ -173,7 +173,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
                 for place, column in places:
                     column.append(row[place])
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: line {reader.line_num + 1} or later: not text in UTF-8") from None
+        raise UsageError(f"{path}: line {reader.line_num + 1} or later: not UTF-8 text") from None
     except csv.Error as error:
         raise UsageError(f"{path}: line {reader.line_num + 1}: {error}") from None
     return found

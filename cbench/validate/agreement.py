@@ -58,11 +58,11 @@ def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 
     check_level(level)
     first_values, second_values = checked(first), checked(second)
     if paired and first_values.size != second_values.size:
-        raise ValueError(f"pairs are needed, there are {first_values.size:,} and {second_values.size:,} values")
+        raise ValueError(f"pairs are needed, but there are {first_values.size:,} and {second_values.size:,} values")
     n = (first_values.size, second_values.size)
     why = no_squares(first_values) or no_squares(second_values)
     if why is None and min(n) < 2:
-        why = f"2 values of each are needed, there are {first_values.size} and {second_values.size}"
+        why = f"2 values of each are needed, but there are {first_values.size} and {second_values.size}"
     if why is not None:
         none = Interval(None, None, level, T if paired else WELCH, 0, why)
         return Agreement(n, paired, None, none, None, None, None, None, None, None, why)

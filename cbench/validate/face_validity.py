@@ -162,7 +162,9 @@ def _alike(*rows: ArrayLike) -> list[Values]:
     readings = [checked(row) for row in rows]
     for row in readings[1:]:
         if row.size != readings[0].size:
-            raise ValueError(f"readings of the same trials are needed, there are {readings[0].size:,} and {row.size:,}")
+            raise ValueError(
+                f"readings of the same trials are needed, but there are {readings[0].size:,} and {row.size:,}"
+            )
     return readings
 
 

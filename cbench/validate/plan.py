@@ -128,7 +128,7 @@ def about(source: str) -> ValidationFacts:
 def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
     for each in names:
         if each not in known:
-            raise UsageError(f"{option} {each}: one of {', '.join(known)}")
+            raise UsageError(f"{option} {each}: must be one of {', '.join(known)}")
     return tuple(each for each in known if not names or each in names)
 
 

@@ -35,7 +35,7 @@ def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -
     if data.exists():
         _go_on(data, options, show)
     elif not options.run:
-        raise UsageError(f"{data}: no such file; without --no-run it is measured")
+        raise UsageError(f"{data}: no such file; omit --no-run to measure")
     else:
         _begin(data, options, show)
     return judged(series.read(data))
@@ -52,7 +52,7 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     tell(plan.duration(text))
-    tell(f"{file} written: what is measured; the store is {data}")
+    tell(f"{file} written, which lists the measurements; the store is {data}")
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 
 
@@ -67,7 +67,7 @@ def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     except UsageError as error:
         raise UsageError(f"{data}: {error}") from None
     if options.plans and plan.text(options) != header.source:
-        raise UsageError(f"{data}: was begun with other options: omit them to resume it, or choose another -o")
+        raise UsageError(f"{data}: was started with other options: omit them to resume it, or choose another -o")
     if options.run and not all(run.over for run in runs):
         lifecycle.ResumeStudy(str(data)).run(show, _again(data))
 

@@ -28,12 +28,12 @@ def _answer(result: ValidationResult) -> str:
         return "No instrument can be judged: no trial has succeeded."
     if result.at_fault:
         return f"At fault: {', '.join(result.at_fault)}."
-    return f"No instrument is at fault: all {judged:,} checks hold."
+    return f"No instrument is at fault: all {judged:,} checks pass."
 
 
 def _faults(result: ValidationResult) -> list[str]:
     said = [
-        f"{each.place}: {', '.join(each.instruments)}: not so: {each.rule}; {each.words}."
+        f"{each.place}: {', '.join(each.instruments)}: violated: {each.rule}; {each.words}."
         for each in result.findings
         if each.holds is False
     ]
@@ -82,7 +82,7 @@ def _cv(workload: ValidatedWorkload) -> float | None:
 
 def _clocks(result: ValidationResult) -> list[str]:
     source = f" ({result.clocksource})" if result.clocksource else ""
-    line = f"All clocks of this host tick by one source{source}: their agreement proves nothing about its rate."
+    line = f"All clocks of this host tick from one source{source}: their agreement proves nothing about its rate."
     return [line] if result.etalon else []
 
 

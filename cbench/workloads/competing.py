@@ -58,7 +58,7 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
             answer(str(cpu).encode())
         except OSError as error:
             why = f"{path}: {error.strerror or error}"
-            raise UsageError(f"{why}; begin it: python -m cbench.workloads.competing begin {path}") from None
+            raise UsageError(f"{why}; start it: python -m cbench.workloads.competing begin {path}") from None
         yield used_s
 
 

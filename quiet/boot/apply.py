@@ -156,7 +156,7 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
                 ran, not_run = _run(host, (loader.regenerate(files),))
             except OSError as error:
                 raise Incomplete(
-                    f"{_reason(error)}; our words were removed from {', '.join(ours)}: run it again"
+                    f"{_reason(error)}; quiet's parameters were removed from {', '.join(ours)}: run it again"
                 ) from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
@@ -226,7 +226,7 @@ def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]
         if rest != saved.data:
             disk.clean(path)
             disk.save(path, rest, saved)
-            changed.append((path, "it was created after apply, with our words: only these were removed"))
+            changed.append((path, "it was created after the apply, with quiet's parameters: only these were removed"))
     return tuple(changed)
 
 
@@ -253,7 +253,9 @@ def _generated_back(
         elif now is None:
             conflicts.append((entry.path, "it was deleted after the apply; it stays deleted"))
         elif failure:
-            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: fix it, run `quiet boot remove`")
+            raise Incomplete(
+                f"{_reason(failure)}; {entry.path} still has the parameters: fix it, then run `quiet boot remove`"
+            )
         else:
             conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
     if failure and not known.generated:
@@ -268,11 +270,11 @@ def _less_ours(disk: Disk, known: BootRecord, entry: FileEntry) -> str:
     rest = known.cleaned(entry.path, saved.data)
     if rest is None:
         disk.remove(entry.path)
-        return "it was changed after the apply; it contained only our part and was deleted"
+        return "it was changed after the apply; it contained only quiet's part and was deleted"
     if rest == saved.data:
-        return "our part was already removed; left unchanged"
+        return "quiet's part was already removed; left unchanged"
     disk.save(entry.path, rest, saved)
-    return "it was changed after the apply; only our part was removed"
+    return "it was changed after the apply; only quiet's part was removed"
 
 
 def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:

@@ -40,7 +40,7 @@ _SYSTEM_CALLS = {
 _NO_INITRAMFS = 4  # include/uapi/linux/kexec.h
 _REBOOT_KEXEC = 0x45584543  # include/uapi/linux/reboot.h
 _WHY = {
-    errno.EPERM: "the kernel does not permit it: it needs root, and neither lockdown nor kexec_load_disabled",
+    errno.EPERM: "the kernel does not permit it: it needs root, and lockdown and kexec_load_disabled must be off",
     errno.EKEYREJECTED: "the kernel's image is not signed with a key that this kernel trusts, which lockdown requires",
     errno.ENOKEY: "the kernel's image is signed with a key that this kernel does not know, and lockdown requires a "
     "known one",

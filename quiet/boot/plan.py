@@ -87,7 +87,7 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     """
     facts = Facts(reader)
     if not request.parameters:
-        raise UsageError(f"profile {request.profile}: sets nothing on the command line; see its [boot] wanted")
+        raise UsageError(f"profile {request.profile} sets no kernel parameters; see its [boot] wanted")
     record = load_record(reader)
     wanted = request.words(facts)
     files = BootFiles(reader, record)
@@ -101,10 +101,10 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     if merged.add and len(str(merged.line).encode("utf-8", "surrogateescape")) > LONGEST:
         raise Refused(
             f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as "
-            "ranges, which are short (2-7), or remove words from it"
+            "ranges, which are short (2-7), or remove parameters from it"
         )
     if not merged.unchanged and not steps.edits and not steps.commands:
-        raise by_hand(f"{chosen.title}: no file was found to which the words can be added", merged)
+        raise by_hand(f"{chosen.title}: no file was found to which the parameters can be added", merged)
     return BootPlan(
         profile=request.profile,
         cpus=request.cpus,

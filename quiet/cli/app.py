@@ -82,9 +82,9 @@ def verify(
     timeline: Timeline = None,
     as_json: Json = False,
 ) -> None:
-    """Check that the settings hold, and measure interruptions. Exits with 0 when quiet.
+    """Verify the profile's settings and measure interruptions. Exits with 0 when quiet.
 
-    --duration 0 checks the settings only. With root, the kernel's tracing names the causes; without, counters do.
+    --duration 0 checks the settings only. With root, kernel tracing identifies the causes; without, counters do.
     """
     texts = NoiseTexts(duration, threshold, max_lost, max_gap, max_interrupts, timeline)
     raise typer.Exit(noise.verify(profile, cpus, root, texts, as_json))
@@ -108,7 +108,7 @@ def restore(
 @app.command("watch", rich_help_panel=SETTINGS)
 def watch_command(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Set drifted settings again. The values to restore stay the same.")
+        bool, typer.Option("--repair", help="Reapply drifted settings. The values to restore stay the same.")
     ] = False,
     rescan: Annotated[float, typer.Option(metavar="S", help="Check every setting every S seconds.")] = 60.0,
     interval: Annotated[
@@ -130,9 +130,9 @@ def watch_command(
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="With --history: start, such as 8h (ago), 22:00, or a date."),
+        typer.Option("--since", metavar="TIME", help="With --history: start time, such as 8h (ago), 22:00, or a date."),
     ] = None,
-    cpu: Annotated[int | None, typer.Option("--cpu", metavar="N", help="With --history: of this CPU only.")] = None,
+    cpu: Annotated[int | None, typer.Option("--cpu", metavar="N", help="With --history: report this CPU only.")] = None,
     unit: Annotated[
         bool, typer.Option("--unit", help="Print a systemd unit that watches with these options, and exit.")
     ] = False,

@@ -33,9 +33,7 @@ def noise_command(
     timeline: Timeline = None,
     fifo: Annotated[
         str | None,
-        typer.Option(
-            "--fifo", metavar="PRIORITY", help="Measure at this real-time priority; other tasks then cannot be seen."
-        ),
+        typer.Option("--fifo", metavar="PRIORITY", help="Measure at this real-time priority, which hides other tasks."),
     ] = None,
     no_trace: Annotated[
         bool, typer.Option("--no-trace", help="Detect causes from kernel counters, as without root.")
@@ -54,7 +52,7 @@ def noise_command(
     max_latency: Annotated[
         str | None,
         typer.Option(
-            "--max-latency", metavar="TIME", help="With --wake: the latest wake-up that still counts as quiet."
+            "--max-latency", metavar="TIME", help="With --wake: the longest delay that still counts as quiet."
         ),
     ] = None,
     stop_above: Annotated[
@@ -111,7 +109,9 @@ def run_command(
     ] = None,
     threads: Annotated[
         bool | None,
-        typer.Option("--threads/--no-threads", help="Spread threads over the CPUs. Default: unless CMD pins itself."),
+        typer.Option(
+            "--threads/--no-threads", help="Spread threads over the CPUs. Default: yes, unless CMD pins itself."
+        ),
     ] = None,
     mems: Annotated[
         str | None, typer.Option("--mems", metavar="NODES", help="NUMA nodes of CMD's memory: auto, leave, or a list.")
@@ -124,10 +124,11 @@ def run_command(
     ] = None,
     quiet_report: Annotated[bool, typer.Option("--quiet-report", help="Print nothing about interruptions.")] = False,
     max_lost: Annotated[
-        str | None, typer.Option("--max-lost", metavar="PCT", help="Exit 1 above this share of lost time.")
+        str | None,
+        typer.Option("--max-lost", metavar="PCT", help="Exit with 1 if more than this share of the time is lost."),
     ] = None,
     max_interrupts: Annotated[
-        str | None, typer.Option("--max-interrupts", metavar="N", help="Exit 1 after more interruptions.")
+        str | None, typer.Option("--max-interrupts", metavar="N", help="Exit with 1 after more than N interruptions.")
     ] = None,
 ) -> None:
     """Run a command on quiet, isolated CPUs, then restore. Starts its root helper with sudo.

@@ -35,7 +35,7 @@ def remove_service(root: Root = "/", as_json: Json = False) -> None:
 
 
 _Loader = Annotated[
-    str | None, typer.Option("--loader", metavar="NAME", help="The boot loader, when several are installed.")
+    str | None, typer.Option("--loader", metavar="NAME", help="The boot loader to use if several are installed.")
 ]
 
 
@@ -84,7 +84,7 @@ def boot_once(
 @_kernel.command("check")
 def kernel_check(
     fragments: Annotated[
-        list[str] | None, typer.Argument(help="Check only these, such as isolation. Default: all.")
+        list[str] | None, typer.Argument(help="Check only these fragments, such as isolation. Default: all.")
     ] = None,
     config: Annotated[
         str | None,

@@ -168,7 +168,7 @@ def explained_parameter(word: str, stops: Sequence[str], parameter: BootParamete
 
 
 def boot_parameter(item: BootParameter) -> Json:
-    """A parameter of the kernel's command line."""
+    """The JSON of a kernel parameter."""
     return {
         "name": item.name,
         "title": "kernel parameter",

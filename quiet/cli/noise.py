@@ -73,7 +73,7 @@ def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
 
     options = measuring.options(texts, 10.0)
     if not options.seconds:
-        raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
+        raise UsageError("--duration 0: must be above 0 to measure; write seconds, such as 10")
     wanted = _cpus(cpus)
     measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting)
     _save(measured, options)
@@ -110,7 +110,7 @@ def _cpus(text: str) -> CpuSet:
     except UsageError as error:
         raise UsageError(f"--cpus {text}: {error}") from None
     if not wanted:
-        raise UsageError("--cpus names no CPU; write a list such as 2-3,8")
+        raise UsageError("--cpus lists no CPU; write a list such as 2-3,8")
     return wanted
 
 

@@ -93,7 +93,7 @@ def seconds(text: str | None, option: str) -> float | None:
     plain = text.removesuffix("s").strip()
     whole, _, part = plain.partition(".")
     if not (plain.isascii() and (whole + part).isdigit() and len(plain) < 10):
-        raise UsageError(f"{option}: seconds such as 30, not {text!r}")
+        raise UsageError(f"{option}: must be a number of seconds such as 30, not {text!r}")
     return float(plain)
 
 

@@ -86,7 +86,7 @@ def plan(result: Plan, applied: bool) -> None:
         out(f"**{counted(len(result.changes), 'change')}** by {counted(knobs, 'knob')}:")
         changes(result.changes)
     else:
-        out("**no change**: every setting is as the profile wants it")
+        out("**no change**: every setting already has the profile's value")
     skips(result.skips)
     missing(result.missing_boot)
 
@@ -140,7 +140,7 @@ def missing(parameters: Sequence[str]) -> None:
     """Print the parameters that only the kernel command line can set."""
     if parameters:
         out()
-        out("the rest needs the kernel command line; to reduce noise further, `quiet boot apply` would add:")
+        out("some noise can be reduced only by kernel parameters; `quiet boot apply` would add:")
         out(f"  {' '.join(parameters)}")
 
 
@@ -160,10 +160,10 @@ def receipt(done: Receipt) -> None:
 
 
 def verify(result: Plan, applied: bool) -> None:
-    """Print whether the settings hold."""
+    """Print whether the settings are in effect."""
     if not result.changes:
         state = "applied" if applied else "not applied by quiet, but the host already has its settings"
-        out(f"**settings hold**: profile {result.profile} ({state}), {len(result.skips)} left alone")
+        out(f"**settings in effect**: profile {result.profile} ({state}), {len(result.skips)} left alone")
         cpus(result.cpus)
         return
     number = counted(len(result.changes), "setting")
@@ -189,8 +189,8 @@ def restored(outcome: Outcome) -> None:
         return
     out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
     if outcome.gone:
-        out(f"  {counted(len(outcome.gone), 'target')} left alone: ended, or a task that set its own CPUs")
-    skips(outcome.conflicts, "changed by another program since, left alone")
+        out(f"  {counted(len(outcome.gone), 'target')} left alone: they ended or are tasks that set their own CPUs")
+    skips(outcome.conflicts, "changed by another program since the apply, left alone")
     skips(outcome.failures, "could not be restored")
     skips(outcome.damage, "the journal is damaged")
     if outcome.log_error:

@@ -29,7 +29,7 @@ def plan(result: BootPlan) -> None:
     """Print a boot plan: loader, lines, parameters with reasons, diffs of files, and commands."""
     out(f"profile **{result.profile}**")
     cpus(result.cpus)
-    others = f"; also here: {', '.join(result.others)} (--loader chooses)" if result.others else ""
+    others = f"; also installed: {', '.join(result.others)} (choose with --loader)" if result.others else ""
     out(f"boot loader        **{result.loader.title}**   ({result.found}{others})")
     out()
     columns(
@@ -45,14 +45,18 @@ def plan(result: BootPlan) -> None:
     if result.settled:
         out(
             "**no change**: "
-            + ("the running kernel already has it" if result.in_force else "**reboot**: the next boot will have it")
+            + (
+                "the running kernel already has these parameters"
+                if result.in_force
+                else "**reboot**: the next boot will have these parameters"
+            )
         )
     for item in result.files:
         for line in item.diff.splitlines():
             out(f"  {line}")
     if not result.settled:
         commands(result.steps.commands, "then runs")
-        out("the next boot has it; `quiet boot remove` restores every file to its original content")
+        out("the change takes effect at the next boot; `quiet boot remove` restores every file to its original content")
 
 
 def rows(items: Sequence[MergeRow]) -> None:
@@ -77,10 +81,10 @@ def commands(items: Sequence[Command], title: str) -> None:
 def applied(done: BootReceipt) -> None:
     """Print the result of an apply."""
     if done.plan and done.plan.settled:
-        out("no change: the boot configuration already has it")
+        out("no change: the boot configuration already has these parameters")
     else:
         _did(done, "wrote")
-        out("**reboot** to have it; `quiet boot remove` restores every file to its original content")
+        out("**reboot** for this to take effect; `quiet boot remove` restores every file to its original content")
 
 
 def removed(done: BootReceipt) -> None:
@@ -98,8 +102,8 @@ def removed(done: BootReceipt) -> None:
     if done.conflicts:
         out("every other file has its original content; the next boot uses nothing from quiet")
     elif (done.ran or done.not_run) and not done.record.generated:
-        out("**every file that quiet wrote has its original content**; the commands rebuild images or deployments")
-        out("and quiet does not compare those; the running kernel keeps its command line until a reboot")
+        out("**every file that quiet wrote has its original content**; the commands rebuild images or deployments,")
+        out("which quiet does not compare; the running kernel keeps its command line until a reboot")
     else:
         out("**nothing left changed**: every file has its original content;")
         out("the running kernel keeps its command line until a reboot")
@@ -117,7 +121,7 @@ def _did(done: BootReceipt, verb: str) -> None:
 def once(result: Once, loaded: bool, starting: bool) -> None:
     """Print the kernel that `quiet boot once` loads and starts."""
     if result.settled:
-        out("**no change**: the running kernel already has it")
+        out("**no change**: the running kernel already has these parameters")
         return
     cpus(result.cpus)
     columns(
@@ -142,10 +146,10 @@ def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) ->
     `stops`: the interruptions that it removes, which are all that is known if `parameter` is None.
     """
     if parameter is None:
-        out(f"**{name}**: a parameter of the kernel's command line; it takes a reboot")
+        out(f"**{name}**: a kernel parameter; it takes effect after a reboot")
         columns([("stops", text) for text in stops])
         return
-    out(f"**{parameter.name}**: a parameter of the kernel's command line; it takes a reboot (`quiet boot`)")
+    out(f"**{parameter.name}**: a kernel parameter; it takes effect after a reboot (`quiet boot`)")
     example = f"{parameter.name}={parameter.example}" if parameter.example else parameter.name
     rows = [("why", parameter.why), ("takes", f"{parameter.takes}, such as {example}")]
     rows += [("against", f"{word}: they contradict each other") for word in parameter.against]

@@ -46,21 +46,21 @@ def status(
     rows.append(("isolated at boot", cpulist.format(cpus.boot_isolated) or "none"))
     rows += [*host.can.items(), ("kernel options", _options(checked))]
     if host.rivals:
-        rows.append(("rivals", f"{', '.join(host.rivals)} (tuning this host too; see `quiet explain rivals`)"))
+        rows.append(("rivals", f"{', '.join(host.rivals)} (also tuning this host; see `quiet explain rivals`)"))
     columns(rows, "")
     for line in host.unreachable:
-        out(f"no knob reaches: {line}")
+        out(f"outside quiet's control: {line}")
     if host.confined:
         out(f"**nothing can be applied here**: {host.confined}")
     out()
     out(f"applied: {_applied(host.applied) if host.applied else 'nothing'}")
     if boot:
         words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "only root can see it"
-        incomplete = "; not complete: run `quiet boot apply` or `boot remove`"
+        incomplete = "; incomplete: run `quiet boot apply` or `boot remove`"
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
     if installed:
         on = f" on CPUs {installed.cpus}" if installed.cpus else ""
-        when = "after each boot" if installed.at_boot else "only when it is started: it is disabled"
+        when = "after each boot" if installed.at_boot else "only when started manually, because it is disabled"
         out(f"service: {installed.profile}{on}, {when} ({installed.unit})")
     for each in tickets:
         out(f"{'on the isolated CPUs' if each.running else 'waiting for them'}: {described(each)}")
@@ -72,7 +72,7 @@ def _applied(applied: AppliedProfile) -> str:
         what = "something" if applied.profile == "unknown" else applied.profile
         return f"{what}, but the **journal is damaged** ({applied.damage[0]}{more}): run `quiet restore`"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(applied.since))
-    incomplete = "" if applied.complete else "; not complete: run `quiet apply` or `quiet restore`"
+    incomplete = "" if applied.complete else "; incomplete: run `quiet apply` or `quiet restore`"
     if applied.restoring:
         incomplete = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
     isolated = cpulist.format(applied.cpus.isolated)
@@ -82,7 +82,7 @@ def _applied(applied: AppliedProfile) -> str:
 def _options(checked: KernelReport) -> str:
     """One line about the kernel's build options."""
     missing = checked.of(MISSING)
-    parts = [f"{len(checked.of(THERE))} of {len(checked.options) - len(checked.of(ELSEWHERE))} there"]
+    parts = [f"{len(checked.of(THERE))} of {len(checked.options) - len(checked.of(ELSEWHERE))} present"]
     if missing:
         names = ", ".join(_plain(option) for option in missing[:_FEW])
         parts.append(f"missing {names}" + (f" and {len(missing) - _FEW} more" if len(missing) > _FEW else ""))
@@ -109,10 +109,10 @@ def kernel(checked: KernelReport) -> None:
         out(f"      {'with' if on else 'without'} it: {option.cost}")
     if checked.unknown:
         out()
-        out(f"**not known** ({checked.unknown}): {', '.join(_plain(option) for option in checked.of(UNKNOWN))}")
+        out(f"**unknown** ({checked.unknown}): {', '.join(_plain(option) for option in checked.of(UNKNOWN))}")
         out("  only the kernel's configuration shows them; pass it with --config FILE")
     if checked.complete:
-        out("**all there**")
+        out("**all present**")
 
 
 def _plain(option: OptionState) -> str:
@@ -121,7 +121,7 @@ def _plain(option: OptionState) -> str:
 
 def record(done: RecordReceipt) -> None:
     """Print the archive's name and the data that the archive omits."""
-    out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the directory as --root")
+    out(f"{done.file}: {done.files} files; unpack it with tar -xzf and pass the directory with --root")
     for words in done.left_out or [
         "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
     ]:

@@ -26,9 +26,9 @@ def plan(result: Plan, applied: bool) -> None:
     if result.changes:
         out(f"{name}: {_number(result.changes)}, {left}")
     else:
-        out(f"{name}: **no change**: every setting is as the profile wants it, {left}")
+        out(f"{name}: **no change**: every setting already has the profile's value, {left}")
     cpus(result.cpus)
-    _gained(result.changes, f"You gain on CPUs {cpulist.format(result.cpus.isolated)}:", _GAINS)
+    _gained(result.changes, f"Gains on CPUs {cpulist.format(result.cpus.isolated)}:", _GAINS)
     _noticed(result.changes)
     _reboot(result.missing_boot)
     if result.changes:
@@ -46,7 +46,7 @@ def receipt(done: Receipt) -> None:
     cpus(done.cpus)
     _failed(done.failures)
     gains = 2 if done.failures else _GAINS
-    _gained(done.changes, f"You gain on CPUs {cpulist.format(done.cpus.isolated)}:", gains)
+    _gained(done.changes, f"Gains on CPUs {cpulist.format(done.cpus.isolated)}:", gains)
     _noticed(done.changes)
     _reboot(done.missing_boot)
     out("`quiet restore` restores every setting")
@@ -93,7 +93,7 @@ def _noticed(changes: Iterable[Change]) -> None:
     names = dict.fromkeys(each.knob for each in changes)
     noticed = list(dict.fromkeys(BY_NAME[name].noticed for name in names if BY_NAME[name].noticed))
     if noticed:
-        out("Others on this machine notice:")
+        out("Side effects for others on this machine:")
         for line in _lines(noticed, _NOTICED):
             out(f"  {line}")
 
@@ -125,4 +125,4 @@ def _failed(failures: Sequence[Skipped]) -> None:
 
 def _reboot(parameters: Sequence[str]) -> None:
     if parameters:
-        out(f"Only a reboot can set (`quiet boot plan`): {' '.join(parameters)}")
+        out(f"Parameters that need a reboot (`quiet boot plan`): {' '.join(parameters)}")

@@ -108,13 +108,17 @@ def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
         if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects NaN
             words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
-            raise UsageError(f"{option} {seconds:g}: checks have to be {words}")
+            raise UsageError(f"{option} {seconds:g}: checks must be {words}")
     if request.duration is not None and not 0 < request.duration < float("inf"):
-        raise UsageError(f"--duration {request.duration:g}: write seconds, such as 60; without it, it never ends")
+        raise UsageError(
+            f"--duration {request.duration:g}: write seconds, such as 60; without --duration, the watch never ends"
+        )
     if request.cpus is not None and not request.cpus.strip():
         raise UsageError("--cpus: no CPU given; write a list such as 2-3,8")
     if request.cpus is not None and request.repair:
-        raise UsageError("--cpus watches CPUs without a profile, so --repair has nothing to repair; give one of them")
+        raise UsageError(
+            "--cpus watches CPUs without a profile, so --repair has nothing to repair; use only one of them"
+        )
 
 
 def _keep_off(host: Host, requested: str) -> CpuSet:
@@ -127,7 +131,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
     facts, cpus = Facts(host), parse_requested(requested, "--cpus")
     online = f"online CPUs: {cpulist.format(facts.online)}"
     if cpus - facts.online:
-        raise UsageError(f"--cpus {requested}: name CPUs that are online; {online}")
+        raise UsageError(f"--cpus {requested}: list only online CPUs; {online}")
     others = facts.online - cpus
     if not others:
         raise UsageError(f"--cpus {requested}: leave one CPU for the watch itself; {online}")
@@ -158,7 +162,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
     except Refused as error:
         if request.store is not None:
             raise Refused(f"--store {request.store}: {error}") from None
-        report(WatchEvent(events.NOTE, text=f"{error}; --store DIR keeps it elsewhere"))
+        report(WatchEvent(events.NOTE, text=f"{error}; use --store DIR to keep it elsewhere"))
     try:
         return Monitor(host, request.interval, report, history, textfile)
     except QuietError as error:
@@ -176,7 +180,7 @@ def _history(since: str | None, cpu: int | None, store: str | None, as_json: boo
 
     begin = history_summary.since(since) if since is not None else None
     if cpu is not None and cpu < 0:
-        raise UsageError(f"--cpu {cpu}: a CPU's number")
+        raise UsageError(f"--cpu {cpu}: must be a CPU number")
     found = history_summary.summarize(Reader(), store or HOME, begin, cpu)
     text.show(found, as_json, json_output.to_object, _show_history)
     return 0
@@ -207,7 +211,7 @@ def _show_history(found: History) -> None:
         listed = ", ".join(f"{cause} {count}" for cause, count in found.expected.items())
         out(f"the tick, expected without nohz_full: {listed}")
     if found.damaged:
-        note(f"{counted(found.damaged, 'line')} of the history cannot be read and was left out")
+        note(f"{counted(found.damaged, 'line')} of the history cannot be read")
 
 
 def _minute(seconds: int) -> str:
@@ -218,7 +222,9 @@ def _unit(request: WatchRequest) -> int:
     """Print the systemd unit that watches with these options."""
     _check(request)
     if request.repair:
-        raise UsageError("--unit has no rights to repair; run `quiet watch --repair` in a unit of your own")
+        raise UsageError(
+            "--unit: the unit has no permission to repair; run `quiet watch --repair` in a unit of your own"
+        )
     from quiet import cpulist
     from quiet.cli.text import note
     from quiet.host.reader import Reader

@@ -162,7 +162,7 @@ class Turn:
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
-            raise Refused("its ticket was removed from the queue; nothing was changed")
+            raise Refused("the ticket of this run was removed from the queue; nothing was changed")
         before = tickets[: names.index(self.name)]
         blocking = [ticket for ticket in before if not (ticket.share and self._share)]
         if self._share and not blocking:
@@ -197,7 +197,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
             raise
     except FileNotFoundError:
         hint = "create it as root: `sudo quiet lock -- true`, or any `quiet run`"
-        raise Refused(f"there is no queue on this host yet, {QUEUE}; {hint}") from None
+        raise Refused(f"the queue {QUEUE} does not exist on this host yet; {hint}") from None
     except OSError as error:
         raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
     return name, fd

@@ -51,7 +51,9 @@ class Reader(Root):
                 if len(more) < _PAGE and path.startswith(_ONE_VALUE):
                     break
                 if size > _MOST and self.root:
-                    raise UsageError(f"--root {self.root}: {path} is larger than {_MOST >> 20} MiB; no host has such")
+                    raise UsageError(
+                        f"--root {self.root}: {path} is larger than {_MOST >> 20} MiB; no real host has such"
+                    )
         finally:
             os.close(fd)
         return b"".join(parts)

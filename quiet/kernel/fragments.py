@@ -46,7 +46,7 @@ def load(wanted: Sequence[str] = ()) -> list[Option]:
     """The options of these fragments, by default of all. Raises UsageError for an unknown name."""
     for name in wanted:
         if name not in (*NAMES, LAB):
-            raise UsageError(f"{name}: no such fragment; there are: {', '.join(NAMES)}")
+            raise UsageError(f"{name}: no such fragment; known fragments: {', '.join(NAMES)}")
     return [option for name in wanted or NAMES for option in parse(name, text(f"{name}.config"))]
 
 

@@ -184,7 +184,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
         if reason := critical(name):
             raise UsageError(f"key 'services.stop': {name} is never stopped: {reason}")
         if name in keep:
-            raise UsageError(f"keys 'services.stop' and 'services.keep' both name {name}")
+            raise UsageError(f"keys 'services.stop' and 'services.keep' both list {name}")
 
 
 def critical(name: str) -> str:
@@ -200,7 +200,7 @@ def _services(context: RuleContext) -> RuleResult:
         results = list(processes(context, table))
         yield from results or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
         return
-    own = [Service(name, "the profile names it (services.stop)") for name in context.names.get("stop", ())]
+    own = [Service(name, "the profile lists it (services.stop)") for name in context.names.get("stop", ())]
     results = list(hold(context, (*table, *own), keep))
     yield from results or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
 

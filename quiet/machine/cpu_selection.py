@@ -42,7 +42,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     else:
         isolated, why = _checked(facts, requested, source), f"as requested by {source}"
     if both := isolated & reserved:
-        raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
+        raise UsageError(f"{source} and cpus.housekeeping both list CPU {cpulist.format(both)}; a CPU cannot be both")
     whole = isolated
     isolated, offline = _without_siblings(facts, isolated, smt, leaving)
     housekeeping = (reserved or facts.online - isolated) - offline
@@ -51,8 +51,8 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
         why += "; their sibling threads stay online, since they are the only housekeeping CPUs"
     if not housekeeping:
         raise Refused(
-            f"isolating {cpulist.format(whole)} would leave no housekeeping CPU of "
-            f"{cpulist.format(facts.online)}; give --cpus fewer CPUs"
+            f"isolating {cpulist.format(whole)} would leave no housekeeping CPU among "
+            f"{cpulist.format(facts.online)}; give fewer CPUs with --cpus"
         )
     if offline:
         why += f"; their sibling threads {cpulist.format(offline)} go offline"
@@ -70,7 +70,7 @@ def parse_requested(requested: str, source: str) -> CpuSet:
 def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
     cpus = parse_requested(requested, source)
     if not cpus:
-        raise UsageError(f"{source}: no CPU given; name at least one of {cpulist.format(facts.online)}")
+        raise UsageError(f"{source}: no CPU given; list at least one of {cpulist.format(facts.online)}")
     if unknown := cpus - facts.possible:
         raise UsageError(
             f"{source}: CPU {cpulist.format(unknown)} does not exist here; online CPUs: {cpulist.format(facts.online)}"
@@ -94,8 +94,8 @@ def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) 
     cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
     if not cores:
         raise Refused(
-            f"of the online CPUs {cpulist.format(facts.online)} no whole core is left besides CPU {first}'s"
-            f"{' and the housekeeping ones' if reserved else ''}: nothing can be isolated"
+            f"nothing can be isolated: no whole core of CPUs {cpulist.format(facts.online)} is left besides CPU "
+            f"{first}'s{' and the housekeeping ones' if reserved else ''}"
         )
     fast = [core for core in cores if not core & facts.slow_cpus] or cores
     node, local = _best_node(facts, fast)
@@ -136,7 +136,7 @@ def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet)
     if smt == "off":
         if not isolated - leaving:
             lost = cpulist.format(isolated)
-            raise UsageError(f'CPU {lost} goes offline with smt = "off"; name the first thread of its core')
+            raise UsageError(f'CPU {lost} goes offline with smt = "off"; list the first thread of its core')
         return isolated - leaving, leaving
     if smt != "siblings":
         return isolated, frozenset()

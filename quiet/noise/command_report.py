@@ -144,9 +144,9 @@ def percent(value: float) -> str:
 
 
 def frequency(measured: Frequency) -> str:
-    """The frequency as text: "frequency 3.10 GHz ± 0", or "frequency not known"; the JSON has the reason."""
+    """The frequency as text: "frequency 3.10 GHz ± 0", or "frequency unknown"; the JSON has the reason."""
     if measured.mean_hz is None or measured.min_hz is None or measured.max_hz is None:
-        return "frequency not known"
+        return "frequency unknown"
     spread = max(measured.max_hz - measured.mean_hz, measured.mean_hz - measured.min_hz) / 1e9
     return f"frequency {measured.mean_hz / 1e9:.2f} GHz ± {f'{spread:.2f}' if spread >= 0.005 else '0'}"
 
@@ -158,7 +158,7 @@ def lines(report: CommandReport) -> Iterator[str]:
         yield f"the hypervisor reports {show(report.steal_ns)} stolen from the CPUs used"
     for cpu, times in report.throttled.items():
         if times:
-            yield f"CPU {cpu} was slowed down {times} times for heat or a power limit"
+            yield f"CPU {cpu} was throttled {times} times by heat or a power limit"
     yield from report.limits
 
 
@@ -219,7 +219,7 @@ def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, 
 def cpus(report: CommandReport) -> str:
     """The command's use of the CPUs, as one line for `quiet why`."""
     where = f"CPU{'s' if len(report.cpus_used) > 1 else ''} {cpulist.format(report.cpus_used) or 'not known'}"
-    moved = "migrations not known" if report.migrations is None else plural(report.migrations, "migration")
+    moved = "migrations unknown" if report.migrations is None else plural(report.migrations, "migration")
     faults = report.page_faults
     return (
         f"{_seconds(report.wall_s)}, {_seconds(report.cpu_s)} of CPU time on {where}; {moved}; "

@@ -171,7 +171,7 @@ class Detector:
         if wanted_ns is not None and self._placed.threshold < least:
             least_ns = wanted_ns * least / self._placed.threshold
             raise UsageError(
-                f"--threshold {wanted_ns:g}ns: shorter than two turns of the loop on CPU {self.cpu}; "
+                f"--threshold {wanted_ns:g}ns: shorter than two iterations of the loop on CPU {self.cpu}; "
                 f"write {least_ns:.0f}ns or more"
             )
 
@@ -335,6 +335,6 @@ def check_cpus(
         raise UsageError(f"{option} {cpulist.format(dark)}: offline; online CPUs: {cpulist.format(online)}")
     if fifo and cpus >= online:
         raise Refused(
-            f"{option} {cpulist.format(cpus)}: with --fifo the rest of the system could not run on these, and they "
+            f"{option} {cpulist.format(cpus)}: with --fifo nothing else could run on these CPUs, and they "
             "are all the online CPUs: leave out at least one"
         )

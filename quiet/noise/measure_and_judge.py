@@ -75,7 +75,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     """Check the options and return their values; `seconds`: the default duration. Raises UsageError."""
     for name in WAKE_ONLY:
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: for wake-ups; add --wake (for gaps use --max-gap)")
+            raise UsageError(f"--{name.replace('_', '-')} applies to wake-ups; add --wake (for gaps use --max-gap)")
     seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
@@ -107,7 +107,7 @@ def priority(text: str | None) -> int:
     """The value of --fifo as a number; 0 if not given. Raises UsageError."""
     fifo = "0" if text is None else text
     if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
-        raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
+        raise UsageError(f"--fifo {fifo!r}: must be a real-time priority from 1 to {MOST_PRIORITY}")
     return int(fifo)
 
 

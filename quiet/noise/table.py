@@ -20,7 +20,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
     detector = report.detector
     yield (
         f"watched for {report.duration_s:.4g} s: {detector.clock}, loop {detector.loop_ns:.1f} ns, "
-        f"clock step {detector.step_ns:.1f} ns, gaps from {show(detector.threshold_ns)} on"
+        f"clock step {detector.step_ns:.1f} ns, gaps of {show(detector.threshold_ns)} or more"
     )
     if report.virtual:
         kind = report.virtual.removeprefix("hypervisor").strip(" ()")
@@ -31,7 +31,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
     if not report.virtual and report.smi_source.startswith("not known"):
         yield f"  SMIs of the firmware: {report.smi_source}"
     if not report.throttled:
-        yield "  slowed down for heat or a power limit: not known, since the CPUs do not count it here"
+        yield "  throttling by heat or a power limit: unknown, because the CPUs do not count it here"
     yield "  not detected: shorter gaps, and delays that do not stop the core (a busy shared cache or memory bus)"
     for number, cpu in report.cpus.items():
         yield ""
@@ -48,7 +48,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
         yield "**quiet**: within the budgets"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was slowed down {count} times for heat or a power limit"
+            yield f"CPU {number} was throttled {count} times by heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _proof(proof: Proof, virtual: bool) -> Iterator[str]:
     if proof.why:
         yield f"nothing is proved: {proof.why}"
         return
-    yield f"with interrupts off for {proof.off_s:.3g} s (hwlat), gaps from {show(proof.threshold_ns)} on:"
+    yield f"with interrupts off for {proof.off_s:.3g} s (hwlat), gaps of {show(proof.threshold_ns)} or more:"
     whose = "the hypervisor, the firmware or the hardware" if virtual else "the firmware or the hardware"
     for number, cpu in proof.cpus.items():
         smis = "" if cpu.smis is None else f"; {cpu.smis:,} SMIs were counted"
@@ -117,15 +117,15 @@ def _frequencies(cpu: CpuReport) -> Iterator[str]:
 def ran_at(ran: RanAt) -> str:
     """The frequency while the CPU was measured, as one line."""
     if ran.hz is None:
-        return f"frequency while watched not known: {ran.source}"
-    asked = f" of {ran.asked_hz / 1e9:.3f} asked" if ran.asked_hz else ""
+        return f"frequency during the measurement unknown: {ran.source}"
+    asked = f" of {ran.asked_hz / 1e9:.3f} requested" if ran.asked_hz else ""
     return f"ran at {ran.hz / 1e9:.3f} GHz{asked} ({ran.source})"
 
 
 def core_frequency(core: CoreFrequency) -> str:
     """The frequency of a core right before and right after the measurement, as one line."""
     if core.hz is None or core.low_hz is None or core.high_hz is None:
-        return f"frequency not known: {core.why}"
+        return f"frequency unknown: {core.why}"
     parts = [f"{core.hz / 1e9:.3f} GHz ({core.low_hz / 1e9:.3f} to {core.high_hz / 1e9:.3f})"]
     if core.below and core.below >= 0.005:
         parts.append(f"{core.below:.0%} of the time more than 1 % below the highest")

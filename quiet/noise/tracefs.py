@@ -40,7 +40,7 @@ class NoTraceError(QuietError):
     @property
     def naming(self) -> str:
         """A clause for the remedies of causes that have no name without tracing."""
-        return f"; {self.remedy}, and the kernel's tracing names it" if self.remedy else ""
+        return f"; {self.remedy}, so that kernel tracing can identify it" if self.remedy else ""
 
 
 def mount(reader: Reader) -> str:
@@ -100,7 +100,7 @@ class Instance:
         except PermissionError:
             raise NoTraceError(*_NEEDS_ROOT) from None
         except OSError as error:
-            raise NoTraceError(f"no trace instance can be made: {error.strerror}") from None
+            raise NoTraceError(f"no trace instance can be created: {error.strerror}") from None
         try:
             self._set_up()
         except BaseException:

@@ -65,7 +65,7 @@ class ContainerStart(NamedTuple):
 
 
 def pins_itself(command: Sequence[str]) -> str:
-    """The word of a command that pins its children to CPUs; "" if there is none."""
+    """The program in the command that pins its child processes, such as taskset; "" if none."""
     first = _program(command)
     return command[first] if first is not None and os.path.basename(command[first]) in _PINNING else ""
 

@@ -27,7 +27,7 @@ def run_helper() -> int:
     except OSError as error:
         raise UsageError(f"run-helper: standard input is not a local socket: {error.strerror}") from None
     if any(uid != peer.uid for uid in _callers()):
-        text = "run-helper: the socket is not of the user who started it"
+        text = "run-helper: the socket does not belong to the user who started it"
         channel.send(RunFailure(text, Refused.exit_code))
         raise Refused(text)
     _go_on(0, peer)

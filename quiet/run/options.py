@@ -53,7 +53,7 @@ class RunRequest(NamedTuple):
     observe: bool = True
     trace: bool = False  # observe by tracing; otherwise by counts, which cost less
     threads: bool | None = None  # balance over the CPUs; None: only if nothing pins the command
-    pinned: str = ""  # the word of the command that pins its children
+    pinned: str = ""  # the program in the command that pins its child processes, such as taskset; "" if none
     mems: str | None = None  # "auto", "leave" or NUMA nodes; None: as in the profile
     command: str = ""  # shown to others, never executed
 

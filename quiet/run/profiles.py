@@ -18,7 +18,11 @@ def permitted(reader: Reader, name: str, uid: int) -> Profile:
     if uid == 0 or name in bundled():
         return load(name)
     if not _FILE.fullmatch(name):
-        own = f"{name}: only bundled profiles and files in {FOLDER}" if "/" in name else f"no bundled profile {name}"
+        own = (
+            f"{name}: only bundled profiles and files in {FOLDER} are permitted"
+            if "/" in name
+            else f"no bundled profile {name}"
+        )
         raise Refused(f"{own}; for a profile of your own, use `sudo quiet run`, or have root copy it to {FOLDER}")
     if found := who_can_change(reader, [name]):
         raise Refused(f"{name}: {found[1]} can change {found[0]}; only files that root alone can change are applied")

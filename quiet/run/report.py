@@ -30,7 +30,7 @@ def limits(own: FrontOptions) -> RunLimits:
     lost = _number(own.max_lost.removesuffix("%"), "--max-lost", "0.1%") if own.max_lost is not None else None
     count = own.max_interrupts
     if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
-        raise UsageError(f"--max-interrupts: a number such as 10, not {count!r}")
+        raise UsageError(f"--max-interrupts: must be a number such as 10, not {count!r}")
     return RunLimits(lost, int(count) if count is not None else None)
 
 
@@ -61,14 +61,14 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
     if most == RunLimits(None, None):
         return []
     if ended.interruptions < 0 or not ended.observed_ns:
-        return ["the interruptions of this run are not known, so its limits cannot be judged"]
+        return ["the interruptions of this run are unknown, so its limits cannot be judged"]
     found = []
     lost = 100 * ended.lost_ns / ended.observed_ns
     if most.lost_pct is not None and lost > most.lost_pct:
         found.append(f"not quiet: {lost:.4g} % of the time was lost, more than {most.lost_pct:g} %")
     elif most.lost_pct is not None and ended.unmeasured:
         found.append(
-            f"the length of {ended.unmeasured} interruptions is not known without kernel tracing, "
+            f"the length of {ended.unmeasured} interruptions is unknown without kernel tracing, "
             "so --max-lost cannot be judged"
         )
     if most.interruptions is not None and ended.interruptions > most.interruptions:
@@ -79,5 +79,5 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
 def _number(text: str, option: str, example: str) -> float:
     whole, _, part = text.strip().partition(".")
     if not (text.isascii() and (whole + part).isdigit() and len(text) < 12):
-        raise UsageError(f"{option}: a share such as {example}, not {text!r}")
+        raise UsageError(f"{option}: must be a percentage such as {example}, not {text!r}")
     return float(text)

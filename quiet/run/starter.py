@@ -10,7 +10,7 @@ from quiet.errors import Refused
 from quiet.run.protocol import FROM_HELPER, HelperChannel
 
 _HELPER = "run-helper"
-_RULE = "docs/security.md has the rule for sudo that permits it without a password"
+_RULE = "docs/security.md has a sudo rule that permits it without a password"
 _COMMAND_NOT_STARTED = 127
 
 
@@ -46,7 +46,9 @@ def refusal() -> Refused:
     """The error that explains why no helper could be started."""
     name = next((each for each in ("sudo", "doas", "pkexec") if _which(each)), "")
     if not name:
-        return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
+        return Refused(
+            "changing the host needs root, and neither sudo, doas nor pkexec is installed; nothing was changed"
+        )
     why = (
         f"{name} did not permit it" if _has_terminal() else f"{name} would ask for a password, and there is no terminal"
     )

@@ -39,7 +39,7 @@ def check_mems(text: str) -> str:
         except UsageError as error:
             raise UsageError(f"--mems: {error}") from None
         if not nodes:
-            raise UsageError("--mems names no node; use auto, leave, or a list such as 0-1")
+            raise UsageError("--mems lists no node; use auto, leave, or a list such as 0-1")
     return text
 
 
@@ -74,9 +74,9 @@ def profile_for_run(
 def _impossible(profile: str, partition: str, cpus: CpuSet, facts: Facts) -> str:
     """Why the scheduler cannot balance these CPUs; "" if it can."""
     if partition == "leave":
-        return f'profile {profile} says cpuset = "leave", so there is no partition'
+        return f'profile {profile} sets cpuset = "leave", so there is no partition'
     if len(cpus) == 1:
-        return f"only CPU {cpulist.format(cpus)} is isolated; name more with --cpus"
+        return f"only CPU {cpulist.format(cpus)} is isolated; add more with --cpus"
     return NOT_BALANCED if cpus & facts.boot_isolated else ""
 
 

@@ -192,13 +192,13 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if not os.path.isabs(source):
         return source, {}
     if not source.isprintable():
-        raise UsageError(f"profile {source!r}: a unit cannot name such a path; rename the file")
+        raise UsageError(f"profile {source!r}: a systemd unit cannot contain such a path; rename the file")
     root = os.path.abspath(host.root) if host.root else ""
     inside = source.removeprefix(root) if source.startswith(f"{root}/") else ""
     path = inside if inside.startswith("/etc/") else f"{PROFILES}/{os.path.basename(source)}"
     there = host.text(path)
     if path == inside and there is None:
-        raise Refused(f"{source}: does not lead to a file of the tree")
+        raise Refused(f"{source}: does not lead to a file in the tree")
     if (untrusted := trusted_program.who_can_change(host, [path])) and not trust:
         place, who = untrusted
         raise Refused(

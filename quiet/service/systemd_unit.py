@@ -161,7 +161,7 @@ def _is_after_target(unit: str) -> bool:
 def word(text: str) -> str:
     """Quote one word for a unit file (systemd.syntax(7)); % is doubled, because it begins a specifier."""
     if not text.isprintable():
-        raise UsageError(f"{text!r}: a unit cannot hold such a word")
+        raise UsageError(f"{text!r}: a systemd unit cannot contain unprintable characters")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
 
 

@@ -99,7 +99,7 @@ def read(data: bytes) -> AppliedState:
         except _WRONG as error:
             damage.append(Damage(number, f"not understood: {error}"))
     if damage or state.lost:
-        state.damage, state.complete = journal_lines.merged(damage) or [Damage(0, "lines of it are lost")], False
+        state.damage, state.complete = journal_lines.merged(damage) or [Damage(0, "some of its lines are lost")], False
     return state
 
 

@@ -64,7 +64,7 @@ def apply(
     with locked(host, patience):
         record = journal.load(host)
         if again and record is None:
-            raise Refused("nothing is applied any more")
+            raise Refused("no profile is applied anymore")
         cpus = _cpus(host, profile, requested, record)
         with opened(host) as log:
             with unchanged(log, started=record is None):
@@ -85,12 +85,15 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
             raise Refused(outside)
         own = group(host)
         if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{own}") is not None:
-            raise Refused(f'a cgroup {own} already exists and is not ours; remove it (rmdir) or set cpuset to "leave"')
+            raise Refused(
+                f"a cgroup {own} already exists and was not created by quiet; remove it (rmdir) or set cpuset to "
+                '"leave"'
+            )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(f'{", ".join(names)} runs, and the profile has rivals = "refuse"; stop it, or set "quiet"')
         return profile.choose(Facts(host), requested)
     if record.restoring:
-        raise Refused("a restore was begun and is not complete; run `quiet restore` first")
+        raise Refused("a restore is incomplete; run `quiet restore` first")
     if (record.profile, record.source) != (profile.name, profile.source):
         raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
     if requested is not None and parse_requested(requested, "--cpus") != record.cpus.isolated:

@@ -106,7 +106,7 @@ def read(data: bytes) -> Lines:
             number = found
         elif found < number:
             number -= 1
-            damage.append(Damage(found, "not where it belongs"))
+            damage.append(Damage(found, "out of order"))
         items.setdefault(found, item)
     if written > number:
         damage.append(Damage(number + 1, f"missing: {written} lines were written"))

@@ -27,7 +27,7 @@ class StoppedHalfWay(Incomplete):
     """A value or the journal could no longer be written, and some settings have been changed."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"stopped half way: {reason}; run `quiet restore`, which restores what was changed")
+        super().__init__(f"stopped halfway: {reason}; run `quiet restore`, which restores what was changed")
         self.reason = reason
 
 
@@ -91,7 +91,7 @@ class Journal:
         except OSError as error:
             folder, kib = self._reader.named(FOLDER), -(-size // 1024)
             raise Refused(
-                f"{folder}: {error.strerror}: the journal needs {kib} KiB; nothing was changed; free space there"
+                f"{folder}: {error.strerror}: the journal needs {kib} KiB; nothing was changed; free up space there"
             ) from None
 
     def stay(self) -> None:

@@ -87,7 +87,9 @@ def load(name: str) -> Profile:
         known = ", ".join(bundled())
         close = "" if own else did_you_mean(name, bundled())
         hint = (
-            "no such file" if own else f"no such profile; there are: {known}{close}; or give the path of your own file"
+            "no such file"
+            if own
+            else f"no such profile; bundled profiles: {known}{close}; or give the path to your own file"
         )
         raise UsageError(f"profile {name}: {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -132,11 +134,11 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
         for key in table:
             if key not in keys:
                 where = f"{section}.{key}" if section else key
-                raise UsageError(f"{label}: unknown key '{where}'; known here are: {', '.join(keys)}")
+                raise UsageError(f"{label}: unknown key '{where}'; known keys here: {', '.join(keys)}")
     cpus = _table(data, "cpus", label)
     max_cores = cpus.get("max_cores", 4)
     if not isinstance(max_cores, int) or isinstance(max_cores, bool) or max_cores < 1:
-        raise UsageError(f"{label}: key 'cpus.max_cores' must be a whole number from 1, not {max_cores!r}")
+        raise UsageError(f"{label}: key 'cpus.max_cores' must be a whole number of at least 1, not {max_cores!r}")
     sets = {key: _text(cpus, "cpus", key, "auto", label) for key in ("isolated", "housekeeping")}
     _check_cpus(sets, label)
     boot = _table(data, "boot", label).get("wanted", [])
@@ -161,7 +163,7 @@ def _services(table: Mapping[str, object], label: str) -> dict[str, tuple[str, .
     for key in ("stop", "keep"):
         names = table.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise UsageError(f"{label}: key 'services.{key}' must be a list of units' names")
+            raise UsageError(f"{label}: key 'services.{key}' must be a list of unit names")
         lists[key] = tuple(names)
     try:
         services.check_names(lists["stop"], lists["keep"])
@@ -178,10 +180,10 @@ def _check_cpus(sets: Mapping[str, str], label: str) -> None:
         except UsageError as error:
             raise UsageError(f"{label}: key 'cpus.{key}': {error}") from None
         if text != "auto" and not found[key]:
-            raise UsageError(f'{label}: key \'cpus.{key}\' names no CPU; use "auto" or a list such as "2-3"')
+            raise UsageError(f'{label}: key \'cpus.{key}\' lists no CPU; use "auto" or a list such as "2-3"')
     if both := found["isolated"] & found["housekeeping"]:
         names = cpulist.format(both)
-        raise UsageError(f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU {names}")
+        raise UsageError(f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU {names}")
 
 
 def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:
@@ -197,7 +199,9 @@ def _text(table: Mapping[str, object], section: str, key: str, default: str, lab
         where = f"{section}.{key}" if section else key
         raise UsageError(f"{label}: key '{where}' must be a string in quotes, not {value!r}")
     if not value.isprintable():
-        raise UsageError(f"{label}: key '{section}{'.' if section else ''}{key}' holds control characters: {value!r}")
+        raise UsageError(
+            f"{label}: key '{section}{'.' if section else ''}{key}' contains control characters: {value!r}"
+        )
     return value
 
 
@@ -215,7 +219,9 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not (value in knob.choices or (knob.numeric and number) or (knob.lists and _is_list(value))):
             allowed = ", ".join(f'"{choice}"' for choice in knob.choices)
-            allowed += " or a number from 1" if knob.numeric else ' or a list such as "0-1"' if knob.lists else ""
+            allowed += (
+                " or a number of at least 1" if knob.numeric else ' or a list such as "0-1"' if knob.lists else ""
+            )
             raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
         knobs[name] = str(value)
     return knobs

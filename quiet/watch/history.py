@@ -57,7 +57,7 @@ class HistoryWriter:
             self._open()
         except BlockingIOError:
             self.close()
-            raise Refused(f"another `quiet watch` keeps the history in {folder}") from None
+            raise Refused(f"another `quiet watch` is writing the history in {folder}") from None
         except OSError as error:
             self.close()
             raise Refused(f"no history is kept: {error.filename or folder}: {error.strerror}") from None

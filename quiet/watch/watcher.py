@@ -49,7 +49,8 @@ class Watcher:
         state = journal.load(host)
         if state is None:
             raise Refused(
-                "nothing is applied, so nothing can drift; `quiet apply` first, or count interruptions with --cpus LIST"
+                "nothing is applied, so nothing can drift; run `quiet apply` first, or count interruptions with "
+                "--cpus LIST"
             )
         self._state: AppliedState | None = state
         self._cpus = state.cpus

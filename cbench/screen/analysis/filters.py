@@ -32,7 +32,7 @@ def chosen(data: Data, options: ScreenOptions) -> Filter:
     name = options.abridgment
     if name is not None and name not in known:
         raise UsageError(
-            f"--abridgment {name}: the data have {', '.join(each.name for each in data.filters) or 'none'}"
+            f"--abridgment {name}: unknown; the data define {', '.join(each.name for each in data.filters) or 'none'}"
         )
     used = known[name or COMPLETE]
     if options.exclude and data.questionable and name != UNQUESTIONED:
@@ -66,7 +66,9 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
             number, names = factors[name]
             meant = names if wanted == "*" else wanted.split("|")
             if wrong := [each for each in meant if each not in names]:
-                raise UsageError(f"{option} {text}: {name} has no level {wrong[0]!r}; it has {', '.join(names)}")
+                raise UsageError(
+                    f"{option} {text}: {name} has no level {wrong[0]!r}; its levels are {', '.join(names)}"
+                )
             mine &= np.isin(levels[:, number], [names.index(each) for each in meant])
         hit |= mine
     return hit if option == "--only" else ~hit

@@ -98,7 +98,8 @@ def _alone(result: ScreenResult) -> list[str]:
     expected = result.tests * result.alpha
     return [
         f"significant individually but not after correction: {some(alone)}; of "
-        f"{counted(result.tests, 'inert effect')}, {expected:.2g} would be on average: repeat the experiment"
+        f"{counted(result.tests, 'inert effect')}, {expected:.2g} would be significant on average: repeat the "
+        "experiment"
     ]
 
 
@@ -130,11 +131,12 @@ def _seen_with(result: ScreenResult) -> list[str]:
         return []
     if len(found) == 1:
         (effect,) = found
-        return [f"{effect} cannot be separated from {some(shared[effect])}, which the test takes for none"]
+        return [f"{effect} cannot be separated from {some(shared[effect])}, which the test assumes to be inert"]
     example = next(iter(found))
     return [
-        f"{some(list(found))} cannot be separated from interactions of other factors, which the test takes for none "
-        f"({example} from {some(shared[example])}): one of these may be all there is; more runs would separate them"
+        f"{some(list(found))} cannot be separated from interactions of other factors, which the test assumes to be "
+        f"inert ({example} from {some(shared[example])}): the real effect may be one of these; more runs would "
+        "separate them"
     ]
 
 
@@ -148,7 +150,7 @@ def _without_replicates(result: ScreenResult) -> list[str]:
         error = amount(row.lenth.pse, row.unit)
         lines.append(
             f"{prefix}no treatment has a second value: {len(row.lenth.contrasts)} contrasts are compared with each "
-            f"other (Lenth's pseudo standard error {error}), which takes most of them for inert"
+            f"other (Lenth's pseudo standard error {error}), which assumes that most of them are inert"
         )
     return lines
 
@@ -178,7 +180,7 @@ def _practice(result: ScreenResult) -> list[str]:
     if not lines:
         return []
     more = [f"{MOST} responses are shown; the other {len(lines) - MOST:,} are in --json"] if len(lines) > MOST else []
-    return [f"does it matter in practice: {lines[0]}", *lines[1:MOST], *more]
+    return [f"practical significance: {lines[0]}", *lines[1:MOST], *more]
 
 
 def _enough(material: Materiality, median: float, unit: str) -> str:
@@ -196,8 +198,10 @@ def _enough(material: Materiality, median: float, unit: str) -> str:
     said = _shown(material, median, usual, widths[method, usual], unit)
     enough = material.enough.get(method)
     if enough is None:
-        return f"{said}; those from {sizes[-1]:,}, the most that were studied, are wider than the median effect"
-    return f"{said}; from {enough:,} values on they are narrower than the median effect"
+        return (
+            f"{said}; intervals of {sizes[-1]:,} values, the most that were studied, are wider than the median effect"
+        )
+    return f"{said}; intervals of {enough:,} values or more are narrower than the median effect"
 
 
 def _shown(material: Materiality, median: float, n: int, width: float, unit: str) -> str:
@@ -237,8 +241,8 @@ def _whole_plots(result: ScreenResult) -> list[str]:
         if within is not None and within * result.tests < result.alpha and not each.significant:
             prefix = f"{name}: " if len(result.responses) > 1 else ""
             lines.append(
-                f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
-                f"(against the batches p {each.p:.2g}): this says nothing about other batches; take more batches"
+                f"{prefix}{effect} differs within these batches (p {within:.2g}), but not equally in all of them "
+                f"(against the batches p {each.p:.2g}): this shows nothing about other batches; take more batches"
             )
     return lines
 
@@ -308,10 +312,12 @@ def _beware(result: ScreenResult) -> list[str]:
     doubtful = [each.name for each in design.treatments if each.questionable is not None and each.kept]
     if doubtful:
         are = "is" if len(doubtful) == 1 else "are"
-        lines.append(f"{some(doubtful)} {are} questionable and counted; --exclude-questionable leaves such out")
+        lines.append(f"{some(doubtful)} {are} questionable and counted; --exclude-questionable leaves them out")
     used = next(each for each in design.sets if each.name == chosen.name)
     if used.balanced is False:
-        lines.append(f"{chosen.name}: not balanced in {some(used.unbalanced or ())}: only adjusted effects compare")
+        lines.append(
+            f"{chosen.name}: not balanced in {some(used.unbalanced or ())}: only adjusted effects are comparable"
+        )
     mains = [each for each in used.aliased if each.effect in {factor.name for factor in design.factors}]
     for each in mains:
         lines.append(f"{chosen.name}: {each.effect} cannot be separated from {some(each.aliases)}")

@@ -56,14 +56,14 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
         raise whole.error("factor", str(error)) from None
     tests = len(planned) * len(screen.workloads)
     if tests > MOST_TESTS:
-        raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
+        raise whole.error("factor", f"{tests:,} treatments of workloads; at most {MOST_TESTS:,} are supported")
     if screen.runs is not None and screen.runs != len(planned):
         raise whole.error_at(("screen", "runs"), f"{screen.runs}: the requested design has {len(planned)} treatments")
     _constraints(screen, planned, whole)
     _samples(screen, planned, whole)
     _abridgments(screen, planned, whole)
     if (trials := tests * screen.iterations * screen.batches) > MOST_TRIALS:
-        raise whole.error_at(("screen", "iterations"), f"{trials:,} trials: at most {MOST_TRIALS:,}")
+        raise whole.error_at(("screen", "iterations"), f"{trials:,} trials; at most {MOST_TRIALS:,} are supported")
 
 
 def _names(screen: Screen, whole: TomlTable) -> None:
@@ -71,7 +71,9 @@ def _names(screen: Screen, whole: TomlTable) -> None:
     for key, names in (("factor", factors), ("response", [response.name for response in screen.responses])):
         for number, name in enumerate(names):
             if name in model.RESERVED:
-                raise whole.error_at((key, number, "name"), f"{name!r} means something else in a table: another name")
+                raise whole.error_at(
+                    (key, number, "name"), f"{name!r} has another meaning in a table; choose another name"
+                )
             if key == "response" and name in factors:
                 raise whole.error_at((key, number, "name"), f"{name!r} is a factor's name")
 
@@ -109,14 +111,14 @@ def _profile(screen: Screen, whole: TomlTable) -> None:
             raise whole.error_at(
                 ("screen", "profile"),
                 f"{factor.name} (factor {number + 1}) applies settings of its own: one profile at a "
-                "time can be applied; name the profile in its levels instead",
+                "time can be applied; set the profile in its levels instead",
             )
     changing = [factor for factor in screen.factors if any(level.by_quiet for level in factor.levels)]
     if len({factor.hard for factor in changing}) > 1:
         easy, hard = (next(each for each in changing if each.hard is kind) for kind in (False, True))
         raise whole.error_at(
             ("factor", screen.factors.index(easy)),
-            f"{easy.name} applies settings of quiet's for a trial and {hard.name} for a batch: hard = true in both",
+            f"{easy.name} applies quiet's settings for a trial and {hard.name} for a batch; write hard = true in both",
         )
     levels = [level for factor in screen.factors for level in factor.levels]
     if screen.cpus and not screen.profile and not any(level.knobs or level.profile for level in levels):
@@ -134,7 +136,7 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
                     f"the workload {ours[0]!r} is cbench's: `perf record` works only with commands",
                 )
             if level.flags is not None and not screen.build:
-                raise whole.error_at((*where, "flags"), "are for `build` in [screen], which is missing")
+                raise whole.error_at((*where, "flags"), "apply to `build` in [screen], which is missing")
             if level.cpus and "," in level.cpus + level.cpus.replace("-", ",") and ours:
                 raise whole.error_at(
                     (*where, "cpus"), f"{level.cpus}: the workload {ours[0]!r} is cbench's and runs on one CPU"
@@ -157,7 +159,7 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
         if missing := [level.name for level in kernel.levels if level.kernel is None]:
             raise whole.error_at(
                 ("factor", screen.factors.index(kernel), "level"),
-                f"{kernel.name}: the level {missing[0]!r} does not say which kernel parameters it has: write "
+                f"{kernel.name}: the level {missing[0]!r} does not list its kernel parameters: write "
                 "kernel = [] for none",
             )
     _level_variables(screen, whole)
@@ -187,7 +189,7 @@ def _level_variables(screen: Screen, whole: TomlTable) -> None:
         if not VARIABLE.fullmatch(name):
             raise whole.error_at(("factor", number, "name"), f"{where}: write letters, digits and _ only")
         if name in seen:
-            raise whole.error_at(("factor", number, "name"), f"{where}, as that of {seen[name]!r}: another name")
+            raise whole.error_at(("factor", number, "name"), f"{where}, like {seen[name]!r}: choose another name")
         seen[name] = factor.name
 
 
@@ -195,14 +197,16 @@ def _design(screen: Screen, whole: TomlTable) -> None:
     if screen.design == model.FULL:
         for key, given in (("runs", screen.runs is not None), ("generators", bool(screen.generators))):
             if given:
-                raise whole.error_at(("screen", key), f'means nothing to design = "{model.FULL}"')
+                raise whole.error_at(("screen", key), f'does not apply to design = "{model.FULL}"')
         return
     if many := [factor.name for factor in screen.factors if len(factor.levels) != 2]:
         raise whole.error_at(
             ("screen", "design"), f"{screen.design!r} is for factors of two levels; {many[0]} has more"
         )
     if screen.hard:
-        raise whole.error_at(("screen", "design"), f"{screen.design!r} has no batches; {screen.hard[0].name} is hard")
+        raise whole.error_at(
+            ("screen", "design"), f"{screen.design!r} does not support batches, but {screen.hard[0].name} is hard"
+        )
     if any(each.kind == model.EXCLUDED for each in screen.constraints):
         raise whole.error_at(("screen", "design"), f"{screen.design!r} needs all of its treatments; some are excluded")
     if screen.design == model.PLACKETT_BURMAN and screen.generators:
@@ -214,7 +218,7 @@ def _constraints(screen: Screen, planned: Sequence[model.Treatment], whole: Toml
         if each.kind != model.EXCLUDED and not any(
             model.matches(each.where, treatment.levels) for treatment in planned
         ):
-            raise whole.error_at(("constraint", number, "where"), "means no treatment that is run")
+            raise whole.error_at(("constraint", number, "where"), "matches no treatment that is run")
     for factor in screen.factors:
         left = {treatment.levels[factor.name] for treatment in planned}
         if missing := [name for name in factor.names if name not in left]:

@@ -62,7 +62,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
     if len(levels) < 2:
         raise table.error(
             "level",
-            f"{name!r} has {len(levels)}: a factor has at least two levels; a variable held constant is [[controlled]]",
+            f"{name!r} has {len(levels)}: a factor needs at least 2 levels; a variable held constant is [[controlled]]",
         )
     profiled = _profiled(tuple(levels.values()))
     _check_levels(tables, profiled)
@@ -132,7 +132,7 @@ def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
     if not ways or (ways == ["found"] and not level.found):
         raise table.error("", f"the level {name!r} {SETS}")
     if "environment" in ways and not level.environment:
-        raise table.error("environment", "names no variable")
+        raise table.error("environment", "contains no variable")
     for variable in level.environment:
         if not VARIABLE.fullmatch(variable):
             raise table.error("environment", f"{variable!r} is not the name of a variable")
@@ -161,7 +161,7 @@ def _cpus(table: TomlTable) -> str:
     except UsageError as error:
         raise table.error("cpus", str(error)) from None
     if not cpus:
-        raise table.error("cpus", "names no CPU; write a list such as 2-3")
+        raise table.error("cpus", "lists no CPU; write a list such as 2-3")
     return format_cpus(cpus)
 
 
@@ -192,7 +192,7 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
             raise table.error("knob", f"{name!r} appears twice")
         knobs[name] = value or QUIET
     if there and not knobs:
-        raise table.error("knob", "names no knob; `quiet explain` lists them")
+        raise table.error("knob", "contains no knob; `quiet explain` lists them")
     if check and knobs:
         from quiet import KNOBS
 
@@ -203,7 +203,7 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
             number = knob.numeric and value.isdecimal() and int(value) >= 1
             choices = [each for each in knob.choices if each != "leave"]
             if value not in choices and not number:
-                more = " or a number from 1" if knob.numeric else ""
+                more = " or a number of at least 1" if knob.numeric else ""
                 raise table.error("knob", f"{name}={value}: write {name}={f' or {name}='.join(choices)}{more}")
     return knobs
 

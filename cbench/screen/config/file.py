@@ -97,9 +97,9 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
             directory=table.text("directory", ""),
         )
         if screen_workload.params and command:
-            raise table.error("params", "only a workload of cbench has parameters")
+            raise table.error("params", "applies only to workloads of cbench")
         if screen_workload.directory and workload:
-            raise table.error("directory", "only a command runs in one")
+            raise table.error("directory", "applies only to commands")
         table.end()
         _look(table, screen_workload, folder)
         workloads[name] = screen_workload
@@ -134,7 +134,7 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default:
     for table in tables:
         wanted = table.texts("workloads")
         if unknown := [each for each in wanted if each not in names]:
-            raise table.error("workloads", f"{unknown[0]!r}: one of {', '.join(names)}")
+            raise table.error("workloads", f"{unknown[0]!r}: must be one of {', '.join(names)}")
         meant = [names[each] for each in wanted] if wanted else list(workloads)
         ours = [bool(each.workload) for each in meant]
         value = table.given("read") == model.VALUE if table.has("read") else all(ours)
@@ -174,7 +174,7 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
         raise table.error("responses", why)
     names = [each.name for each in responses]
     if unknown := [each for each in named if each not in names]:
-        raise table.error("responses", f"{unknown[0]!r}: one of {', '.join(names)}")
+        raise table.error("responses", f"{unknown[0]!r}: must be one of {', '.join(names)}")
     reason = table.text("reason")
     if not reason.strip():
         raise table.error("reason", "is empty")
@@ -207,12 +207,12 @@ def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFac
         if not equals:
             raise table.error(key, f"{part!r}: write FACTOR=LEVEL, several levels with commas")
         if name not in known:
-            raise table.error(key, f"unknown factor {name!r}; there are {', '.join(known)}")
+            raise table.error(key, f"unknown factor {name!r}; the factors are {', '.join(known)}")
         if name in where:
             raise table.error(key, f"{name!r} appears twice; write its levels with commas")
         wanted = known[name].names if levels == "*" else tuple(levels.split(","))
         if wrong := [each for each in wanted if each not in known[name].names]:
-            raise table.error(key, f"{name} has no level {wrong[0]!r}; there are {', '.join(known[name].names)}")
+            raise table.error(key, f"{name} has no level {wrong[0]!r}; its levels are {', '.join(known[name].names)}")
         where[name] = wanted
     if not where:
         raise table.error(key, 'is empty: write FACTOR=LEVEL, such as "fp=0 prf=1,2"')

@@ -101,7 +101,7 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
     if not factors:
         raise UsageError(f"{path}: no factor column; it has {', '.join(list(columns)[:20])}")
     if not _rows(columns):
-        raise UsageError(f"{path}: no trials in it")
+        raise UsageError(f"{path}: contains no trials")
     levels = {name: _levels(name, columns[name]) for name in factors}
     if not chosen.factors:
         _not_measured(levels)

@@ -61,7 +61,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
     named = [each for each in (chosen.block, chosen.batch) if each]
     for option, name in (("--block", chosen.block), ("--batch", chosen.batch)):
         if name and name not in columns:
-            raise UsageError(f"{option} {name}: no column {name}; there are {', '.join(list(columns)[:20])}")
+            raise UsageError(f"{option} {name}: no column {name}; the columns are {', '.join(list(columns)[:20])}")
         if name and (name in values or name in chosen.factors or named.count(name) > 1):
             raise UsageError(f"{option} {name}: already has another role")
     codes = {name: _codes(name, columns) for name in columns if name not in (*values, "unit", "response", "value")}

@@ -131,10 +131,10 @@ def detectable_words(name: str, found: DetectableEffect, unit: str) -> str:
     """The detectable effect as one sentence."""
     needed = ", ".join(f"{n:,} for {size} sd" for size, n in found.iterations.items())
     if found.sd is None:
-        few = "one iteration: what can be found depends on how many effects are inert"
+        few = "with one iteration, the detectable effect depends on how many effects are inert"
         return f"{name}: {few}; iterations needed: {needed}"
     units = "" if found.effect is None else f", {found.effect:.3g} {unit}".rstrip()
     return (
-        f"{name}: finds a main effect of {found.sd:.2g} sd of one treatment's values{units} with a chance of "
+        f"{name}: detects a main effect of {found.sd:.2g} sd of one treatment's values{units} with a probability of "
         f"{100 * found.power:g} %; iterations needed: {needed}"
     )

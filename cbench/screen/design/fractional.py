@@ -78,7 +78,7 @@ class Fraction:
             sums = "".join(
                 f" {'+' if word.sign > 0 else '-'} {effect_name(self.names, word.factors)}" for word in others
             )
-            lines.append(f"only this sum can be seen: {effect_name(self.names, effect)}{sums}")
+            lines.append(f"only this sum can be estimated: {effect_name(self.names, effect)}{sums}")
         return tuple(lines)
 
 
@@ -120,7 +120,7 @@ def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
     sign = -1 if right.startswith("-") else 1
     right = right.lstrip("+-").strip()
     if not equal or not left or not right:
-        raise ValueError(f"{text}: no generator; write it as D=ABC or as name=name*name")
+        raise ValueError(f"{text}: not a generator; write it as D=ABC or as name=name*name")
     parts = [part.strip() for part in re.split(rf"[*{TIMES}]", right)]
     if len(parts) == 1 and right not in names:  # factor letters without separators
         parts = list(right)
@@ -138,7 +138,7 @@ def _number(names: Sequence[str], name: str, text: str) -> int:
         return names.index(name)
     if len(name) == 1 and name in LETTERS[: len(names)]:
         return LETTERS.index(name)
-    raise ValueError(f"{text}: {name}: no such factor; there are {', '.join(names)}")
+    raise ValueError(f"{text}: {name}: no such factor; the factors are {', '.join(names)}")
 
 
 def _run(factors: int, base: dict[int, int], generated: dict[int, tuple[Word, str]]) -> Treatment:

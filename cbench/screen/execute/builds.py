@@ -133,7 +133,7 @@ class Builds:
             raise Refused(f"{note}: damaged: it no longer identifies the build") from None
         if said != wanted or before != digest(folder):
             raise Refused(
-                f"{folder}: has changed since it was built: trials before and after it would not be of the same"
+                f"{folder}: has changed since it was built: trials before and after that would run different builds"
             )
         return before
 

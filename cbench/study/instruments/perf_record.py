@@ -90,7 +90,7 @@ def obstacle(sampling: Sampling, path: str | None = None) -> str:
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TRY_S, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{perf}: {getattr(error, 'strerror', None) or f'not done after {TRY_S:g} s'}"
+            return f"{perf}: {getattr(error, 'strerror', None) or f'timed out after {TRY_S:g} s'}"
         if done.returncode:
             said = [line.strip() for line in done.stderr.splitlines() if line.strip() not in ("", "Error:")]
             return f"{perf} record: exited with {done.returncode}{': ' + said[0] if said else ''}"

@@ -127,7 +127,7 @@ def _opened(name: str) -> int:
     if name == CYCLES_USER:
         how |= EXCLUDE_KERNEL
     if platform.machine() not in CALLS:
-        raise UsageError(f"{name}: not known how to count on {platform.machine()}")
+        raise UsageError(f"{name}: cbench cannot count it on {platform.machine()}")
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
         # Without permission to observe the kernel, the event must exclude it; a clock that is only read, not sampled,

@@ -34,7 +34,7 @@ def parse(read: str) -> tuple[str, str]:
     source, _, detail = (read, "", "") if read in BY_SOURCE else read.partition(":")
     found = BY_SOURCE.get(source)
     if found is None or (not found.optional and bool(detail) != bool(found.argument)):
-        raise ValueError(f"{read!r}: one of {SYNTAX}")
+        raise ValueError(f"{read!r}: must be one of {SYNTAX}")
     found.check(detail)
     return source, detail
 

@@ -174,7 +174,7 @@ def run_checked(
         said = _reason(done)
         raise CommandError(f"{command}: exited with {done.code}{': ' if said else ''}{said}")
     if done.code is None:
-        raise CommandError(f"{command}: not done after {timeout_s:g} s")
+        raise CommandError(f"{command}: timed out after {timeout_s:g} s")
     return done
 
 

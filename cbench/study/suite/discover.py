@@ -32,7 +32,7 @@ def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: st
         except (OSError, QuietError) as error:
             raise UsageError(f"{where}: {words[0]}: {getattr(error, 'strerror', None) or error}") from None
         if done.code is None:
-            raise UsageError(f"{where}: not done after {suite.timeout_s:g} s; set suite.timeout")
+            raise UsageError(f"{where}: timed out after {suite.timeout_s:g} s; set suite.timeout")
         if any(RESULTS in word for word in suite.discover):
             names = _of_results(where, done, results)
         else:
@@ -58,12 +58,12 @@ def _checked(where: str, names: list[str], said: str) -> tuple[str, ...]:
     if not names:
         raise UsageError(f"{where}: lists no tests: {said}")
     if len(names) > MOST_TESTS:
-        raise UsageError(f"{where}: {len(names):,} tests: at most {MOST_TESTS:,}")
+        raise UsageError(f"{where}: {len(names):,} tests; at most {MOST_TESTS:,} are supported")
     for name, times in Counter(names).items():
         if not name or printable(name) != name or "\n" in name or "\t" in name:
             raise UsageError(f"{where}: {one_line(name)!r}: a name with control characters, which no report can show")
         if times > 1:
             raise UsageError(
-                f"{where}: {one_line(name)!r} is listed {times:,} times: it is not known which of them ran"
+                f"{where}: {one_line(name)!r} is listed {times:,} times: cbench cannot tell which of them ran"
             )
     return tuple(names)

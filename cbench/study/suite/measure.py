@@ -15,7 +15,7 @@ from cbench.study.suite.results import NoResultsError, assigned, facts, last_lin
 from cbench.study.suite.suite import Suite
 from quiet import QuietError
 
-LATE = "not done in time"
+LATE = "timed out"
 POINTER = 8
 MOST_PADDING = 100_000
 """The maximum number of bytes of padding; below the kernel's MAX_ARG_STRLEN, which is 128 KiB with 4 KiB pages."""
@@ -80,8 +80,8 @@ def _trials(
         samples, why = (), str(error)
     of_test = assigned(samples, numbers)
     if samples and not of_test:
-        why = f"no results of these tests, but of {samples[0].name[:SHOWN_CHARACTERS]!r}"
-    why = why or f"no result of it in a process that exited with {done.code}: {last_line(done)}"
+        why = f"its results are not of these tests, but of {samples[0].name[:SHOWN_CHARACTERS]!r}"
+    why = why or f"a process that exited with {done.code} gave no result for it: {last_line(done)}"
     ran = [numbers[test] for test in of_test] if suite.ordered else []
     ended = []
     for place, number in enumerate(_in_fact(order, ran)):

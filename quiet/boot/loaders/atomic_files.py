@@ -41,7 +41,7 @@ class Disk:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except PermissionError:
-            raise Refused(f"{path} cannot be read: run it with sudo") from None
+            raise Refused(f"{path} cannot be read; run this with sudo") from None
         with open(fd, "rb") as file:
             facts = os.fstat(fd)
             return Saved(
@@ -112,7 +112,7 @@ class Disk:
             with self.reader.place(folder) as place:
                 return sorted(os.listdir(place))
         except PermissionError:
-            raise Refused(f"{folder} cannot be read: run it with sudo") from None
+            raise Refused(f"{folder} cannot be read; run this with sudo") from None
         except OSError:
             return []
 

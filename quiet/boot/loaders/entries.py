@@ -89,9 +89,11 @@ def _bls_steps(context: LoaderContext) -> Steps:
 def _without_grubby(context: LoaderContext) -> Steps:
     """Change the words in the entries. Raises Refused for entries that read their words from another file."""
     if not entries(context.files):
-        raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
+        raise Refused("GRUB takes the command line from boot loader entries, and none can be read; run this with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
-        raise Refused("the boot loader entries take their line from grubenv; install grubby, which changes it")
+        raise Refused(
+            "the boot loader entries take their command line from grubenv; install grubby, which can change it"
+        )
     return _systemd_steps(context)
 
 
@@ -108,7 +110,7 @@ def _systemd_found(files: BootFiles) -> str:
         return ""
     for place in _PARTITIONS:
         if files.reader.exists(f"{place}/EFI/systemd") and files.reader.exists(f"{place}/loader/loader.conf"):
-            return f"{place}/EFI/systemd and {place}/loader/loader.conf are there"
+            return f"{place}/EFI/systemd and {place}/loader/loader.conf exist"
     return ""
 
 

@@ -37,12 +37,12 @@ def found(files: BootFiles) -> str:
     """The evidence for GRUB; "" if there is none."""
     config = _config(files)
     if config and files.reader.exists(_DEFAULT):
-        return f"{_DEFAULT} and {config} are there"
+        return f"{_DEFAULT} and {config} exist"
     return ""
 
 
 def line(context: LoaderContext) -> CommandLine:
-    """The command line of an ordinary entry, without the words that grub.cfg itself adds (root=)."""
+    """The command line of an ordinary entry, without the parameters that grub.cfg itself adds (root=)."""
     values = _values(context.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 

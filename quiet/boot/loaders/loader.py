@@ -111,7 +111,7 @@ class Loader:
 
 def by_hand(reason: str, merged: Merged) -> Refused:
     """The error for a change that is unsafe here; its message contains the words to add by hand."""
-    away = f", take out: {' '.join(merged.drop)}" if merged.drop else ""
+    away = f", remove: {' '.join(merged.drop)}" if merged.drop else ""
     return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
 
@@ -156,7 +156,9 @@ def rewritten(text: str, merged: Merged) -> str:
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
     """Raise Refused if init, not the kernel, would get the words, because the tool can only append to the line."""
     if line.init and merged.add:
-        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they go to init", merged)
+        raise by_hand(
+            f"{tool} appends parameters at the end, after `{' '.join(line.init)}`, where they go to init", merged
+        )
 
 
 def edit(

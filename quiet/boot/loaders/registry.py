@@ -28,11 +28,11 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
     """
     if requested is not None and requested not in {loader.name for loader in LOADERS}:
         known = ", ".join(loader.name for loader in LOADERS)
-        raise UsageError(f"--loader {requested}: no such boot loader; there are: {known}")
+        raise UsageError(f"--loader {requested}: no such boot loader; known boot loaders: {known}")
     here = [(loader, reason) for loader in LOADERS if (reason := loader.found(files))]
     chosen = [(loader, reason) for loader, reason in here if requested in (None, loader.name)]
     if requested and not chosen:
-        raise Refused(f"--loader {requested}: none of its files are here")
+        raise Refused(f"--loader {requested}: none of its files exist here")
     if not chosen:
         raise Refused(_nowhere(files))
     loader, reason = chosen[0]
@@ -60,8 +60,8 @@ def _nowhere(files: BootFiles) -> str:
     if "container" in machine:
         return "this is a container: its kernel and the command line are the host's; run `quiet boot` there"
     if "WSL" in machine:
-        return "WSL has no boot loader here; the words of `quiet plan` go to kernelCommandLine= in Windows' .wslconfig"
+        return "WSL has no boot loader; add the parameters of `quiet plan` to kernelCommandLine= in Windows' .wslconfig"
     return (
-        "no supported boot loader was found; `quiet boot once` needs none, or add the words of "
+        "no supported boot loader was found; `quiet boot once` needs none, or add the parameters of "
         "`quiet plan` to the kernel command line yourself"
     )

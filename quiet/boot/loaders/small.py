@@ -47,7 +47,7 @@ _PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?
 def _raspberry_found(files: BootFiles) -> str:
     path = first(files.reader, *_RASPBERRY)
     if path and files.reader.exists(f"{path.rpartition('/')[0]}/config.txt"):
-        return f"{path} and config.txt are there"
+        return f"{path} and config.txt exist"
     return ""
 
 
@@ -87,7 +87,7 @@ def _one(
 
 def _extlinux_found(files: BootFiles) -> str:
     path = first(files.reader, *_EXTLINUX)
-    return f"{path} is there" if path else ""
+    return f"{path} exists" if path else ""
 
 
 def _extlinux_line(context: LoaderContext) -> CommandLine:
@@ -128,7 +128,7 @@ def _menu_texts(files: BootFiles) -> list[str]:
 
 def _ostree_found(files: BootFiles) -> str:
     if files.reader.exists("/run/ostree-booted") and files.reader.exists("/usr/bin/rpm-ostree"):
-        return "/run/ostree-booted and rpm-ostree are there"
+        return "/run/ostree-booted and rpm-ostree exist"
     return ""
 
 

@@ -82,7 +82,7 @@ def check(word: str, source: str) -> str:
     """Return a word to add, after checking it. Raises UsageError if a boot loader could not store it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(
-            f"{source}: '{word}' is not a word of a kernel command line; write NAME or NAME=VALUE, no blanks"
+            f"{source}: '{word}' is not a valid kernel parameter; write NAME or NAME=VALUE without spaces, quotes or $"
         )
     return word
 

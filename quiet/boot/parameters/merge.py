@@ -122,7 +122,9 @@ class _Merger:
     def _yields(self, item: BootParameter, word: str) -> str:
         """Why a word is omitted: the line contains a safeguard that an administrator has chosen; "" if it does not."""
         guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
-        return f"{' '.join(guards)} is on the line: remove it yourself if its reason no longer holds" if guards else ""
+        return (
+            f"{' '.join(guards)} is on the command line; remove it yourself if it is no longer needed" if guards else ""
+        )
 
     def _series(self, word: str) -> list[str]:
         """The wanted words that take effect only together, in order; [] for an independent word."""
@@ -188,7 +190,7 @@ class _Merger:
             self.taken |= self.isolated.get(parameter, ((), self._present(parameter)[1]))[1]
         if self.isolated and not self.facts.online - self.taken:
             there = " ".join(word for p in self.isolated for word in self.line.of(p))
-            raise Refused(f"together with {there or 'the command line'} {_UNTIL}; give --cpus fewer CPUs")
+            raise Refused(f"together with {there or 'the command line'} {_UNTIL}; give fewer CPUs with --cpus")
         for parameter, (flags, wanted) in self.isolated.items():
             self.at = self.order.get(parameter, -1)
             self._listed(parameter, flags, wanted)

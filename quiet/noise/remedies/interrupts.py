@@ -67,7 +67,7 @@ REMEDIES: Remedies = {
         ),
         user(r"aperfmperf_.*", "a program reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
         user(r"(invalidate_bh_lru|drain_.*)", "a file system or the memory manager empties per-CPU lists"),
-        none(r".*", "another CPU made this one run a function; the same line names the sender if it is known"),
+        none(r".*", "another CPU made this one run a function; the same line shows the sender if it is known"),
     ),
     VECTOR: (
         knob(r"reschedule|Rescheduling interrupts", "tasks", "another CPU woke or moved a task to this one"),
@@ -85,7 +85,7 @@ REMEDIES: Remedies = {
         ),
         user(
             r"threshold_apic|deferred_error_apic",
-            "the processor reports a corrected error: look at rasdaemon or mcelog",
+            "the processor reports a corrected error: check rasdaemon or mcelog",
         ),
         none(r".*", "an interrupt of the processor itself"),
     ),

@@ -35,15 +35,15 @@ REMEDIES: Remedies = {
         none(
             FIRMWARE,
             "firmware took the CPU (system management interrupt; the processor counted it): look for power, USB and "
-            "fan settings in the firmware setup. From Linux 5.17 on, cycles counted by Intel's PMU exclude it",
+            "fan settings in the firmware setup. Since Linux 5.17, cycles counted by Intel's PMU exclude it",
         ),
         none(NOT_SMI, f"no SMI was counted. {UNTRACED}"),
-        none(r".*", f"whether it was an SMI is not known. {UNTRACED}"),
+        none(r".*", f"it is not known whether it was an SMI. {UNTRACED}"),
     ),
     STALL: (
         none(
             r".*",
-            "a hiccup of the processor or memory below one microsecond; neither interrupt nor task was seen in it",
+            "a hiccup of the processor or memory below one microsecond; no interrupt or task was seen in it",
         ),
     ),
     UNKNOWN: (none(r".*", "the evidence does not show the cause{naming}"),),
@@ -68,8 +68,9 @@ REMEDIES: Remedies = {
         ),
         user(
             r".*",
-            "the timer was due, and its interrupt came only after this had run on: it kept interrupts off (a driver or "
-            "a system call), or in a virtual machine the host paused the CPU; keep it off this CPU",
+            "the timer was due, but its interrupt came only after this task had run on: the task kept interrupts off "
+            "(in a driver or a system call), or the host of a virtual machine paused the CPU; keep the task off this "
+            "CPU",
         ),
     ),
     OTHER_CPU: (

@@ -10,7 +10,7 @@ REMEDIES: Remedies = {
         boot(r"tick_(sched_timer|nohz_handler)|tick_nohz_highres_handler", "nohz_full={cpus}", TICK, TICK_KEPT),
         knob(r"watchdog_timer_fn", "watchdog.cpus", "the soft lockup detector"),
         knob(r"sched_rt_period_timer", "rt_throttling", "the real-time bandwidth limit"),
-        user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
+        user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; remove the limit"),
         knob(
             r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters, which therefore rotate"
         ),
@@ -55,7 +55,7 @@ REMEDIES: Remedies = {
             r".*",
             "nohz_full={cpus}",
             "a kernel timer that was started on this CPU; housekeeping CPUs run those of a nohz_full CPU, unless they "
-            "are bound. From Linux 6.19 on isolation alone keeps them here",
+            "are bound. Since Linux 6.19, isolation alone keeps them here",
             "a kernel timer that is bound to this CPU, or was due while the CPU had its tick",
         ),
     ),
@@ -64,7 +64,7 @@ REMEDIES: Remedies = {
             r".*",
             "nohz_full={cpus}",
             "since Linux 6.9 a busy CPU runs the timers of idle CPUs, up to 6.18 also one in an isolated partition; "
-            "a nohz_full CPU without its tick counts as idle. From Linux 6.19 on the knob cpuset is enough",
+            "a nohz_full CPU without its tick counts as idle. Since Linux 6.19, the knob cpuset is enough",
             "a busy CPU runs the timers of idle CPUs; this nohz_full CPU had its tick and so counted as busy (the "
             "report names what needs the tick where the kernel does)",
         ),

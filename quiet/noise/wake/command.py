@@ -41,10 +41,10 @@ def options(texts: NoiseTexts) -> WakeOptions:
     """Check the options and return their values. Raises UsageError."""
     for name, instead in GAPS_ONLY.items():
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: for gaps; omit --wake, or this option{instead}")
+            raise UsageError(f"--{name.replace('_', '-')} applies to gaps; omit --wake, or this option{instead}")
     seconds = duration(texts.duration, SECONDS)
     if not seconds:
-        raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
+        raise UsageError("--duration 0: must be above 0 to measure; write seconds, such as 10")
     period = PERIOD_NS if texts.period is None else round(budgets.parse_ns(texts.period, "--period"))
     if not LEAST_NS <= period <= MOST_NS:
         raise UsageError(f"--period {texts.period}: must be from {budgets.show(LEAST_NS)} to {budgets.show(MOST_NS)}")
@@ -54,7 +54,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
     limits = WakeBudgets(*(None if text is None else budgets.parse_ns(text, name) for name, text in given.items()))
     if texts.save_trace is not None:
         if texts.stop_above is None:
-            raise UsageError("--save-trace: the events are those of --stop-above; add it, such as --stop-above 50us")
+            raise UsageError("--save-trace needs --stop-above; add it, such as --stop-above 50us")
         console.check_savable(texts.save_trace, "--save-trace")
     return WakeOptions(seconds, period, priority(texts.fifo), texts.no_trace is None, limits, texts.save_trace)
 

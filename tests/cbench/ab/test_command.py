@@ -164,7 +164,7 @@ def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
     assert cbench("run", "--trials", "2", "-o", str(path), "--", "true").returncode == 0
     done = cbench("ab", "--resume", str(path))
     assert done.returncode == 2
-    assert f"{path}: no comparison in it; begin one with: cbench ab -o FILE" in error_line(done)
+    assert f"{path}: contains no comparison; start one with: cbench ab -o FILE" in error_line(done)
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ def test_another_program_under_the_same_name_is_not_resumed(tmp_path: Path) -> N
     program.write_text("#!/bin/sh\nsleep 0.2\n")
     done = cbench("ab", "--resume", str(path))
     assert done.returncode == 2
-    assert f"{path}: {program}: not the program that the comparison began with" in error_line(done)
+    assert f"{path}: {program}: not the program that the comparison started with" in error_line(done)
 
 
 @pytest.mark.slow

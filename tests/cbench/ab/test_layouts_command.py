@@ -100,7 +100,7 @@ def test_a_build_that_differs_after_a_kill_is_refused(tmp_path: Path, cache: Pat
             shutil.rmtree(each)
     done = cbench("ab", "--resume", str(path))
     assert done.returncode == 2
-    assert "0.01: not the program that the comparison began with" in error_line(done)
+    assert "0.01: not the program that the comparison started with" in error_line(done)
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.
         (("--build", "cc {layout} -o {program}"), "--build has no {seed}: without it, all builds of preset free"),
         (
             ("--build", "x {seed} {program}", "--preset", "luck"),
-            "--preset 'luck': one of alignment, lld, mold, go, free",
+            "--preset 'luck': must be one of alignment, lld, mold, go, free",
         ),
         ((), "--build has no {program}"),
     ],

@@ -55,7 +55,7 @@ def test_arms_with_names_follow_those_without() -> None:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x1b[31m"])
 def test_a_name_with_control_characters_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="an arm's name cannot have"):
+    with pytest.raises(UsageError, match="an arm's name cannot contain"):
         make("./a", arms=[f"{name}=./b"])
 
 
@@ -82,7 +82,7 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         environment_of(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"A=\xff\n")
-    with pytest.raises(UsageError, match="not text in UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8 text"):
         environment_of(tmp_path / "bytes")
 
 
@@ -93,23 +93,23 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         ({"arms": ["./a", "b=./b"]}, "--arm './a': write NAME=CMD"),
         ({"arms": ["a=./a", "a=./b"]}, "a: two arms have this name"),
         ({"arms": ["a=./a", "a (copy)=./b"]}, "two arms have this name"),
-        ({"arms": ["a=./a", "b='"]}, "No closing quotation; quote it as for a shell"),
+        ({"arms": ["a=./a", "b='"]}, "No closing quotation; quote it as in a shell"),
         ({"revisions": ["HEAD", "HEAD~1"]}, "give the command to measure in each revision with --run CMD"),
         ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of new ones"),
         ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run is for --revision and --env-file"),
-        ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a share such as 1%"),
+        ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a percentage such as 1%"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: must be from 0.01% to 100%"),
         ({"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]}, "--build is for revisions"),
         ({"arms": ["a={program}", "b={program}"]}, "--build has no {program}: the path of the executable"),
         (layouts(build="make {program}"), "--build has no {seed}: without it, all builds of preset free are the same"),
         (layouts(preset="lld"), "--build has no {layout}: without it, all builds of preset lld"),
-        (layouts(preset="environment"), "--preset 'environment': one of alignment, lld, mold, go, free"),
+        (layouts(preset="environment"), "--preset 'environment': must be one of alignment, lld, mold, go, free"),
         (layouts(layouts=5), "--layouts 5: must be from 6, below which no difference can be shown, to 200"),
         (layouts(layouts=6, arms=3), "--layouts 6: must be from 7"),
         (layouts(layouts=201), "--layouts 201: must be from 6"),
         (layouts(blocks=9), "--layouts 10: more than --blocks 9; a block has one layout"),
         (layouts(command="./x"), "--build is for revisions (--revision NAME=REV) and for arms with {program}"),
-        (layouts(command="./x", build=""), "--layouts: a0 is not built; name a revision, or {program} in its command"),
+        (layouts(command="./x", build=""), "--layouts: a0 is not built; use a revision, or {program} in its command"),
         (
             {"base": AbOptions(arms=(), folder="/", budget=-1), "arms": ["a=x", "b=x"]},
             "--budget -1: must be above 0",

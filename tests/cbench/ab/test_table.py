@@ -89,7 +89,7 @@ def test_a_slower_second_position_is_named_and_not_called_a_difference() -> None
     assert found[0].startswith("./new: no difference from ./old")
     (order,) = (line for line in found if line.startswith("order: "))
     assert order.startswith("order: runs at position 2 of 3 are 3.")
-    assert order.endswith(" slower (p < 0.0001); each arm has each position equally often")
+    assert order.endswith(" slower (p < 0.0001); each arm takes each position equally often")
 
 
 def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> None:
@@ -104,7 +104,7 @@ def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> 
     ("result", "last"),
     [
         (report(3), "allow more time with --budget S, or more blocks with --blocks N"),
-        (report(30, noise=0.01), "to find 1 % takes about "),
+        (report(30, noise=0.01), "detecting 1 % takes about "),
         (report(30, copy=0.05), "1 % is below the noise floor; a quieter host lowers it: --profile bench"),
         (report(30), "disturbed: "),
     ],
@@ -156,6 +156,6 @@ def test_more_layouts_are_advised_where_blocks_of_the_same_would_not_help() -> N
     assert result.budget_needed_s is not None
     assert result.layouts_needed > 8
     few = replace(result, layouts_needed=43, budget_needed_s=130)
-    assert lines(few)[-1] == "to find 1 % takes about 43 layouts: --layouts 43 --budget 130"
+    assert lines(few)[-1] == "detecting 1 % takes about 43 layouts: --layouts 43 --budget 130"
     many = replace(result, layouts_needed=2000)
-    assert lines(many)[-1] == "to find 1 % takes more than 200 layouts, the most that can be built"
+    assert lines(many)[-1] == "detecting 1 % takes more than 200 layouts, the most that can be built"

@@ -65,7 +65,7 @@ def test_a_threshold_is_a_share(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "0", "-1%", "100%", "1", "nan", "inf", "much"])
 def test_anything_but_a_share_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="a share such as"):
+    with pytest.raises(UsageError, match="a fraction such as"):
         share(text)
 
 

@@ -1,4 +1,4 @@
-"""`cbench compare` with results of other programs, and the commands that need more than such results have."""
+"""`cbench compare` with results of other programs, and the commands that reject such results."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_data_that_cannot_be_compared_are_reported_in_one_line(a: Path, tmp_path
     fails(a, stored(tmp_path / "z.db", [[0, 5]]), "ratios need values above 0")
     fails(a, stored(tmp_path / "f.db", [[6, 5]]), "has no floor; use --headline median", headline="floor")
     Store.create(tmp_path / "e.db", HOST, []).close()
-    fails(a, tmp_path / "e.db", "no trials in it")
+    fails(a, tmp_path / "e.db", "contains no trials")
 
 
 def test_without_undisturbed_trials_there_is_nothing_to_compare_by_them(a: Path, tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_a_malformed_file_is_reported_in_one_line(text: str, a: Path, tmp_path: 
 
 def test_a_file_in_another_encoding_is_reported_in_one_line(a: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_bytes(b'{"version": "\xff\xfe"}')
-    fails(a, tmp_path / "bad.json", "bad.json: line 1: not text in UTF-8")
+    fails(a, tmp_path / "bad.json", "bad.json: line 1: not UTF-8 text")

@@ -207,7 +207,7 @@ def test_the_better_direction_can_be_given_for_all_units_but_times(tmp_path: Pat
     a, b = (suite(tmp_path / f"{seed}.json", {"t": change}, seed, unit="byte") for seed, change in ((1, 1), (2, 1.5)))
     assert compare(a, b).regressions == compare(b, a, better="higher").regressions == ("t",)
     assert compare(a, b, better="higher").exit_code == 0
-    fails(a, b, "--better more: use higher, lower", better="more")
+    fails(a, b, "--better more: use higher or lower", better="more")
 
 
 def test_a_larger_count_fails_the_gate(tmp_path: Path) -> None:

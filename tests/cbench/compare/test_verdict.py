@@ -30,7 +30,7 @@ def test_no_difference_reports_the_detectable_difference(a: Path, tmp_path: Path
     row = one(a, stored(tmp_path / "c.db", noisy(1e6, 8, 40, seed=3)))
     assert row["outcome"] == "no difference shown"
     assert 0 < row["detectable"] < 0.02
-    assert "would have shown in 80% of such comparisons" in row["verdict"]
+    assert "would be detected in 80% of such comparisons" in row["verdict"]
     same = one(a, tmp_path / "c.db", threshold="0.01")
     assert same["verdict"].startswith("same within 1 %")
     small = one(a, tmp_path / "c.db", threshold="0.0001")

@@ -54,7 +54,7 @@ def test_the_answer_is_one_line_with_both_numbers_of_processes() -> None:
 
 def test_an_answer_from_few_processes_says_so() -> None:
     line = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 8)
-    assert line.endswith("; not reliable: only 8 of at least 16 processes could be measured in the time")
+    assert line.endswith("; not reliable: only 8 of at least 16 processes could be measured in the available time")
 
 
 def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random.Random) -> None:

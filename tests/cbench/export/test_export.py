@@ -220,10 +220,10 @@ def test_wrong_exports_are_reported_in_one_line(store: Path, tmp_path: Path) -> 
     Store.create(empty, HOST, []).close()
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
     wrong("no such file", str(tmp_path / "none"), "csv", None)
-    wrong("no trials in it", str(empty), "csv", None)
+    wrong("contains no trials", str(empty), "csv", None)
     wrong("is read as input, and would be lost; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
-    wrong("name a file with", str(store), "parquet", None)
+    wrong("needs --output FILE", str(store), "parquet", None)
     wrong("not a format that cbench reads", __file__, "csv", None)
 
 

@@ -63,5 +63,5 @@ def test_disturbed_trials_are_left_out_on_request(store: Path, tmp_path: Path) -
 
 def test_anything_but_a_time_is_refused(tmp_path: Path) -> None:
     path = stored(tmp_path / "ticks.db", noisy(1e6, 2, 5, seed=1))
-    with pytest.raises(UsageError, match="hyperfine's files hold only seconds"):
+    with pytest.raises(UsageError, match="hyperfine's files contain only seconds"):
         exported(path, tmp_path)

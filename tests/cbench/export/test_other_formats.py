@@ -64,7 +64,7 @@ def test_formats_of_headlines_take_every_format(file: str, kind: str, tmp_path: 
 @pytest.mark.parametrize("file", SUMMARIES)
 @pytest.mark.parametrize("kind", ["csv", "pyperf", "hyperfine", "parquet"])
 def test_formats_of_samples_refuse_summaries_with_the_reason(file: str, kind: str, tmp_path: Path) -> None:
-    refused(DATA / file, kind, tmp_path, f"{SUMMARIES[file]}; --format {kind} holds samples; use markdown")
+    refused(DATA / file, kind, tmp_path, f"{SUMMARIES[file]}; --format {kind} stores samples; use markdown")
 
 
 def test_hyperfine_keeps_every_time_of_hyperfine(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_otava_has_a_row_per_process_in_chronological_order(tmp_path: Path) -> N
 
 def test_otava_refuses_what_has_no_time_or_is_not_a_whole_table(tmp_path: Path) -> None:
     data = DATA / "hyperfine-1.20-documented.json"
-    refused(data, "otava", tmp_path, "./new --fast: when each process began is not known, and Otava needs it")
+    refused(data, "otava", tmp_path, "./new --fast: the start time of each process is unknown, and Otava needs it")
     folder = tmp_path / "history"
     folder.mkdir()
     document = json.loads((DATA / "google-1.8.3-repetitions.json").read_text())
@@ -258,9 +258,9 @@ def test_polluted_rows_are_left_out_on_request_where_a_format_marks_them(tmp_pat
 
 def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
     data = DATA / "jmh-1.21-throughput-documented.json"
-    refused(data, "hyperfine", tmp_path, "mode=thrpt: ops/s, and hyperfine's files hold only seconds")
+    refused(data, "hyperfine", tmp_path, "mode=thrpt: ops/s, and hyperfine's files contain only seconds")
     refused(data, "pyperf", tmp_path, "mode=thrpt: ops/s, and pyperf supports only seconds, bytes and whole numbers")
-    zero = "named: a value of 0, which pyperf cannot hold; use --format csv"
+    zero = "named: a value of 0, which pyperf cannot represent; use --format csv"
     refused(DATA / "hyperfine-1.15-exit-codes.json", "pyperf", tmp_path, zero)
 
 
@@ -291,5 +291,5 @@ def test_a_store_is_written_in_every_format_of_headlines(kind: str, tmp_path: Pa
 def test_the_store_of_a_study_is_refused_by_formats_of_tests(tmp_path: Path) -> None:
     source = ExportSource(tmp_path / "s.db", ExportTable({}, ()), 1, what="a study", extra="orders")
     for exporter in (BenchfmtExporter(), BencherExporter(), OtavaExporter(), MarkdownExporter()):
-        with pytest.raises(UsageError, match="a study, whose orders this format cannot hold; use --format csv"):
+        with pytest.raises(UsageError, match="a study, whose orders this format cannot represent; use --format csv"):
             exporter.write(source, clean_only=False)

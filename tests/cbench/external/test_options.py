@@ -66,13 +66,13 @@ def test_one_prepare_command_serves_all_and_several_one_each() -> None:
         (["no-such-program"], [], {}, "no such program; for shell built-ins and operators add --shell"),
         (["./no/such"], [], {}, r"\./no/such: no such program$"),
         (["/etc/passwd"], [], {}, "not executable"),
-        ([], ["true 'a"], {}, "No closing quotation; quote it as for a shell"),
+        ([], ["true 'a"], {}, "No closing quotation; quote it as in a shell"),
         ([], [" "], {}, "empty"),
         (["true"], [], {"trials": 0}, "--trials 0: must be from 1"),
         (["true"], [], {"warmup": "x"}, "'auto' or a number"),
         (["true"], [], {"timeout": 0.0}, "above 0"),
         (["true"], [], {"timeout": float("nan")}, "above 0"),
-        (["true"], [], {"counter": "tsc"}, "a command has auto, wall, cycles"),
+        (["true"], [], {"counter": "tsc"}, "a command supports auto, wall, cycles"),
     ],
 )
 def test_commands_that_cannot_be_measured_are_refused(

@@ -104,7 +104,7 @@ def test_the_last_line_on_stderr_is_kept_for_each_run_alone(launcher: Launcher) 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
     with Launcher(os.environ, None, 1.5) as launcher:  # in which the second program ends, however busy the host is
-        with pytest.raises(UsageError, match=r"not done after 1\.5 s"):
+        with pytest.raises(UsageError, match=r"timed out after 1\.5 s"):
             launcher.run(*script("sleep 1000 & sleep 1000"))
         assert launcher.run("/bin/true", ("true",)).code == 0
 

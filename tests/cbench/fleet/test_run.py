@@ -172,10 +172,12 @@ def test_a_full_disk_is_reported_in_one_line_keeps_its_trials_and_is_resumed_whe
 @pytest.mark.slow
 def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(study(tmp_path))
-    assert "name an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
-    with pytest.raises(UsageError, match="no fleet here"):
+    assert "specify an inventory (-i)" in error_line(fleet(tmp_path, "plan", "s.toml", code=2))
+    with pytest.raises(UsageError, match="contains no fleet"):
         state.existing(tmp_path)
-    assert "no fleet here" in error_line(fleet(tmp_path, "status", "-i", "hosts.json", "s.toml", "-o", "out", code=2))
+    assert "contains no fleet" in error_line(
+        fleet(tmp_path, "status", "-i", "hosts.json", "s.toml", "-o", "out", code=2)
+    )
     study(tmp_path, more="wrong = 1\n")
     with pytest.raises(UsageError, match=r"s\.toml:12: fleet.wrong: unknown"):
         run.plan(None, file)
@@ -214,11 +216,11 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
         with pytest.raises(UsageError, match=why):
             ansible.hosts(str(tmp_path / name))
     state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
-    with pytest.raises(UsageError, match=r"holds the fleet of another\.toml"):
+    with pytest.raises(UsageError, match=r"contains the fleet of another\.toml"):
         run.begin(str(inventory(tmp_path)), file, tmp_path)
     state.store(tmp_path, state.FleetState("1", file, "other hosts"))
     for verb in (run.begin, run.plan):
-        with pytest.raises(UsageError, match=r"holds the fleet of other hosts; .*omit -i"):
+        with pytest.raises(UsageError, match=r"contains the fleet of other hosts; .*omit -i"):
             verb(str(inventory(tmp_path)), file, tmp_path)
 
 
@@ -261,7 +263,7 @@ def test_the_ansible_that_a_killed_controller_left_is_waited_for(
         threading.Timer(1, left.stdin.close).start()
         with state.alone(tmp_path):
             assert left.wait(60) == 1  # it had come to the end of its input
-    assert "waiting for what a killed cbench fleet has left running" in capsys.readouterr().err
+    assert "waiting for processes that a killed cbench fleet has left running" in capsys.readouterr().err
 
 
 @pytest.mark.slow

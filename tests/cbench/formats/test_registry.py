@@ -31,7 +31,7 @@ def refused(path: Path, message: str) -> None:
         (b"\x89PNG\r\n", "not a format that cbench reads"),
         (b"", "r: empty"),
         (b'{"results": [\n  1,,', "damaged JSON: line 2, column 5: Expecting value"),
-        (b'{"results": "\xff"}', "line 1: not text in UTF-8"),
+        (b'{"results": "\xff"}', "line 1: not UTF-8 text"),
     ],
 )
 def test_a_file_of_no_known_format_is_refused(content: bytes, message: str, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_a_gate_that_could_judge_some_tests_is_green_and_names_the_others(
     judged = ended(tmp_path, monkeypatch, measured)
     assert judged.exit_code == 0
     assert judged.counted == "green: 20 tests: 1 cannot tell, 19 passed"
-    assert "would have been found in 19 of 20 tests" in power(judged)
+    assert "would have been detected in 19 of 20 tests" in power(judged)
     assert any(line.startswith("  cannot tell: test 0: ") for line in lines(judged))
     assert "<summary>1 cannot tell, 19 passed</summary>" in markdown(judged)
 

@@ -68,7 +68,7 @@ def test_without_root_one_line_and_exit_3(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--response", "speed"], "choose one of"),
-        (["--within", "a bit"], "write a share such as 5%"),
+        (["--within", "a bit"], "write a percentage such as 5%"),
         (["--only", "nonesuch"], "unknown knob"),
         (["--resume", "nonesuch.db"], "no such file"),
         (["--resume", "x.db", "--seed", "3"], "omit --seed"),

@@ -92,7 +92,7 @@ def test_suspects_are_the_knobs_that_remedies_name_each_once(monkeypatch: pytest
     ("wrong", "words"),
     [
         ({"response": "speed"}, "choose one of lost, gap"),
-        ({"response": "median"}, "name a workload, or a command"),
+        ({"response": "median"}, "give a workload, or a command"),
         ({"words": ("hash",)}, "omit the command"),
         ({"only": ("irqs",)}, "--only irqs: unknown knob"),
         ({"applications": 3}, "at least 15"),

@@ -181,5 +181,5 @@ def test_a_store_without_a_screening_says_how_to_begin_one(tmp_path: Path) -> No
 
     with Store.create(tmp_path / "other.db", {}, ["test"]):
         pass
-    with pytest.raises(UsageError, match="begin one with: cbench screen knobs"):
+    with pytest.raises(UsageError, match="start one with: cbench screen knobs"):
         stored.read(tmp_path / "other.db")

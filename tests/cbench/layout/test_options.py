@@ -28,7 +28,7 @@ FREE = LayoutOptions(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"preset": "luck"}, "--preset 'luck': one of alignment"),
+        ({"preset": "luck"}, "--preset 'luck': must be one of alignment"),
         ({"build": ""}, "--build is missing"),
         ({"build": "make SEED={seed}"}, "--build has no {program}"),
         ({"build": "cc -o {program} x.c"}, "--build has no {seed}"),

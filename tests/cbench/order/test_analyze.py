@@ -173,7 +173,10 @@ def test_one_run_of_each_order(path: Path) -> None:
         assert each["ci_fixed"] is each["case"] is each["gap"] is None
         assert each["ci_needs"] == 6
     assert made["design"]["interleaved"]
-    assert "what so few runs would have shown with a chance of 80 % cannot be said" in made["verdict"][0]
+    assert (
+        "there are too few runs to compute the difference that would be detected with a probability of 80 %"
+        in made["verdict"][0]
+    )
 
 
 def test_a_single_trial(path: Path) -> None:

@@ -138,7 +138,7 @@ def test_nothing_is_reported_where_nothing_is_known() -> None:
     assert not made.across.pairs
     assert not page.predecessors(made).rows
     assert not page.first_trials(made).rows
-    assert "the data do not say in which order the runs came" in said(made)
+    assert "the data do not show the order of the runs" in said(made)
 
 
 def test_a_study_that_is_blocked_in_time_is_called_so() -> None:

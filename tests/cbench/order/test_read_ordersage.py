@@ -213,7 +213,7 @@ def test_results_with_different_counts_of_numbers_are_refused(tmp_path: Path) ->
 def test_a_header_alone_has_no_trials(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEAD_2021 + "\n")
-    refused(path, "no trials in it")
+    refused(path, "contains no trials")
 
 
 def test_hosts_are_strata_and_pooled_only_as_published(tmp_path: Path) -> None:

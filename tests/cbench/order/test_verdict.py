@@ -165,7 +165,7 @@ def test_the_verdict_states_the_direction_in_words(path: Path, random: int, said
 def test_with_a_shift_the_required_runs_are_shown(path: Path) -> None:
     write(path, [*rows("a"), *rows("b")], PLAIN)
     n = analyze(path, "--delta", "5")[0]["tests"]["a"]["runs_needed"]
-    assert f"runs of each order to see 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
+    assert f"runs of each order to detect 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
     assert "runs of each order" not in shown(path).stdout
     write(path, rows(*(f"t{number}" for number in range(12))), PLAIN)
     assert " and 2 more (all in --json)\n" in shown(path, "--delta", "5").stdout

@@ -38,7 +38,7 @@ def test_the_rounds_of_a_benchmark_are_kept_with_what_interrupted_it(tmp_path: P
     for _ in range(2):
         done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-json", "own.json")
         assert done.returncode == 1, done.stdout + done.stderr  # of the test that fails
-    assert "benchmarks kept in kept.db" in done.stdout
+    assert "benchmarks stored in kept.db" in done.stdout
     assert "test_suite.py::test_a_sum: 7 rounds; " in done.stdout
     with Store.open(tmp_path / "kept.db") as store:
         first, second = store.series()
@@ -82,5 +82,5 @@ def test_a_store_that_cannot_be_written_is_refused_in_one_line(
 @pytest.mark.slow
 def test_a_run_that_measures_no_benchmark_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-disable")
-    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so no trial is in it"
+    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so it contains no trials"
     assert line in done.stdout.splitlines()

@@ -30,7 +30,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     ("text", "said"),
     [
         ("", "empty"),
-        (GOOD, "no trials in it"),
+        (GOOD, "contains no trials"),
         ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
         (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
@@ -40,7 +40,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
         (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
         ("a,a,iteration,value\n", "column a appears twice"),
-        ("\0\x80\xff", "neither a store of cbench, a Parquet file nor text in UTF-8"),
+        ("\0\x80\xff", "neither a store of cbench, a Parquet file nor UTF-8 text"),
         (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
     ],
 )  # fmt: skip
@@ -139,7 +139,7 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("effects that matter: ")
     assert lines[1].startswith("taken for: factor: a, b, c; ")
-    assert any(line.startswith("does it matter in practice: wall: ") for line in lines)
+    assert any(line.startswith("practical significance: wall: ") for line in lines)
     assert "wall: 200 values, 0 failed" in lines
     assert any("a=0 b=0 c=1" in line for line in lines)
 
@@ -177,7 +177,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_not_a_page(planted: Pa
         (("--ci-level", "100"), "--ci-level 100: must be a level such as 95"),
         (("--subsamples", "-1"), "--subsamples -1: must be from 0"),
         (("--seed", "-1"), "--seed -1: must be from 0"),
-        (("--abridgment", "x"), "--abridgment x: the data have none"),
+        (("--abridgment", "x"), "--abridgment x: unknown; the data define none"),
     ],
 )
 def test_options_without_effect_are_reported(planted: Path, options: tuple[str, str], said: str) -> None:

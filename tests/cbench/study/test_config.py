@@ -1,4 +1,4 @@
-"""A study's file: an error is named with file, line and key."""
+"""A study file: each error message contains the file, line and key."""
 
 from __future__ import annotations
 
@@ -67,11 +67,15 @@ WRONG = [
     ("repetitions = 10", "repetitions = 0", "s.toml:3: study.repetitions: 0: must be from 1 to 1,000,000"),
     ("repetitions = 10", "repetitions = true", "s.toml:3: study.repetitions: True: must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nalpha = nan", "s.toml:4: study.alpha: nan: must be from 1e-09 to 0.5"),
-    ("repetitions = 10", 'repetitions = 10\ndesign = "abab"', "s.toml:4: study.design: 'abab': one of interleaved"),
+    (
+        "repetitions = 10",
+        'repetitions = 10\ndesign = "abab"',
+        "s.toml:4: study.design: 'abab': must be one of interleaved",
+    ),
     (
         "repetitions = 10",
         'repetitions = 10\ndesign = "williams"',
-        "s.toml:3: study.repetitions: 10: a multiple of 6 for 3 tests",
+        "s.toml:3: study.repetitions: 10: must be a multiple of 6 for 3 tests",
     ),
     ("repetitions = 10", 'repetitions = 10\ncpus = "2"', "s.toml:4: study.cpus: needs a profile"),
     ("repetitions = 10", "repetitions = 10\nrepeat = 1", "s.toml:4: study.repeat: unknown; valid here: "),
@@ -80,8 +84,8 @@ WRONG = [
     ("n = 1000", "n = 1.5", "s.toml:12: test[2].params.n: must be a whole number"),
     ("([0-9.]+)", "[0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=[0-9.]+': put the number into one group"),
     ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is not a regular expression"),
-    ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': one of last-float"),
-    ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': one of higher, lower"),
+    ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': must be one of last-float"),
+    ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': must be one of higher, lower"),
     ('name = "rate"', 'name = "latency"', "s.toml:21: test[3].metric[2].name: 'latency' appears twice"),
     ("repetitions = 10", "repetitions = ", "s.toml:3: Invalid value"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
@@ -96,11 +100,15 @@ WRONG = [
     ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a string"),
     ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: contains a null character"),
     ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
-    ("repetitions = 10", "repetitions = 10\nfailures = 'all'", "s.toml:4: study.failures: 'all': one of trial, run"),
+    (
+        "repetitions = 10",
+        "repetitions = 10\nfailures = 'all'",
+        "s.toml:4: study.failures: 'all': must be one of trial, run",
+    ),
     (
         "repetitions = 10",
         "repetitions = 10\ncounter = 'ticks'",
-        "s.toml:4: study.counter: 'ticks': auto or a counter from",
+        "s.toml:4: study.counter: 'ticks': must be auto or a counter from",
     ),
     ("repetitions = 10", 'repetitions = 10\nname = "a\\u0000b"', "s.toml:4: study.name: "),
     ("[study]", "study = 1", "s.toml:2: study: 1: must be a table"),
@@ -135,16 +143,28 @@ WRONG = [
     ('command = "echo 1"', 'command = "x"\nworkload = "hash"', "s.toml:7: test[1].command: a test is either"),
     ('command = "echo 1"', 'command = "x"\nparams = { n = 1 }', "s.toml:8: test[1].params: only a workload has"),
     ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: must be from 0.1"),
-    ('command = "echo 1"', 'command = "x"\nread = "mean"', "s.toml:8: test[1].read: 'mean': one of last-float, wall"),
-    ('command = "echo 1"', 'command = "x"\nread = "cycles:k"', "s.toml:8: test[1].read: 'cycles:k': one of last-"),
+    (
+        'command = "echo 1"',
+        'command = "x"\nread = "mean"',
+        "s.toml:8: test[1].read: 'mean': must be one of last-float, wall",
+    ),
+    (
+        'command = "echo 1"',
+        'command = "x"\nread = "cycles:k"',
+        "s.toml:8: test[1].read: 'cycles:k': must be one of last-",
+    ),
     (
         'workload = "hash"',
         'workload = "hsh"',
         "s.toml:11: test[2].workload: unknown workload 'hsh': use ",
     ),
     ('workload = "hash"', 'workload = "none.c:f"', "s.toml:11: test[2].workload: /tmp/none.c: no such file"),
-    ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': one of value"),
-    ('workload = "hash"', 'workload = "hash"\ndirectory = "x"', "s.toml:12: test[2].directory: only a command"),
+    ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': must be one of value"),
+    (
+        'workload = "hash"',
+        'workload = "hash"\ndirectory = "x"',
+        "s.toml:12: test[2].directory: applies only to commands",
+    ),
     ("{ n = 1000 }", "{ m = 1 }", "s.toml:12: test[2].params: m: unknown; hash: takes n"),
     ("{ n = 1000 }", "{ n = -1 }", "s.toml:12: test[2].params: n=-1: hash takes n"),
     ("{ n = 1000 }", "3", "s.toml:12: test[2].params: 3: must be a table"),
@@ -155,7 +175,7 @@ WRONG = [
     (
         "repetitions = 10",
         'repetitions = 10\n[reset]\nkind = "wipe"',
-        "s.toml:5: reset.kind: 'wipe': one of none, command",
+        "s.toml:5: reset.kind: 'wipe': must be one of none, command",
     ),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "command"', "s.toml:4: reset.command: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\ncommand = "x"', "s.toml:5: reset.command: does not apply to a"),
@@ -235,7 +255,7 @@ def test_an_impossible_variable_is_reported(line: str, words: str) -> None:
     assert words in said(PLAIN.replace("[[test]]", f"[environment]\n{line}\n[[test]]", 1))
 
 
-def test_a_variable_has_at_most_the_kernels_number_of_bytes() -> None:
+def test_an_environment_variable_over_the_kernels_size_limit_is_rejected() -> None:
     def text(size: int) -> str:
         return PLAIN.replace("[[test]]", f"[environment]\nQ = '{'x' * size}'\n[[test]]", 1)
 

@@ -83,7 +83,9 @@ def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: 
 
 
 def test_options_that_do_not_apply_to_studies_are_reported_in_one_line(data: Path) -> None:
-    wrong = {"pyperf": "the store of a study, whose orders pyperf's files cannot hold; use --format csv or parquet"}
+    wrong = {
+        "pyperf": "the store of a study, whose orders pyperf's files cannot represent; use --format csv or parquet"
+    }
     with pytest.raises(UsageError) as caught:
         export(ExportOptions(str(data), "pyperf", None))
     assert str(caught.value) == f"{data}: {wrong['pyperf']}"
@@ -97,5 +99,5 @@ def test_options_that_do_not_apply_to_studies_are_reported_in_one_line(data: Pat
 def test_a_study_without_a_trial_yet_has_nothing_to_export(tmp_path: Path) -> None:
     path = written(tmp_path, study({"a": "kill -9 $PPID"}))
     order("run", path, folder=tmp_path)
-    with pytest.raises(UsageError, match=r"s\.db: no trials in it$"):
+    with pytest.raises(UsageError, match=r"s\.db: contains no trials$"):
         export(ExportOptions(str(tmp_path / "s.db"), "csv", None))

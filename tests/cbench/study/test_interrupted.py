@@ -66,11 +66,13 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_resumes(tmp_
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"^cbench: \d+ processes of an interrupted trial were still running: ended$", done.stderr, re.MULTILINE
+        r"^cbench: \d+ processes of an interrupted trial were still running and have been ended$",
+        done.stderr,
+        re.MULTILINE,
     )
     assert not any(map(alive, pids(tmp_path, 4)))
     assert alive(server)
-    assert [row[3] for row in rows(tmp_path / "s.db")].count("not done in time (3 s)") == 2
+    assert [row[3] for row in rows(tmp_path / "s.db")].count("timed out (3 s)") == 2
     for each in (tmp_path / "servers").read_text().split():
         if alive(int(each)):
             psutil.Process(int(each)).kill()
@@ -161,7 +163,7 @@ def test_a_store_that_was_cut_short_during_its_creation_is_created_again(tmp_pat
     (tmp_path / "s.db").touch()
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 2
-    assert "s.db: it contains no study; `cbench order run STUDY.toml -o FILE` begins one" in done.stderr
+    assert "s.db: it contains no study; `cbench order run STUDY.toml -o FILE` starts one" in done.stderr
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
     done = order("run", "s.toml", folder=tmp_path)
     assert done.returncode == 2

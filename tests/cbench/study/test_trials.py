@@ -60,7 +60,7 @@ def test_a_command_has_no_input_its_own_folder_and_the_studys_environment(tmp_pa
 FAILURES = [
     ("exit 4", "exited with 4"),
     ("kill -SEGV $$", "exited with 139"),
-    ("sleep 60", "not done in time (2 s)"),
+    ("sleep 60", "timed out (2 s)"),
     ("echo none", "no number in its output"),
 ]
 
@@ -100,7 +100,7 @@ def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
 def test_output_that_is_not_kept_whole_is_reported_once_for_each_test(tmp_path: Path) -> None:
     written(tmp_path, study({"wide": f"head -c {MOST_OUTPUT} /dev/zero >&2; echo 9 >&2; echo 1", "not": "echo 2"}))
     done = order("run", "s.toml", folder=tmp_path)
-    assert done.stderr.count("wide: prints too much: of each stream only the last 1 MiB are kept\n") == 1
+    assert done.stderr.count("wide: prints too much: only the last 1 MiB of each stream are kept\n") == 1
     assert "not: prints" not in done.stderr
 
 

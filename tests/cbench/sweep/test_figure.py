@@ -117,7 +117,7 @@ def test_a_plot_that_cannot_be_written_leaves_nothing_and_says_why(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["plot", "plot.jpg", "plot.svg.gz", ""])
 def test_other_formats_are_refused_before_the_measurement(name: str) -> None:
-    with pytest.raises(UsageError, match=r"an \.svg or a \.png file"):
+    with pytest.raises(UsageError, match=r"an \.svg or \.png file"):
         figures.check(name)
 
 

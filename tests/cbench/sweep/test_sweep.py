@@ -226,11 +226,11 @@ def test_the_table_names_every_size_and_the_marks_between(swept: dict[str, Any])
         (["--accesses", "many"], "--accesses 'many'"),
         (["--trials", "0"], "--trials 0"),
         (["--cpu", "99999"], "CPU"),
-        (["--cpu", "0-1"], "--cpu 0-1: name one CPU"),
+        (["--cpu", "0-1"], "--cpu 0-1: give one CPU"),
         (["--workload", "hash"], "--workload hash: its rounds are not memory accesses; use memory"),
         (["--workload", "nonsense"], "unknown workload 'nonsense'"),
         (["--counter", "nonsense", "--sizes", "4K", "--accesses", "10"], "nonsense"),
-        (["-o", "plot.pdf"], "an .svg or a .png file"),
+        (["-o", "plot.pdf"], "an .svg or .png file"),
         (["-o", "/nowhere/plot.svg"], "no directory /nowhere"),
     ],
 )

@@ -108,7 +108,7 @@ def test_metrics_by_rows_and_by_columns_give_the_same(tmp_path: Path) -> None:
     assert one["across"]["pairs"] == two["across"]["pairs"]
     refused(wide, "no column value; it has test, order, speed, size")
     refused(wide, "no column weight; it has test, order, speed, size", "--value", "weight")
-    refused(wide, "--value order: a column of names, not of numbers", "--value", "order")
+    refused(wide, "--value order: contains names, not numbers", "--value", "order")
 
 
 @pytest.mark.usefixtures("way")
@@ -156,8 +156,8 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
     [
         (b"", "study.csv: empty"),
         (b"\n", "no column test, order, value; it has none"),
-        (b"test,order,run,position,value\n", "study.csv: no trials in it"),
-        (b"test,order,value\n\n\n", "study.csv: no trials in it"),
+        (b"test,order,run,position,value\n", "study.csv: contains no trials"),
+        (b"test,order,value\n\n\n", "study.csv: contains no trials"),
         (
             b"test;order;value\na;fixed;1\n",
             "no column test, order, value; it has test;order;value: separated by ;; separate the columns with commas",
@@ -166,8 +166,8 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order\na,fixed\n", "no column value; it has test, order"),
         (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),
-        (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or later: not text in UTF-8"),
-        (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor text in UTF-8"),
+        (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or later: not UTF-8 text"),
+        (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor UTF-8 text"),
         (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
         (
             b"PAR1 is how a Parquet file begins",
@@ -218,7 +218,7 @@ def test_runs_with_names_are_used_in_row_order(path: Path) -> None:
     assert made["design"]["stretches"] == 16
     shuffled = [f"{test},fixed,night {run},{run},1" for test in "ab" for run in (2, 0, 1)]
     made, _ = analyze(write(path, shuffled))
-    assert "the order of the runs is not known" in made["design"]["warnings"][0]
+    assert "the order of the runs is unknown" in made["design"]["warnings"][0]
 
 
 @pytest.mark.usefixtures("way")

@@ -142,7 +142,7 @@ def test_an_etalon_that_is_steadier_than_work_shows_that_the_work_varies() -> No
 def test_clocks_of_one_source_are_not_called_independent() -> None:
     made = validation()
     assert any(
-        "tick by one source (tsc): their agreement proves nothing about its rate" in line for line in made["verdict"]
+        "tick from one source (tsc): their agreement proves nothing about its rate" in line for line in made["verdict"]
     )
 
 

@@ -102,9 +102,9 @@ def counted(store: Path) -> int:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
-        (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
-        (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
+        (["--workload", "x"], "--workload x: must be one of aliquot, competing, perfect, copy, etalon"),
+        (["--instrument", "x"], "--instrument x: must be one of wall, user, sys, perf-elapsed, cycles"),
+        (["--no-run"], "validate.db: no such file; omit --no-run to measure"),
         (["-o", "text"], "text: already exists and is not a store; choose another name (-o)"),
         (["-o", "other.db"], "other.toml: already exists and belongs to another study; choose another name (-o)"),
         (["-o", "order.db"], "order.db: is not a validation but another study; choose another name (-o)"),
@@ -144,7 +144,7 @@ def test_options_that_differ_from_the_stored_ones_are_refused(tmp_path: Path) ->
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
     done = validate("--samples", "3", folder=tmp_path)
     assert done.returncode == 2
-    assert "validate.db: was begun with other options: omit them to resume it" in done.stderr
+    assert "validate.db: was started with other options: omit them to resume it" in done.stderr
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
 
 

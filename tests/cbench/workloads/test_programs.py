@@ -113,7 +113,7 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
         (["0", "times=0"], "times=0: must be from 1 to 1,000,000"),
         (["0", "n=3"], "n: unknown; aliquot takes times, start"),
         (["1"], "load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`"),
-        (["1", "load=no"], "no: No such file or directory; begin it: python -m cbench.workloads.competing begin no"),
+        (["1", "load=no"], "no: No such file or directory; start it: python -m cbench.workloads.competing begin no"),
         (
             ["2", "exponent=11"],
             "perfect: exponent=11: must be one of 2, 3, 5, 7, 13, 17, 19, 31, which give",

@@ -108,7 +108,7 @@ def test_a_remove_whose_command_fails_still_restores_files_that_no_other_program
 def test_if_it_cannot_restore_the_record_is_kept_for_the_next_attempt(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
-    with pytest.raises(Incomplete, match="fix it, run `quiet boot remove`"):
+    with pytest.raises(Incomplete, match="fix it, then run `quiet boot remove`"):
         remove(Alive(debian, broken=("update-grub",)))
     assert load_record(Alive(debian))
     remove(Alive(debian))
@@ -120,7 +120,7 @@ def test_text_that_another_program_added_to_our_file_stays(debian: Path, bench: 
     with (debian / DROP_IN).open("a") as file:
         file.write('GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n')
     done = remove(Alive(debian))
-    assert done.conflicts[0] == (f"/{DROP_IN}", "it was changed after the apply; only our part was removed")
+    assert done.conflicts[0] == (f"/{DROP_IN}", "it was changed after the apply; only quiet's part was removed")
     assert (debian / DROP_IN).read_text() == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n'
 
 
@@ -131,7 +131,7 @@ def test_text_that_another_program_added_beside_our_block_stays(tmp_path: Path, 
     apply(Alive(root), bench, None)
     path.write_text(path.read_text().replace("mitigations=auto", "mitigations=auto,nosmt"))
     done = remove(Alive(root))
-    assert "only our part" in done.conflicts[0][1]
+    assert "only quiet's part" in done.conflicts[0][1]
     assert path.read_text() == before.replace("mitigations=auto", "mitigations=auto,nosmt")
 
 

@@ -159,10 +159,10 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
     made = quiet("boot", "plan", "--root", root, "--loader", "grub", "--json").json
     assert (made["loader"]["name"], made["loader"]["others"]) == ("grub", ["bls"])
     done = quiet("boot", "plan", "--root", root, "--loader", "zipl")
-    assert (done.code, done.err) == (3, "quiet: error: --loader zipl: none of its files are here\n")
+    assert (done.code, done.err) == (3, "quiet: error: --loader zipl: none of its files exist here\n")
     done = quiet("boot", "plan", "--root", root, "--loader", "lilo")
     assert done.code == 2
-    assert "no such boot loader; there are: ostree" in done.err
+    assert "no such boot loader; known boot loaders: ostree" in done.err
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
     [
         ({}, "no supported boot loader"),
         ({".dockerenv": ""}, "this is a container"),
-        ({"proc/version": "Linux version 5.15 (Microsoft@Microsoft.com)"}, "WSL has no boot loader here"),
+        ({"proc/version": "Linux version 5.15 (Microsoft@Microsoft.com)"}, "WSL has no boot loader;"),
     ],
 )
 def test_where_there_is_none_the_reason_is_reported(
@@ -186,7 +186,7 @@ def test_a_grub_cfg_on_the_efi_partition_that_only_points_elsewhere_is_not_the_m
     root = grow("opensuse", tmp_path)
     plant(root, {"boot/efi/EFI/opensuse/grub.cfg": "configfile $prefix/grub.cfg"})
     found = next(loader for loader in registry.LOADERS if loader.name == "grub").found(BootFiles(Reader(str(root))))
-    assert found == "/etc/default/grub and /boot/grub2/grub.cfg are there"
+    assert found == "/etc/default/grub and /boot/grub2/grub.cfg exist"
 
 
 @pytest.mark.slow

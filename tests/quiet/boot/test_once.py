@@ -151,7 +151,7 @@ def test_a_kernel_that_already_has_all_words_is_not_started_again(quiet: Quiet, 
     root = grow("debian", tmp_path)
     line = (root / "proc/cmdline").read_text().strip()
     (root / "proc/cmdline").write_text(f"{line} {ALL}\n")
-    assert "the running kernel already has it" in quiet("boot", "once", "--root", root).out
+    assert "the running kernel already has these parameters" in quiet("boot", "once", "--root", root).out
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_with_json_an_error_leaves_stdout_empty(quiet: Quiet, root: Path) -> Non
         (("bogus",), "bogus"),
         (("plan", "--cpus"), "--cpus"),
         (("explain", "bogus"), "unknown knob 'bogus'; `quiet explain` lists the knobs"),
-        (("plan", "--profile", "bogus"), "no such profile; there are: as-is, bench"),
+        (("plan", "--profile", "bogus"), "no such profile; bundled profiles: as-is, bench"),
         (("plan", "--profile", "/none/x.toml"), "/none/x.toml: no such file"),
         (("restore", "--force", "--keep"), "contradict each other"),
         (("run",), "CMD"),

@@ -77,7 +77,10 @@ def test_a_front_loads_little_before_it_starts_its_helper() -> None:
 def test_a_wrong_time_is_reported_in_one_line() -> None:
     command = [sys.executable, "-m", "quiet", "run", "--linger", "x", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "quiet: error: --linger: seconds such as 30, not 'x'\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "quiet: error: --linger: must be a number of seconds such as 30, not 'x'\n",
+    )
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_a_disabled_option_may_be_written_as_the_kernel_writes_it() -> None:
 
 
 def test_an_unknown_fragment_is_named_with_the_existing_ones() -> None:
-    with pytest.raises(UsageError, match=r"frob: no such fragment; there are: isolation, cgroup"):
+    with pytest.raises(UsageError, match=r"frob: no such fragment; known fragments: isolation, cgroup"):
         fragments.load(["frob"])
 
 

@@ -113,8 +113,8 @@ def test_no_known_service_is_critical(service: services.Service) -> None:
         ({"stop": ["systemd-journald.service"]}, "a part of systemd itself"),
         ({"stop": ["cron"]}, "'cron' is not a unit name; it ends with one of .service, .timer, .socket, .path"),
         ({"keep": ["../cron.service"]}, "key 'services.keep': '../cron.service' is not a unit name"),
-        ({"keep": "cron.service"}, "key 'services.keep' must be a list of units' names"),
-        ({"stop": ["a.timer"], "keep": ["a.timer"]}, "keys 'services.stop' and 'services.keep' both name a.timer"),
+        ({"keep": "cron.service"}, "key 'services.keep' must be a list of unit names"),
+        ({"stop": ["a.timer"], "keep": ["a.timer"]}, "keys 'services.stop' and 'services.keep' both list a.timer"),
         ({"halt": []}, "unknown key 'services.halt'"),
     ],
 )
@@ -137,7 +137,7 @@ def test_with_refuse_nothing_is_applied_while_a_rival_runs(tmp_path: Path, quiet
         apply(Host(str(tmp_path)), profile)
     assert contents(tmp_path) == found
     assert status(Facts(Reader(str(tmp_path))), None).rivals == ("tuned.service",)
-    assert "tuned.service (tuning this host too" in quiet("status", "--root", tmp_path).out
+    assert "tuned.service (also tuning this host" in quiet("status", "--root", tmp_path).out
 
 
 def test_without_systemd_the_first_folder_says_so(tmp_path: Path) -> None:

@@ -149,14 +149,14 @@ def test_older_names_of_the_siblings_are_read(tmp_path: Path, files: dict[str, s
 
 @pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (2, 2), (4, 4)])
 def test_a_single_core_cannot_be_isolated(tmp_path: Path, cpus: int, threads: int) -> None:
-    with pytest.raises(Refused, match=r"no whole core is left besides CPU 0.*nothing can be isolated"):
+    with pytest.raises(Refused, match=r"nothing can be isolated: no whole core of CPUs .* is left besides CPU 0"):
         pick(tmp_path, machine(cpus=cpus, threads=threads))
 
 
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ("", "--cpus: no CPU given; name at least one of 0-1,3"),
+        ("", "--cpus: no CPU given; list at least one of 0-1,3"),
         ("9", "--cpus: CPU 9 does not exist here; online CPUs: 0-1,3"),
         ("1,40-41", "--cpus: CPU 40-41 does not exist here; online CPUs: 0-1,3"),
         ("2", "--cpus: CPU 2 is offline; online CPUs: 0-1,3"),
@@ -172,7 +172,7 @@ def test_a_wrong_cpu_request_is_refused_with_its_key_and_the_available_cpus(
 
 
 def test_all_cpus_cannot_be_isolated(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="no housekeeping CPU of 0-3; give --cpus fewer"):
+    with pytest.raises(Refused, match="no housekeeping CPU among 0-3; give fewer CPUs"):
         pick(tmp_path, machine(cpus=4), "0-3")
 
 
@@ -243,7 +243,7 @@ def test_the_housekeeping_cpus_of_a_profile_are_never_chosen(tmp_path: Path) -> 
 
 
 def test_a_cpu_cannot_be_isolated_and_housekeeping(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both name CPU 3; a CPU can be only one"):
+    with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both list CPU 3; a CPU cannot be both"):
         choose(facts(tmp_path, machine(cpus=4)), "2-3", "siblings", 4, "--cpus", "0,3")
 
 

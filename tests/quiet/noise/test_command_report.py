@@ -60,7 +60,7 @@ def test_other_tasks_have_a_length_by_counts_too() -> None:
 def test_a_varying_frequency_is_given_with_its_spread_and_an_unknown_one_is_reported_as_unknown() -> None:
     varied = Frequency("x", 3.0e9, 2.9e9, 3.05e9)
     assert command_report.frequency(varied) == "frequency 3.00 GHz ± 0.10"
-    assert command_report.frequency(Frequency("no counter")) == "frequency not known"
+    assert command_report.frequency(Frequency("no counter")) == "frequency unknown"
 
 
 def test_causes_with_the_same_remedy_are_grouped_and_it_is_printed_once() -> None:

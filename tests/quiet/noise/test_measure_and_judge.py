@@ -53,7 +53,7 @@ def is_error(done: Done, code: int, said: str) -> None:
     ("cpus", "code", "said"),
     [
         ("65000", 2, "--cpus 65000: no such CPU"),
-        ("", 2, "--cpus names no CPU"),
+        ("", 2, "--cpus lists no CPU"),
         ("abc", 2, "--cpus abc: 'abc' is not a CPU list"),
         ("3-1", 2, "--cpus 3-1"),
         ("1,,2", 2, "--cpus 1,,2"),
@@ -313,7 +313,9 @@ def test_a_detector_that_is_killed_is_reported_in_one_line_with_exit_2(cpu: int)
 def test_a_threshold_that_each_turn_of_the_loop_exceeds_is_refused(quiet: Quiet, cpu: int) -> None:
     done = quiet("noise", "--cpus", cpu, *SHORT, "--threshold", "1ns")
     assert done.code == 2
-    assert re.search(r"--threshold 1ns: shorter than two turns of the loop on CPU \d+; write \d+ns or more", done.err)
+    assert re.search(
+        r"--threshold 1ns: shorter than two iterations of the loop on CPU \d+; write \d+ns or more", done.err
+    )
 
 
 @pytest.mark.parametrize("option", ["--timeline", "--max-gap", "--threshold"])

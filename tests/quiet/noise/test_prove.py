@@ -121,7 +121,7 @@ def test_proven_gaps_are_reported() -> None:
     cpus = {1: CpuProof(8, Nanoseconds(152_000), 2, 3), 2: CpuProof(0, Nanoseconds(0), 0, None)}
     proof = Proof(10, 5, Nanoseconds(1_000), cpus)
     text = said(proof)
-    assert "with interrupts off for 5 s (hwlat), gaps from 1.00 us on:" in text
+    assert "with interrupts off for 5 s (hwlat), gaps of 1.00 us or more:" in text
     assert "CPU 1: 8, longest 152 us, 2 NMIs among them: the firmware or the hardware took the CPU; 3 SMIs were" in text
     assert "CPU 2: none" in text
     assert "the hypervisor, the firmware" in said(proof, "hypervisor")

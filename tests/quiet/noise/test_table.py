@@ -148,18 +148,18 @@ def test_stalls_are_causes_like_others() -> None:
 def test_the_frequency_is_shown_beside_the_requested_one_or_is_unknown() -> None:
     on = on_cpu([(TICK, 1_500)])
     on.ran, on.fixed_hz = Frequency("APERF and MPERF of its CPUs", 2.795e9), 2.8e9
-    assert "ran at 2.795 GHz of 2.800 asked (APERF and MPERF of its CPUs)" in said(measured({1: on}))
+    assert "ran at 2.795 GHz of 2.800 requested (APERF and MPERF of its CPUs)" in said(measured({1: on}))
     on.fixed_hz = None
     assert "ran at 2.795 GHz (APERF" in said(measured({1: on}))
     on.ran = Frequency("no cycle counter here, or no permission to read it")
-    assert "frequency while watched not known: no cycle counter here" in said(measured({1: on}))
+    assert "frequency during the measurement unknown: no cycle counter here" in said(measured({1: on}))
 
 
 def test_uncounted_throttling_is_unknown_and_not_zero() -> None:
     made = measured({1: on_cpu([(TICK, 1_500)])})
     made.smi_source = "not known: no root"
     assert "SMIs of the firmware: not known: no root" in said(made)
-    assert "slowed down for heat or a power limit: not known" in said(made)
+    assert "throttling by heat or a power limit: unknown" in said(made)
     made.cpus[1].firmware = 0
     assert "0 SMIs (firmware) were counted" in said(made)
     made.virtual = "hypervisor"

@@ -126,7 +126,7 @@ NOISY = RunEnded(True, True, 0, (), interruptions=3, lost_ns=1_000_000, observed
         (("--max-interrupts", "2"), NOISY, 1, "not quiet: 3 interruptions, more than 2"),
         (("--max-interrupts", "9"), RunEnded(True, True, 0, ()), 1, "cannot be judged"),
         (("--max-interrupts", "3"), NOISY._replace(unmeasured=2), 0, ""),
-        (("--max-lost", "1%"), NOISY._replace(unmeasured=2), 1, "the length of 2 interruptions is not known"),
+        (("--max-lost", "1%"), NOISY._replace(unmeasured=2), 1, "the length of 2 interruptions is unknown"),
         (("--max-lost", "0.09%"), NOISY._replace(unmeasured=2), 1, "not quiet: 0.1 %"),
     ],
 )

@@ -74,7 +74,7 @@ def test_missing_balancing_of_boot_isolated_cpus_is_reported(tmp_path: Path) -> 
     [
         ({"cpus": "3"}, "only CPU 3 is isolated"),
         ({"boot": "2-3"}, "isolcpus=domain at boot"),
-        ({"cpuset": "leave"}, 'says cpuset = "leave"'),
+        ({"cpuset": "leave"}, 'sets cpuset = "leave"'),
     ],
 )
 def test_threads_that_are_impossible_are_refused(tmp_path: Path, case: dict[str, str], said: str) -> None:

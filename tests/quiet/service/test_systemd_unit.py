@@ -36,7 +36,7 @@ def test_the_cpus_in_the_unit_are_in_the_kernels_notation(quiet: Quiet, root: Pa
 
 @pytest.mark.parametrize("text", ["a\nb", "a\x1bb", "a\x7f"])
 def test_a_word_of_a_unit_holds_no_control_character(text: str) -> None:
-    with pytest.raises(UsageError, match="a unit cannot hold such a word"):
+    with pytest.raises(UsageError, match="a systemd unit cannot contain unprintable characters"):
         systemd_unit.word(text)
 
 

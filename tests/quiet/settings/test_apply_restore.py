@@ -248,7 +248,7 @@ def test_a_restore_in_progress_must_finish_before_an_apply(root: Path) -> None:
     quieted(root)
     (root / "proc/sys/vm/stat_interval").write_text("30\n")
     restore(Host(str(root)))
-    with pytest.raises(Refused, match="a restore was begun and is not complete; run `quiet restore` first"):
+    with pytest.raises(Refused, match="a restore is incomplete; run `quiet restore` first"):
         quieted(root)
 
 

@@ -73,8 +73,8 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("nmae = 'x'", "unknown key 'nmae'; known here are: name, summary"),
-        ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known here are: isolated, housekeeping, max_cores"),
+        ("nmae = 'x'", "unknown key 'nmae'; known keys here: name, summary"),
+        ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known keys here: isolated, housekeeping, max_cores"),
         ("[boot]\nwant = []", "unknown key 'boot.want'"),
         ("[knobs]\nturbo = 'quiet'", "unknown knob 'knobs.turbo'; `quiet explain` lists"),
         ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet", "leave", not 'off'"""),
@@ -83,23 +83,23 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
         ("[knobs]\nirq = true", "key 'knobs.irq' must be"),
         ("[knobs]\nirq = 3", "key 'knobs.irq' must be"),
         ('[knobs]\n"vm.stat_interval" = -1', "key 'knobs.vm.stat_interval' must be"),
-        ('[knobs]\n"vm.stat_interval" = true', "or a number from 1, not True"),
-        ('[knobs]\n"vm.stat_interval" = 1.5', "or a number from 1, not 1.5"),
+        ('[knobs]\n"vm.stat_interval" = true', "or a number of at least 1, not True"),
+        ('[knobs]\n"vm.stat_interval" = 1.5', "or a number of at least 1, not 1.5"),
         ("cpus = 3", "'cpus' must be a table: write [cpus]"),
         ("knobs = ['irq']", "'knobs' must be a table"),
         ("name = 3", "key 'name' must be a string in quotes, not 3"),
         ("[cpus]\nisolated = 3", "key 'cpus.isolated' must be a string in quotes, not 3"),
-        ("[cpus]\nisolated = ''", "key 'cpus.isolated' names no CPU"),
+        ("[cpus]\nisolated = ''", "key 'cpus.isolated' lists no CPU"),
         ("[cpus]\nisolated = '3-1'", "key 'cpus.isolated': '3-1' is not a CPU list"),
         ("[cpus]\nhousekeeping = ','", "key 'cpus.housekeeping': ',' is not a CPU list"),
         (
             "[cpus]\nisolated = '2-3'\nhousekeeping = '0,3'",
-            "keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU 3",
+            "keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU 3",
         ),
         ('[knobs]\n"cpuset.mems" = "0-"', 'must be "quiet", "leave" or a list such as "0-1", not \'0-\''),
         ('[knobs]\n"cpuset.mems" = ""', "or a list such as \"0-1\", not ''"),
-        ("[cpus]\nmax_cores = 0", "key 'cpus.max_cores' must be a whole number from 1, not 0"),
-        ("[cpus]\nmax_cores = true", "key 'cpus.max_cores' must be a whole number from 1, not True"),
+        ("[cpus]\nmax_cores = 0", "key 'cpus.max_cores' must be a whole number of at least 1, not 0"),
+        ("[cpus]\nmax_cores = true", "key 'cpus.max_cores' must be a whole number of at least 1, not True"),
         ("[cpus]\nmax_cores = 1.5", "key 'cpus.max_cores' must be"),
         ("[boot]\nwanted = 'nohz_full=3'", "key 'boot.wanted' must be a list"),
         ("[boot]\nwanted = [3]", "key 'boot.wanted' must be a list"),
@@ -118,7 +118,7 @@ def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, conten
 def test_a_missing_profile_is_refused_with_the_existing_ones() -> None:
     with pytest.raises(
         UsageError,
-        match=r"profile bnech: no such profile; there are: as-is, bench, strict; did you mean bench\?; or give",
+        match=r"profile bnech: no such profile; bundled profiles: as-is, bench, strict; did you mean bench\?; or give",
     ):
         profile.load("bnech")
     with pytest.raises(UsageError, match=r"profile \./none\.toml: no such file"):

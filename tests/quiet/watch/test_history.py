@@ -202,7 +202,7 @@ def test_other_cpus_begin_a_new_line(tmp_path: Path) -> None:
 
 def test_two_watches_do_not_write_one_history(tmp_path: Path) -> None:
     writer = HistoryWriter(Reader(), str(tmp_path))
-    with pytest.raises(Refused, match="another `quiet watch` keeps the history"):
+    with pytest.raises(Refused, match="another `quiet watch` is writing the history"):
         HistoryWriter(Reader(), str(tmp_path))
     writer.close()
     HistoryWriter(Reader(), str(tmp_path)).close()

@@ -237,7 +237,7 @@ def test_the_sample_size_that_shows_the_effects_is_reported(tmp_path: Path) -> N
     ]
     assert material["own"]["n"] == 100
     assert any(
-        line.startswith("does it matter in practice: wall: the median main effect is 0.0") for line in made["verdict"]
+        line.startswith("practical significance: wall: the median main effect is 0.0") for line in made["verdict"]
     )
     (study, *_) = only(made)["studies"]
     assert {each["n"] for each in study["sizes"]} == {5, 10, 20, 40}
@@ -354,9 +354,9 @@ def test_numbers_of_any_size_stay_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"abridgment": "none"}, "--abridgment none: the data have none"),
+        ({"abridgment": "none"}, "--abridgment none: unknown; the data define none"),
         ({"minus": ("xx=1",)}, "--minus xx=1: no factor xx; the factors are os, fp, prf"),
-        ({"only": ("prf=9",)}, "--only prf=9: prf has no level '9'; it has 0, 1, 2"),
+        ({"only": ("prf=9",)}, "--only prf=9: prf has no level '9'; its levels are 0, 1, 2"),
         ({"only": ("prf=1",), "minus": ("fp=*",)}, "only prf=1; minus fp=*: leaves no treatment"),
     ],
 )
@@ -391,7 +391,7 @@ def test_the_effects_visible_at_a_usual_sample_size_are_reported(tmp_path: Path,
     draw = np.random.default_rng(9)
     rows = [row | {"wall": row["wall"] + scale * 0.1 * draw.standard_normal()} for row in rows]
     made, _ = analysed(table(tmp_path / "planted.csv", rows), chosen=WALL_ONLY)
-    (line,) = [line for line in made["verdict"] if line.startswith("does it matter in practice: wall: ")]
+    (line,) = [line for line in made["verdict"] if line.startswith("practical significance: wall: ")]
     assert said in line
 
 

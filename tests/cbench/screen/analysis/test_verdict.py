@@ -72,7 +72,7 @@ def test_batches_can_test_effects_that_their_few_iterations_cannot(tmp_path: Pat
 
 
 def practice(made: ScreenResult) -> list[str]:
-    return [line for line in made.verdict if line.startswith("does it matter in practice")]
+    return [line for line in made.verdict if line.startswith("practical significance")]
 
 
 @pytest.mark.parametrize("value", [5.0, 0.1, 1e300])
@@ -81,7 +81,7 @@ def test_rounding_is_not_an_effect_that_samples_show(tmp_path: Path, value: floa
     rows = [row | {"wall": value} for row in screens.planted(10)]
     kept = [row for row in rows if row["iteration"] < iterations or row["a"]]
     made = made_of(tmp_path, kept, WALL)
-    assert practice(made) == ["does it matter in practice: wall: there is no effect"]
+    assert practice(made) == ["practical significance: wall: there is no effect"]
     assert page_tables.material(made.responses["wall"]) == ("There is no effect.", None)
 
 
@@ -143,7 +143,9 @@ def test_one_interaction_aliased_with_many_main_effects_is_not_said_to_matter(tm
     ]
     made = made_of(tmp_path, rows)
     assert made.verdict[0].startswith("effects that matter, or interactions aliased with them: ")
-    assert "cannot be separated from interactions of other factors, which the test takes for none" in made.verdict[1]
+    assert (
+        "cannot be separated from interactions of other factors, which the test assumes to be inert" in made.verdict[1]
+    )
     assert f"A from B{TIMES}C" in made.verdict[1]
     significant = {effect for *_, effect, each in made.every_effect if each.significant}
     assert not significant & {"B", "C"}

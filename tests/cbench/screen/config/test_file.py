@@ -98,7 +98,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             experiment(factor("a", {"0": "found = true\ncpus = '0'", "1": "aslr = true"})),
             "found = true, and cpus sets it",
         ),
-        (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor has at least two levels"),
+        (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor needs at least 2 levels"),
         (experiment(A, A), "factor[2].name: 'a' appears twice"),
         (experiment(A.replace("'1'\n", "'0'\n", 1)), "'0' appears twice"),
         (experiment(), "factor: is missing: an experiment needs at least one [[factor]]"),
@@ -108,7 +108,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: must be from 1 to 1,000,000"),
         (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; valid here:"),
         (experiment(A.replace("'a'", "'a b'")), "write a string without spaces and without = , * :"),
-        (experiment(A.replace("'a'", "'batch'")), "'batch' means something else in a table"),
+        (experiment(A.replace("'a'", "'batch'")), "'batch' has another meaning in a table"),
         (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is a factor's name"),
         (experiment(factor("a", {"0": "found = true", "1": "restore = 'x'\naslr = true"})), "has no command to undo"),
         (experiment(factor("a", {"0": "found = true", "1": "cpus = 'x'"})), "factor[1].level[2].cpus"),
@@ -122,7 +122,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(factor("a", {"0": "found = true", "1": "command = ' '"})), "factor[1].level[2].command: is empty"),
         (
             experiment(factor("a", {"0": "found = true", "1": "flags = '-O2'"})),
-            "are for `build` in [screen], which is missing",
+            "apply to `build` in [screen], which is missing",
         ),
         (experiment(factor("a", {"0": "found = true", "1": "environment = { CBENCH_RUN = '1' }"})), "cbench sets it"),
         (
@@ -162,20 +162,20 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
                 factor("a", {"0": "found = true", "1": "knob = 'timer_migration'"}),
                 factor("b", {"0": "found = true", "1": "governor = 'powersave'"}, "hard = true"),
             ),
-            "a applies settings of quiet's for a trial and b for a batch",
+            "a applies quiet's settings for a trial and b for a batch",
         ),
         (experiment(BOOT.replace("hard = true", "")), "only a boot changes it: write hard = true"),
         (experiment(BOOT), 'reset: k is set by a boot: write kind = "reboot" in [reset]'),
         (experiment(BOOT, more="[reset]\nkind = 'reboot'\n"), "needs a `command` in [reset] that boots with the words"),
         (
             experiment(BOOT.replace("kernel = []", "found = true"), more=REBOOT),
-            "'0' does not say which kernel parameters it has",
+            "'0' does not list its kernel parameters",
         ),
         (experiment(A, head="iterations = 1\nsequence = ['0']"), "is for one hard factor, not for 0"),
         (experiment(HARD, head="iterations = 1\nsequence = ['0', '2']"), "h has no level '2'"),
         (experiment(HARD, head="iterations = 1\nsequence = ['0', '0', '1']"), "has the level '0' 2 times"),
-        (experiment(A, head="iterations = 1\nruns = 4"), 'runs: means nothing to design = "full"'),
-        (experiment(HARD, head="iterations = 1\ndesign = 'fraction'"), "has no batches; h is hard"),
+        (experiment(A, head="iterations = 1\nruns = 4"), 'runs: does not apply to design = "full"'),
+        (experiment(HARD, head="iterations = 1\ndesign = 'fraction'"), "does not support batches, but h is hard"),
         (
             experiment(
                 factor("a", {n: f"environment = {{ A = '{n}' }}" for n in "012"}),
@@ -187,11 +187,11 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(A, more="[[constraint]]\nkind = 'bad'\n"), "one of excluded, questionable, unobtainable"),
         (
             experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'c=1'\nreason = 'r'\n"),
-            "constraint[1].where: unknown factor 'c'; there are a",
+            "constraint[1].where: unknown factor 'c'; the factors are a",
         ),
         (
             experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=2'\nreason = 'r'\n"),
-            "a has no level '2'; there are 0, 1",
+            "a has no level '2'; its levels are 0, 1",
         ),
         (
             experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=0,1'\nreason = 'r'\n"),
@@ -210,7 +210,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
                     for k in ("excluded", "questionable")
                 ),
             ),
-            "constraint[2].where: means no treatment that is run",
+            "constraint[2].where: matches no treatment that is run",
         ),
         (
             experiment(
@@ -236,9 +236,9 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             ),
             "100000 treatments; at most 10000",
         ),
-        (experiment(A, head="iterations = 1000000\nbatches = 10000"), "trials: at most 100,000,000"),
+        (experiment(A, head="iterations = 1000000\nbatches = 10000"), "trials; at most 100,000,000 are supported"),
         (experiment(A, more="[[response]]\nname = 'v'\nread = 'value'\n"), "cannot be read from commands"),
-        (experiment(A, more="[[response]]\nname = 'v'\nworkloads = ['w']\n"), "'w': one of workload"),
+        (experiment(A, more="[[response]]\nname = 'v'\nworkloads = ['w']\n"), "'w': must be one of workload"),
     ],
 )
 def test_an_error_is_reported_in_one_line_that_names_the_place(text: str, words: str) -> None:

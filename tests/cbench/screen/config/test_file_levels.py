@@ -79,7 +79,7 @@ def test_a_check_alone_does_not_distinguish_two_levels() -> None:
 @pytest.mark.parametrize(
     ("way", "words"),
     [
-        ("environment = {}", "level[1].environment: names no variable"),
+        ("environment = {}", "level[1].environment: contains no variable"),
         ("governor = ''", "level[1].governor: is empty"),
         ("profile = ' '", "level[1].profile: is empty"),
     ],

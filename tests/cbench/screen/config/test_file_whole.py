@@ -63,14 +63,14 @@ def test_two_boots_with_the_same_words_are_not_two_levels() -> None:
 
 def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> None:
     text = experiment(boot("a", "nosmt"), boot("b", "quiet", other="found = true"), more=REBOOT)
-    assert "factor[2].level: b: the level '0' does not say which kernel parameters it has" in said(text)
+    assert "factor[2].level: b: the level '0' does not list its kernel parameters" in said(text)
 
 
 @pytest.mark.parametrize("reset", [REBOOT, REBOOT.replace("reboot", "command")])
 def test_factors_whose_levels_a_reset_could_not_distinguish_are_refused(reset: str) -> None:
     where = "[reset] has a command, which finds its level in $CBENCH_LEVEL_"
     text = experiment(held("a"), held("A"), more=reset)
-    assert f"factor[2].name: 'A': {where}A, as that of 'a': another name" in said(text)
+    assert f"factor[2].name: 'A': {where}A, like 'a': choose another name" in said(text)
     text = experiment(held("my-factor"), more=reset)
     assert f"e.toml:4: factor[1].name: 'my-factor': {where}MY-FACTOR: write letters, digits and _ only" in said(text)
 

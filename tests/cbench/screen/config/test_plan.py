@@ -48,7 +48,7 @@ def test_a_full_factorial_tests_every_effect(tmp_path: Path) -> None:
         f"b{X}c",
     ]
     assert (made["balanced"], made["orthogonal"]) == (True, True)
-    assert [each.partition(" of ")[0] for each in made["words"]] == ["y: finds a main effect"]
+    assert [each.partition(" of ")[0] for each in made["words"]] == ["y: detects a main effect"]
 
 
 def test_a_fraction_shows_what_is_aliased(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_block_may_be_named_and_must_be_a_separate_column(tmp_path: Path) -> N
     made, _ = analysed(path, chosen=Chosen(block="day"))
     assert made["factors_matter"]
     assert made["design"]["columns"]["day"] == "block"
-    with pytest.raises(UsageError, match="--block week: no column week; there are a, day, value"):
+    with pytest.raises(UsageError, match="--block week: no column week; the columns are a, day, value"):
         read(path, Chosen(block="week"))
     with pytest.raises(UsageError, match="--block value: already has another role"):
         read(path, Chosen(block="value"))

@@ -50,8 +50,10 @@ def test_more_iterations_detect_smaller_effects_and_the_reported_number_is_the_s
         assert at is not None
         assert at <= size
     assert made.iterations["1"] < made.iterations["0.5"] < made.iterations["0.2"]
-    assert "with a chance of 80 %; iterations needed: " in detectable_words("wall", made, "s")
-    assert detectable_words("wall", detectable(8, 1, 6, 0.05), "s").startswith("wall: one iteration: what can be found")
+    assert "with a probability of 80 %; iterations needed: " in detectable_words("wall", made, "s")
+    assert detectable_words("wall", detectable(8, 1, 6, 0.05), "s").startswith(
+        "wall: with one iteration, the detectable effect"
+    )
 
 
 @pytest.mark.parametrize(("tests", "alpha", "least"), [(6, 0.05, 8), (6, 0.0025, 13), (1, 0.05, 6), (1, 0.5, 3)])

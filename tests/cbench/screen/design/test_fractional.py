@@ -59,9 +59,9 @@ def test_half_a_fraction_of_four_factors_has_the_words_of_the_book() -> None:
         "8 of 16 treatments (2^(4-1)), resolution IV: main effects are clear of two-factor interactions, "
         "but some of these are aliased with each other",
         "generators: d=a*b*c; defining relation: I = a*b*c*d",
-        f"only this sum can be seen: a{TIMES}b + c{TIMES}d",
-        f"only this sum can be seen: a{TIMES}c + b{TIMES}d",
-        f"only this sum can be seen: a{TIMES}d + b{TIMES}c",
+        f"only this sum can be estimated: a{TIMES}b + c{TIMES}d",
+        f"only this sum can be estimated: a{TIMES}c + b{TIMES}d",
+        f"only this sum can be estimated: a{TIMES}d + b{TIMES}c",
     )
 
 
@@ -69,7 +69,7 @@ def test_the_other_half_has_the_other_signs_and_no_common_treatment() -> None:
     one, other = fraction("abcd", ["D=ABC"]), fraction("abcd", ["D=-ABC"])
     assert not set(one.treatments) & set(other.treatments)
     assert len(set(one.treatments) | set(other.treatments)) == 16
-    assert f"only this sum can be seen: a{TIMES}b - c{TIMES}d" in other.words()
+    assert f"only this sum can be estimated: a{TIMES}b - c{TIMES}d" in other.words()
 
 
 def test_the_saturated_design_of_seven_factors_has_the_aliases_of_the_book() -> None:
@@ -91,9 +91,9 @@ def test_generators_may_have_the_factors_names() -> None:
 @pytest.mark.parametrize(
     ("generators", "words"),
     [
-        (["D"], "D: no generator; write it as D=ABC or as name=name"),
-        (["D="], "no generator"),
-        (["D=AX"], "D=AX: X: no such factor; there are a, b, c, d, e"),
+        (["D"], "D: not a generator; write it as D=ABC or as name=name"),
+        (["D="], "not a generator"),
+        (["D=AX"], "D=AX: X: no such factor; the factors are a, b, c, d, e"),
         (["D=AA"], "the same factor twice"),
         (["D=AD"], "d on both sides"),
         (["D=AB", "D=AC"], "d already has a generator"),

@@ -217,12 +217,12 @@ def test_a_store_that_holds_no_experiment_is_recognized(tmp_path: Path) -> None:
     assert study_kind(data) == "screen"
     done = screen("analyze", data, folder=tmp_path, group="order")
     assert done.returncode == 2
-    assert "is a screening experiment, not a study of orders: `cbench screen` has the same commands" in done.stderr
+    assert "is a screening experiment, not a study of orders; use `cbench screen` with the same" in done.stderr
     assert screen("resume", data, folder=tmp_path, group="order").returncode == 2
     (tmp_path / "s.toml").write_text("[study]\nrepetitions = 1\n[[test]]\nname = 'a'\ncommand = 'echo 1'\n")
     assert screen("run", "s.toml", folder=tmp_path, group="order").returncode == 0
     assert study_kind(tmp_path / "s.db") != "screen"
-    with pytest.raises(UsageError, match="is a study of orders, not a screening experiment: `cbench order`"):
+    with pytest.raises(UsageError, match="is a study of orders, not a screening experiment; use `cbench order`"):
         read(tmp_path / "s.db")
 
 

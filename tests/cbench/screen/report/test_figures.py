@@ -1,4 +1,4 @@
-"""The figures of a screen's report: silhouettes by hand, and what each figure shows."""
+"""The figures in a report of a screen: hand-computed silhouettes, and the contents of each figure."""
 
 from __future__ import annotations
 

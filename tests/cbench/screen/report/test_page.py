@@ -103,7 +103,7 @@ def test_unknown_numbers_are_not_shown_as_numbers(pages: dict[str, str], name: s
 def test_the_verdict_comes_first_and_in_words(pages: dict[str, str]) -> None:
     text = Outline(pages["planted"]).text()
     verdict = text.index("effects that matter: ")
-    assert verdict < text.index("does it matter in practice: ") < text.index("Effects") < text.index("Main effects")
+    assert verdict < text.index("practical significance: ") < text.index("Effects") < text.index("Main effects")
     assert 'class="verdict yes"' in pages["planted"]
     assert 'class="verdict no"' in pages["all alike"]
 

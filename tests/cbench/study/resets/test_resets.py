@@ -64,7 +64,7 @@ def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
 def test_a_command_that_fails_times_out_or_is_not_confirmed_is_named_with_its_last_lines(tmp_path: Path) -> None:
     failed = CommandReset(command="echo one >&2; echo two >&2; exit 3")
     assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: exited with 3: one | two"
-    assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
+    assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: timed out after 0.1 s"
     unconfirmed = CommandReset(command="true", check="test -e made")
     assert refused(unconfirmed, tmp_path) == "test -e made: exited with 1"
     assert "No such file" in refused(CommandReset(command="true"), tmp_path / "none")
@@ -215,7 +215,7 @@ def test_a_run_that_cannot_be_reset_is_skipped_with_its_reason_and_later_ones_co
     reason = "not reset: echo x >>count; test $(wc -l <count) != 2: exited with 1"
     assert finished.returncode == 0
     assert f"cbench: run 2 is left out: {reason}\n" in finished.stderr
-    assert "finished (1 run was left out); now: cbench order analyze s.db" in finished.stderr
+    assert "finished (1 run was left out); next: cbench order analyze s.db" in finished.stderr
     assert [row[0] for row in rows(tmp_path / "s.db")] == [0, 2, 3]
     assert reason in order("status", "s.db", folder=tmp_path).stdout
 

@@ -104,7 +104,7 @@ def test_a_harness_with_its_own_order_runs_random_halves_of_its_tests(tmp_path: 
 def test_a_test_without_a_result_has_failed_and_the_others_count(tmp_path: Path) -> None:
     data = run(tmp_path, study(head="repetitions = 1"), ("culprit", "broken", "victim"))
     failures = {(test, why) for _, _, test, why, _ in rows(data)}
-    assert failures == {(0, None), (2, None), (1, "no result of it in a process that exited with 1: it broke")}
+    assert failures == {(0, None), (2, None), (1, "a process that exited with 1 gave no result for it: it broke")}
 
 
 @pytest.mark.slow
@@ -124,10 +124,13 @@ def test_the_order_of_results_counts_only_where_the_harness_writes_them_as_it_ru
     ("words", "why"),
     [
         (["./none", "{tests}"], "./none could not be started: No such file or directory"),
-        (["sh", "-c", "sleep 60", "{tests}"], "not done in time (0.3 s)"),
+        (["sh", "-c", "sleep 60", "{tests}"], "timed out (0.3 s)"),
         (["false", "{results}", "{tests}"], "exited with 1 and wrote no results: it printed nothing"),
         (["cp", "harness.py", "{results}", "-S{filter}"], "its results: not a format that cbench reads"),
-        (["sh", "-c", "echo 'BenchmarkX 1 2 ns/op'", "{filter}"], "no results of these tests, but of 'BenchmarkX'"),
+        (
+            ["sh", "-c", "echo 'BenchmarkX 1 2 ns/op'", "{filter}"],
+            "its results are not of these tests, but of 'BenchmarkX'",
+        ),
     ],
 )
 def test_a_process_that_leaves_no_results_is_a_reason_of_all_its_trials(

@@ -11,23 +11,39 @@ from tests.cbench.study.suite.harness import study
 
 OWN, SEED = '["x", "{filter}"]', '["x", "{tests}", "{seed}"]'
 WRONG = [
-    ({"preset": '"junit"'}, "", "suite.preset: 'junit': one of pytest-benchmark, google-benchmark, go"),
-    ({"discover": "[]"}, "", "suite.discover: is missing: a list of words, or a preset of pytest-benchmark"),
+    ({"preset": '"junit"'}, "", "suite.preset: 'junit': must be one of pytest-benchmark, google-benchmark, go"),
+    (
+        {"discover": "[]"},
+        "",
+        "suite.discover: is missing: write a list of words, or one of the presets pytest-benchmark",
+    ),
     ({"program": "[]"}, "", "suite.program: is missing: the words that start the harness"),
-    ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words needs {tests}, {order}, {filter}"),
+    ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words must contain {tests}, {order}, {filter}"),
     ({"run": '["x={tests}"]'}, "", "suite.run: {tests} must be a separate word: it expands to several"),
-    ({"isolated": '"some"'}, "", "suite.isolated: 'some': one of both"),
+    ({"isolated": '"some"'}, "", "suite.isolated: 'some': must be one of both"),
     ({"isolated": "1"}, "", "suite.isolated: 1: must be true or false"),
     ({"names": "'('"}, "", "suite.names: '(': missing )"),
     ({"names": "'(a)(b)'"}, "", "suite.names: '(a)(b)': write an expression with one group, the name"),
     ({"other": "1"}, "", "suite.other: unknown; valid here: preset, program"),
-    ({"run": OWN}, "design = 'random'", "study.design: 'random': here subsets: the suite runs tests in its own order"),
-    ({"run": SEED}, "design = 'fixed'", "study.design: 'fixed': one of interleaved, shuffled, random, williams, subse"),
-    ({"run": SEED}, "design = 'williams'", "study.design: 'williams': here random: the suite draws the order itself"),
+    (
+        {"run": OWN},
+        "design = 'random'",
+        "study.design: 'random': must be subsets here: the suite runs tests in its own order",
+    ),
+    (
+        {"run": SEED},
+        "design = 'fixed'",
+        "study.design: 'fixed': must be one of interleaved, shuffled, random, williams, subse",
+    ),
+    (
+        {"run": SEED},
+        "design = 'williams'",
+        "study.design: 'williams': must be random here: the suite draws the order itself",
+    ),
     (
         {"isolated": '"both"'},
         "design = 'shuffled'",
-        "study.design: 'shuffled': here random or williams or subsets: iso",
+        "study.design: 'shuffled': must be random or williams or subsets here: iso",
     ),
     ({}, "read = 'wall'", "suite: lists its tests and reads their results itself: remove [[test]] and study.read"),
 ]

@@ -347,7 +347,7 @@ def test_a_setting_that_this_kernel_lacks_is_not_a_remedy_and_the_reason_is_give
 
 
 def test_root_or_tracefs_is_requested_only_if_it_is_missing() -> None:
-    naming = "; run as root, and the kernel's tracing names it"
+    naming = "; run as root, so that kernel tracing can identify it"
     assert remedy(attribute_untraced.OTHER, CPU, naming=naming).text.endswith(naming)
     assert "root" not in remedy(attribute_untraced.OTHER, CPU).text
     assert "root" not in remedy(attribute_untraced.SHORT, CPU).text

@@ -35,12 +35,12 @@ def mine() -> int:
         (("--duration", "0"), "--duration 0"),
         (("--stop-above", "50"), "--stop-above '50': not a time"),
         (("--max-latency", "0us"), "--max-latency '0us': not a time"),
-        (("--save-trace", "x"), "--save-trace: the events are those of --stop-above"),
+        (("--save-trace", "x"), "--save-trace needs --stop-above"),
         (("--stop-above", "1ms", "--save-trace", "none/x"), "--save-trace none/x: no directory none"),
         (("--fifo", "100"), "--fifo '100'"),
-        (("--threshold", "1us"), "--threshold: for gaps"),
-        (("--max-gap", "1us"), "--max-gap: for gaps; omit --wake, or this option; --max-latency limits wake-ups"),
-        (("--timeline", "x.html"), "--timeline: for gaps"),
+        (("--threshold", "1us"), "--threshold applies to gaps"),
+        (("--max-gap", "1us"), "--max-gap applies to gaps; omit --wake, or this option; --max-latency limits wake-ups"),
+        (("--timeline", "x.html"), "--timeline applies to gaps"),
     ],
 )
 def test_an_invalid_value_is_one_line_that_names_the_option(
@@ -51,10 +51,10 @@ def test_an_invalid_value_is_one_line_that_names_the_option(
 
 @pytest.mark.parametrize("option", ["--period", "--max-latency", "--stop-above", "--save-trace"])
 def test_a_wake_up_option_needs_wake(quiet: Quiet, mine: int, option: str) -> None:
-    is_error(quiet("noise", "--cpus", mine, option, "1ms"), 2, f"{option}: for wake-ups; add --wake")
+    is_error(quiet("noise", "--cpus", mine, option, "1ms"), 2, f"{option} applies to wake-ups; add --wake")
 
 
-@pytest.mark.parametrize(("cpus", "said"), [("", "names no CPU"), ("x", "--cpus x"), ("65000", "no such CPU")])
+@pytest.mark.parametrize(("cpus", "said"), [("", "lists no CPU"), ("x", "--cpus x"), ("65000", "no such CPU")])
 def test_cpus_that_cannot_be_measured_are_reported_in_one_line(quiet: Quiet, cpus: str, said: str) -> None:
     is_error(quiet("noise", "--wake", "--cpus", cpus), 2, said)
 
