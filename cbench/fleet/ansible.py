@@ -137,6 +137,27 @@ def failures(stdout: str) -> dict[str, str]:
     return reasons
 
 
+def static_inventory(text: str) -> JsonValue:
+    """A static inventory for Ansible, from the output of an allocation command or an inventory script. Raises
+    UsageError for other output, and for a password, which would be stored.
+    """
+    if secret := re.search(r'"(ansible_\w*pass(word)?)"\s*:\s*"(?!\s*\{\{)', text):
+        keys = "use ssh keys or an agent, or a template such as \"{{ lookup('env', 'PASSWORD') }}\""
+        raise UsageError(f"fleet.allocate: printed {secret[1]}, and credentials are not stored: {keys}")
+    try:
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise ValueError("not an object")
+    except ValueError as error:
+        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {error}") from None
+    if "_meta" in content:
+        groups = [group for key, group in content.items() if key != "_meta"]
+        names = {name for each in groups for name in (each if isinstance(each, list) else each.get("hosts", []))}
+        known = content["_meta"].get("hostvars", {})
+        return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
+    return content
+
+
 def look(
     inventory: str, limit: Sequence[str], variables: Mapping[str, JsonValue], tree: Path, lock: int
 ) -> dict[str, str]:

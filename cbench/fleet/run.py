@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import secrets
 import shutil
 import sqlite3
@@ -268,7 +267,7 @@ class Fleet:
         try:
             if done.returncode:
                 raise QuietError(f"fleet.allocate: exit code {done.returncode}")
-            text = json.dumps(_static(done.stdout))
+            text = json.dumps(ansible.static_inventory(done.stdout))
             file = self._folder / "inventory.json"
             file.touch(0o600)
             file.write_text(text)
@@ -376,27 +375,6 @@ def _answered(node: NodeState, answer: str | None) -> NodeState:
     if seen.state == FAILED and node.state == FAILED and node.message:
         seen = replace(seen, message=node.message)  # keep the more useful message
     return replace(seen, seen_ns=time.time_ns())
-
-
-def _static(text: str) -> JsonValue:
-    """A static inventory for Ansible, from the output of an allocation command or an inventory script. Raises
-    UsageError for other output, and for a password, which would be stored.
-    """
-    if secret := re.search(r'"(ansible_\w*pass(word)?)"\s*:\s*"(?!\s*\{\{)', text):
-        keys = "use ssh keys or an agent, or a template such as \"{{ lookup('env', 'PASSWORD') }}\""
-        raise UsageError(f"fleet.allocate: printed {secret[1]}, and credentials are not stored: {keys}")
-    try:
-        content = json.loads(text)
-        if not isinstance(content, dict):
-            raise ValueError("not an object")
-    except ValueError as error:
-        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {error}") from None
-    if "_meta" in content:
-        groups = [group for key, group in content.items() if key != "_meta"]
-        names = {name for each in groups for name in (each if isinstance(each, list) else each.get("hosts", []))}
-        known = content["_meta"].get("hostvars", {})
-        return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
-    return content
 
 
 def _whole(file: Path) -> bool:

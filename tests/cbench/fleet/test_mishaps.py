@@ -94,14 +94,16 @@ def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_re
     assert (tmp_path / "free").exists()
     assert not (tmp_path / "out" / "inventory.json").exists()
     content["all"]["hosts"]["n1"][key] = "{{ lookup('env', 'PASSWORD') }}"
-    assert run._static(json.dumps(content)) == content
+    assert ansible.static_inventory(json.dumps(content)) == content
 
 
 def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:
     printed = {"bench": ["n1", "n0"], "_meta": {"hostvars": {"n1": {"ansible_host": "::1"}}}}
-    assert run._static(json.dumps(printed)) == {"all": {"hosts": {"n0": {}, "n1": {"ansible_host": "::1"}}}}
+    assert ansible.static_inventory(json.dumps(printed)) == {
+        "all": {"hosts": {"n0": {}, "n1": {"ansible_host": "::1"}}}
+    }
     with pytest.raises(UsageError, match="printed no inventory in JSON"):
-        run._static("[]")
+        ansible.static_inventory("[]")
 
 
 def test_a_node_that_answered_long_ago_has_the_whole_patience_of_a_new_controller(tmp_path: Path) -> None:
