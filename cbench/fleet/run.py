@@ -206,19 +206,22 @@ class Fleet:
 
     def _start(self, names: Sequence[str]) -> None:
         """Start or restart the study; before the first start on several nodes, report how these differ."""
+        ready: list[str] = []
         if len(new := [name for name in names if self._state.nodes[name].state == state.NEW]) > 1:
             ready = self._played(new, "prepared")
             self._compare()
             names = [name for name in names if name in ready or name not in new]
-        for name in self._played(names, "started") if names else ():
+        for name in self._played(names, "started", ready) if names else ():
             node = self._state.nodes[name]
             tried = node.attempts + (node.state != state.NEW)
             self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
         self._save()
 
-    def _played(self, names: Sequence[str], wanted: str) -> list[str]:
-        """Bring nodes into a state. Returns the nodes that are in it, and reports the others."""
-        played = self._play(names, wanted)
+    def _played(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> list[str]:
+        """Bring nodes into a state. Returns the nodes that are in it, and reports the others. `ready`: nodes that are
+        prepared.
+        """
+        played = self._play(names, wanted, ready)
         for name, why in played.failed.items():
             node, gone = self._state.nodes[name], name in played.unreachable
             ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
@@ -241,9 +244,10 @@ class Fleet:
             tell(f"the nodes differ: {each}")
         self._state = replace(self._state, unlike=differences)
 
-    def _play(self, names: Sequence[str], wanted: str) -> ansible.Played:
+    def _play(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> ansible.Played:
         log = self._folder / "ansible.log"
-        return ansible.play(self._state.inventory, names, self._variables(wanted), log, self._lock)
+        variables: dict[str, JsonValue] = {**self._variables(wanted), "quiet_cbench_ready": list(ready)}
+        return ansible.play(self._state.inventory, names, variables, log, self._lock)
 
     def _variables(self, wanted: str) -> dict[str, JsonValue]:
         config = self._config
