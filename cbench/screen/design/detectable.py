@@ -25,7 +25,7 @@ MOST = 1_000_000
 LOSS = 1.15
 """Signed ranks decide if the effect that they detect is at most this many times that of the analysis of variance."""
 MOST_VALUES = 5_000
-"""The most values that are analyzed by the analysis of variance where iterations are known: each is a column of the
+"""The maximum number of values in an analysis of variance with iterations, because each iteration is a column of its
 model.
 """
 
