@@ -1,11 +1,11 @@
 """Compute the robust center and spread of trials that interruptions can only make longer.
 
-The center is the point where the values are densest: the mean of the values within a window around this point. The
-window is as wide as the shortest interval that holds a quarter of the values, and never narrower than a few of the
-counter's steps. This is Venter's estimate of the mode ("On estimation of the mode", 1967), with the mean of the window
-instead of its midpoint. A half-sample mode (Robertson, Cryer 1974; Bickel, Fruehwirth, "On a fast, robust estimator of
-the mode", 2006) narrows down to the two closest values, which are equal on a clock with steps; on such trials, its
-results vary several times as much.
+The center is the mean of the values within a window around the point where they are densest, with the window moved to
+its own mean until it stays. The shortest interval that holds a quarter of the values (Venter, "On estimation of the
+mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four times as wide, and
+never narrower than a few of the counter's steps. Of normally distributed values it holds 80 %, so its mean repeats
+nearly as well as the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer
+1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from math import comb, sqrt
 from statistics import fmean, median
 
 QUARTER, HALF = 0.25, 0.5
+WIDER = 4
 TAIL = 0.05
-RECENTERED = 2
+RECENTERED = 30
+ROUNDING = 1 + 1e-9
+"""A value at the window's edge is inside, however the edge is rounded."""
 LEVEL = 0.95
 
 
@@ -48,14 +51,16 @@ def center(values: Sequence[float], resolution: float) -> Center:
         raise ValueError("no values")
     ordered = sorted(values)
     low, high = shortest(ordered, QUARTER)
-    width = max(high - low, 4 * resolution)
+    width = max(WIDER * (high - low), 4 * resolution)
     begin = max(ordered, key=lambda start: (bisect_right(ordered, start + width) - bisect_left(ordered, start), -start))
     middle = begin + width / 2
-    for _ in range(1 + RECENTERED):
-        inside = ordered[bisect_left(ordered, middle - width / 2) : bisect_right(ordered, middle + width / 2)]
-        middle = (
-            min(max(fmean(inside), inside[0]), inside[-1]) if inside else middle
-        )  # rounding may move it outside the window
+    half = width / 2 * ROUNDING
+    for _ in range(RECENTERED):
+        inside = ordered[bisect_left(ordered, middle - half) : bisect_right(ordered, middle + half)]
+        mean = min(max(fmean(inside), inside[0]), inside[-1]) if inside else middle  # rounding may move it outside
+        if mean == middle:
+            break
+        middle = mean
     low, high = shortest(ordered, HALF)
     expected = TAIL * len(ordered)
     low = min(low, ordered[max(int(expected - 2 * sqrt(expected)), 0)])

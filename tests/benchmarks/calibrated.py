@@ -37,7 +37,8 @@ TRIALS = 1000
 ROWS: dict[str, tuple[str, dict[str, int]]] = {
     "hash 20k": ("hash", {"n": 20_000}),
     "hash 1M": ("hash", {"n": 1_000_000}),
-    "sieve": ("sieve", {"n": 10_000}),
+    "sieve 300": ("sieve", {"n": 300}),
+    "sieve 10k": ("sieve", {"n": 10_000}),
     "chase L1": ("chase", {"n": 20_000, "size": 16 * 1024}),
     "chase L2": ("chase", {"n": 20_000, "size": 256 * 1024}),
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from statistics import median
+from math import sqrt
+from statistics import median, pstdev
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,18 @@ def test_two_thirds_of_the_trials_with_added_time_do_not_move_it(seed: int) -> N
     found = center(values, 30)
     assert found.value == pytest.approx(1e6, abs=200)
     assert found.low <= 1e6 <= found.high
+
+
+def test_of_normal_values_it_varies_hardly_more_than_their_mean_and_not_with_a_tenth_in_a_tail() -> None:
+    dice = random.Random(9)
+    errors = []
+    for tail in (0.0, 0.1):
+        rows = [
+            [dice.gauss(0, 100) + (dice.random() < tail) * dice.expovariate(1 / 500) for _ in range(1000)]
+            for _ in range(40)
+        ]
+        errors.append(pstdev([center([1e6 + each for each in row], 1).value for row in rows], 1e6))
+    assert max(errors) < 100 / sqrt(1000) * 2
 
 
 def test_values_in_steps_are_averaged_over_several_steps() -> None:
