@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from statistics import fmean, median
 
-AGREE = 0.001
+AGREE = 0.003
 """How much two narrow chains may differ: this share, or STEPS steps of the clock if that is more."""
 STEPS = 2
 NARROWER = 0.02

@@ -11,7 +11,7 @@ import pytest
 from cbench.model import DISAGREE, INTERRUPT, SHARED, SWITCH, ChainTimes, Trial, TrialCause
 from cbench.stats import chains
 from cbench.stats.headline import Headline, figures, headline
-from quiet.noise.chains import ALWAYS, EMULATOR
+from quiet.noise.chains import ALWAYS, EMULATOR, chains_agree
 from tests.cbench.stats.cores import CALIBRATION, COUNTER, CYCLES, EDGE, LENGTH, STEP, Core, trials
 
 SEEDS = range(6)
@@ -54,6 +54,22 @@ def test_jumps_of_the_frequency_are_left_out_where_they_fall_into_a_trial(seed: 
     found = trials(Core(rate=lambda now: steps[int(now // 5e6) % 2000], random=random.Random(seed)))
     assert any(cause.kind == DISAGREE for trial in found for cause in trial.causes)
     assert exact(headline_of(found))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_frequency_that_changes_a_little_in_every_trial_leaves_trials_and_does_not_move_the_headline(
+    seed: int,
+) -> None:
+    dice = random.Random(seed)
+    steps = [0.754 * (1 + dice.uniform(-0.0015, 0.0015)) for _ in range(4001)]  # within each trial
+    found = trials(Core(rate=lambda now: steps[int(now // 1e5) % 4001], random=random.Random(seed)))
+    assert sum(any(cause.kind == DISAGREE for cause in trial.causes) for trial in found) < 0.2 * len(found)
+    assert exact(headline_of(found))
+
+
+def test_chains_that_the_shortest_interruption_separates_disagree() -> None:
+    assert chains_agree(61_000, 61_150, STEP)
+    assert not chains_agree(61_000, 61_000 + 1000, STEP)  # 0.4 us of a clock of 2.5 GHz
 
 
 @pytest.mark.parametrize("seed", SEEDS)
