@@ -9,6 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from configparser import Error as ConfigParserError
+from configparser import RawConfigParser
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -24,7 +27,14 @@ ms.
 """
 CLOSED = re.compile(r"(Shared c|C)onnection to \S+ closed\.$")
 """What ssh adds to the errors of a command."""
-KEPT_ALIVE = "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"
+WISHED = (
+    ("pipelining", "ANSIBLE_PIPELINING", "1"),  # modules through stdin: half the connections
+    # A persistent connection to a node that lost power would block for hours.
+    ("ssh_extra_args", "ANSIBLE_SSH_EXTRA_ARGS", "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"),
+)
+"""Keys of ansible.cfg, and the variables and values for users who configured nothing."""
+BY_SUFFIX = {".json": "auto,yaml", ".yaml": "auto,yaml", ".yml": "auto,yaml", ".toml": "toml"}
+"""Inventory plugins for files with a suffix. Otherwise, Ansible takes the lines of a damaged file as host names."""
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
 
@@ -52,14 +62,15 @@ def program(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment variables for Ansible: the path of our collection, and machine-readable output."""
+    """The environment variables for Ansible: the path of our collection, machine-readable output, and, unless the user
+    configured them, faster and safer connections.
+    """
+    known = _configured()
     given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", "~/.ansible/collections:/usr/share/ansible/collections")
     return {
+        **{variable: value for key, variable, value in WISHED if key not in known},
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{given}",
-        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),  # modules through stdin: half the connections
-        # A persistent connection to a node that lost power would block for hours.
-        "ANSIBLE_SSH_EXTRA_ARGS": os.environ.get("ANSIBLE_SSH_EXTRA_ARGS", KEPT_ALIVE),
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
         "ANSIBLE_STDOUT_CALLBACK": "default",
@@ -72,23 +83,45 @@ def environment() -> dict[str, str]:
     }
 
 
+def _configured() -> set[str]:
+    """The keys in the ansible.cfg that Ansible reads."""
+    given = Path(os.environ.get("ANSIBLE_CONFIG", "ansible.cfg"))
+    places = [given / "ansible.cfg", given, Path("ansible.cfg"), Path("~/.ansible.cfg").expanduser()]
+    places.append(Path("/etc/ansible/ansible.cfg"))
+    parser = RawConfigParser(strict=False, allow_no_value=True)
+    with suppress(ConfigParserError, UnicodeDecodeError):  # Ansible reports what is wrong
+        parser.read(next((place for place in places if place.is_file()), []))
+    return {key for section in parser.values() for key in section}
+
+
 def hosts(inventory: str) -> tuple[str, ...]:
     """The hosts of an inventory, sorted. Raises UsageError for an unusable inventory."""
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(f"-i {inventory}: no such file")
     words = [program("ansible-inventory"), "-i", inventory, "--list"]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    known = environment()
+    if (plugins := BY_SUFFIX.get(Path(inventory).suffix)) and "enable_plugins" not in _configured():
+        known.setdefault("ANSIBLE_INVENTORY_ENABLED", plugins)
+    done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
     try:
         groups = json.loads(done.stdout)
         names = {name for key, group in groups.items() if key != "_meta" for name in group.get("hosts", [])}
     except (ValueError, AttributeError):
         names = set[str]()
     if done.returncode or not names:
-        why = (done.stderr.strip() or "it contains no host").splitlines()[-1].removeprefix("[WARNING]: ")
-        raise UsageError(f"{inventory}: not an Ansible inventory: {why}")
+        raise UsageError(_unusable(inventory, done.stderr))
     if wrong := [name for name in names if "/" in name or name.startswith(".")]:
         raise UsageError(f"{inventory}: {wrong[0]!r}: host names become file names here")
     return tuple(sorted(names))
+
+
+def _unusable(inventory: str, errors: str) -> str:
+    """Why an inventory cannot be used, in one line."""
+    reasons = re.findall(r"Failed to parse .*? plugin: (.+)", errors)  # of each plugin, the suitable one first or last
+    last = (errors.strip() or "it contains no host").splitlines()[-1].removeprefix("[WARNING]: ")
+    why = (reasons[0 if Path(inventory).suffix in BY_SUFFIX else -1] if reasons else last).rstrip(".")
+    place = re.search(r"^Origin: /.*:(\d+):\d+$", errors, re.MULTILINE)
+    return f"{inventory}{f':{place[1]}' if place else ''}: not an Ansible inventory: {why}"
 
 
 def play(

@@ -62,6 +62,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
         f"use the programs in {config.bin}" if config.bin else f"install quiet-cbench {__version__} from wheels",
         f"push {', '.join((config.path.name, *config.files))}",
         *([f"apply the boot parameters of profile {config.boot}, and reboot once"] if config.boot else []),
+        *(["compare the nodes' passports, and report how they differ"] if len(nodes) != 1 else []),
         f"start `cbench {' '.join(config.begin)}` detached, and fetch its store as it grows",
         "stop, restore and remove everything",
         *([f"release nodes: {config.release}"] if config.release else []),

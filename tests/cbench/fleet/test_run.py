@@ -196,6 +196,19 @@ def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch
         state.existing(tmp_path)
 
 
+def test_what_a_user_configured_for_ansible_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANSIBLE_PIPELINING", "0")
+    monkeypatch.delenv("ANSIBLE_SSH_EXTRA_ARGS", raising=False)
+    known = ansible.environment()
+    assert known["ANSIBLE_PIPELINING"] == "0"
+    assert "ServerAliveInterval" in known["ANSIBLE_SSH_EXTRA_ARGS"]
+    (tmp_path / "ansible.cfg").write_text("[ssh_connection]\nssh_extra_args = -J 50%@gate\n")
+    assert "ANSIBLE_SSH_EXTRA_ARGS" not in ansible.environment()
+    (tmp_path / "ansible.cfg").write_text("damaged")
+    assert "ANSIBLE_SSH_EXTRA_ARGS" in ansible.environment()
+
+
 def test_a_node_whose_python_does_not_run_is_reported_with_the_variable_to_set() -> None:
     said = '"module_stderr": "pyenv: python3.13: command not found\\n", "module_stdout": "", "msg": "No start of json"'
     found = ansible.failures(
@@ -210,10 +223,11 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
     file = str(study(tmp_path))
     for name, content, why in (
         ("empty", "", "it contains no host"),
-        ("bad", "[all", "parse"),
+        ("bad", "[all", "Failed to parse inventory"),
+        ("bad.yml", "all:\n  hosts:\n\t a:", r"bad\.yml:3: not an Ansible inventory: .*[Tt]ab"),
+        ("cut.json", '{"all": {"hosts": {"n0"', "not an Ansible inventory: .*YAML"),
     ):
-        if content is not None:
-            (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=why):
             ansible.hosts(str(tmp_path / name))
     state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
