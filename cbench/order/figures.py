@@ -100,7 +100,7 @@ def intervals(result: OrderResult) -> str:
         _names(axes, [name for name, _ in tests])
         axes.plot([], [], "o-", color=FIXED, markersize=4.5, label=result.arm_labels[0])
         axes.plot([], [], "D-", color=RANDOM, markersize=4.5, label=result.arm_labels[1])
-        axes.set(xlabel=f"median and its interval, in % away from the median, {result.arm_labels[0]}")
+        axes.set(xlabel=f"median and its interval, difference in % from the median in {result.arm_labels[0]}")
         _legend(axes)
 
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
@@ -275,7 +275,7 @@ def matrix(result: OrderResult) -> str:
         names = ["(start of a run)" if name is None else next(named) for name in before]
         axes.set_xticks(range(len(before)), names, rotation=40, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(len(tests)), labels(tests))
-        axes.set(xlabel="ran right before", ylabel="is measured")
+        axes.set(xlabel="direct predecessor", ylabel="measured test")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)

@@ -63,7 +63,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "p",
             figures.p_values(result),
             "p-values, sorted",
-            "The probability of such a difference between the orders by chance alone; filled: significant.",
+            "The probability of such a difference between the orders by chance alone; filled points are significant.",
             f"{family:,} of {many:,} are below {result.alpha_bonferroni:.2g}, {below:,} below {result.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
@@ -79,7 +79,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             figures.deltas(result),
             "Differences between the orders, sorted",
             f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]}: Hodges-Lehmann estimates with 95 % "
-            f"intervals. Below 0, {result.arm_labels[1]} has the larger values.",
+            f"intervals. If they are below 0, {result.arm_labels[1]} has the larger values.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
@@ -88,7 +88,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "ecdf",
             figures.distributions(result, trials, [name for name, _ in tested]),
             "Values of both orders",
-            "The share of values up to each one: curves side by side differ in location, crossing curves in spread."
+            "The share of values up to each value: parallel curves differ in location, crossing curves in spread."
             + _foremost(many),
             broad=True,
         )
@@ -100,7 +100,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
                 "intervals",
                 figures.intervals(result),
                 "Medians with their intervals",
-                f"Intervals at {100 * result.intervals.level:.4g} %, the smallest p on top.",
+                f"Intervals at {100 * result.intervals.level:.4g} %, with the smallest p at the top.",
                 f"The {named:,} of {many:,} tests with the smallest p." if named < many else "",
             )
         )
@@ -116,12 +116,12 @@ def _positions(result: OrderResult) -> Figure | None:
     if not tests:
         return None
     every = all(len(each.groups) == each.labels for each in tests.values())
-    places = "each place" if every else "its most frequent positions"
+    places = "each position" if every else "its most frequent positions"
     return Figure(
         "position",
         figures.positions(result, list(tests)),
         "Median by position",
-        f"Each test's median at {places} in the random runs, against the median of these medians."
+        f"Each test's median at {places} in the random runs, relative to the median of these medians."
         + _foremost(len(tests)),
         _significant([result.tests[name] for name in tests], "position"),
         broad=True,
@@ -136,11 +136,11 @@ def _matrix(result: OrderResult) -> Figure | None:
     return Figure(
         "matrix",
         figures.matrix(result),
-        "Which test disturbs which",
-        "A row is a test, a column its direct predecessor; the median of these trials in % away from that of "
-        "the test's other trials; ● significant (Holm over all pairs), hatched: "
+        "Effects of direct predecessors",
+        "Each row is a test, each column its direct predecessor. A cell shows by how many % the median of these trials "
+        "differs from that of the test's other trials; ● significant (Holm over all pairs); hatched: "
         + ("never happened." if all_named else "not among those with the smallest p.")
-        + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
+        + (f" The {most} of {tests:,} tests with the clearest effects." if tests > most else ""),
         f"Significant: {result.significant_pairs} pairs.",
         broad=True,
     )
@@ -150,13 +150,13 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
     tests = {name: test for name, test in result.by_p("drift") if test.n_fixed + test.n_random}
     if trials.run is None or not trials.timed or not tests:
         return None
-    explained = f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}"
+    explained = f"Each point is a trial (filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]})"
     if trials.host is None:
-        explained += "; p of the drift over all runs." + _foremost(len(tests))
+        explained += "; p tests for drift over all runs." + _foremost(len(tests))
     else:
         explained += (
-            f". Each host has its own time, and all are scaled to one level: the first {figures.MOST_PANELS} panels "
-            "show the tests with the smallest p of the drift."
+            f". Each host has its own time axis, and all values are at one level. The first {figures.MOST_PANELS} "
+            "panels show the tests with the smallest p of the drift."
         )
     return Figure(
         "drift",
@@ -175,7 +175,7 @@ def _significant(tests: Sequence[OrderTest], effect: Within) -> str:
 
 def _foremost(many: int) -> str:
     most = figures.MOST_PANELS
-    return f" The {most} tests with the smallest p of {many:,}." if many > most else ""
+    return f" The {most} of {many:,} tests with the smallest p." if many > most else ""
 
 
 def _some(word: str, items: Sequence[str]) -> str:
@@ -250,7 +250,7 @@ def carry_over(result: OrderResult) -> Table:
         )
         for each in every[:MOST_NAMED]
     ]
-    head = ("test", "changed most by", "isolated", "in-process", "times", "p after Bonferroni")
+    head = ("test", "changed most by", "isolated", "in-process", "ratio", "p after Bonferroni")
     return Table(head, rows, [each.significant for each in every[:MOST_NAMED]], names=2)
 
 
@@ -280,7 +280,7 @@ def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
         )
         for each in shown
     ]
-    head = ("test", after, "n", "median", "median of its others", "difference", "p", "p after Holm")
+    head = ("test", after, "n", "median", "median of its other trials", "difference", "p", "p after Holm")
     return Table(head, rows, [each.significant for each in shown], names=2)
 
 
@@ -299,7 +299,7 @@ def first_trials(result: OrderResult) -> Table:
         for name, each in sorted(every, key=lambda item: item[1].p)[:FIRST]
     ]
     return Table(
-        ("test", "n as first", "median as first", "median of its others", "difference", "p, not corrected"), rows
+        ("test", "n as first", "median as first", "median of its other trials", "difference", "p, not corrected"), rows
     )
 
 
@@ -309,13 +309,13 @@ def _hosts(result: OrderResult) -> Figure | None:
         return None
     many = len(result.hosts.names)
     unlike = [f"{each.host} ({each.test})" for each in result.hosts.unlike if each.p_holm < result.alpha]
-    some = f" Of {many:,} hosts, those whose effect differs most from the others'." if many > figures.MOST_NAMED else ""
+    some = f" Of {many:,} hosts, those whose effects differ most from the others'." if many > figures.MOST_NAMED else ""
     return Figure(
         "hosts",
         figures.hosts(result),
         "Each host alone and all hosts combined",
-        f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its interval at 95 %; all "
-        f"hosts: runs are compared only within hosts.{_foremost(len(names))}{some}",
+        f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} on each host, with its 95 % interval; for "
+        f"all hosts, runs are compared only within hosts.{_foremost(len(names))}{some}",
         f"{many:,} hosts. " + _some("Unlike the others (Holm)", unlike),
         broad=len(names) > 1,
     )

@@ -17,8 +17,8 @@ from cbench.study.store import StudyStore
 
 FAILURES = {
     "trial": "counts as missing, in both orders alike",
-    "run": "takes its whole run with it, in both orders alike",
-    "published": "takes its run with it in fixed order and only itself in random order, as in OrderSage's tool",
+    "run": "removes its whole run, in both orders alike",
+    "published": "removes its whole run in fixed order and only itself in random order, as in OrderSage's tool",
 }
 
 
@@ -54,7 +54,7 @@ def about(path: Path) -> StudyFacts:
         ("runs", f"{len(runs):,} planned, {begun:,} begun" + (f", {lost:,} left out" if lost else "")),
     ]
     boots = {each.boot_id for each in known if each.boot_id}
-    rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
+    rows += [("boots", f"the runs span {len(boots):,} boots of the host")] if len(boots) > 1 else []
     rows.append(("quiet", _quiet(study, [each.verified for each in known])))
     return StudyFacts(header.name or path.stem, tuple(rows))
 
@@ -79,7 +79,7 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)
-    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(result.design))]
+    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("sequence", _sequence(result.design))]
     if failed:
         found.append(
             ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[result.failures]}")
@@ -130,6 +130,6 @@ def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
     worst = max((lost for each in known for lost in each.lost_pct), default=None)
     said += "" if worst is None else f", at worst {worst:.3g} % of a CPU's time lost"
     drifted = sum(each.drift for each in known)
-    said += f", settings had drifted before {drifted:,}" if drifted else ""
+    said += f", settings had drifted before {drifted:,} of them" if drifted else ""
     missing = len(found) - len(known)
-    return said + (f"; unknown for {missing:,}" if missing else "")
+    return said + (f"; unknown before {missing:,} of them" if missing else "")

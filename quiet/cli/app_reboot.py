@@ -17,7 +17,10 @@ def install_service(
     profile: Profile = "bench",
     cpus: Cpus = None,
     trust: Annotated[
-        bool, typer.Option("--trust-program", help="Install even if users other than root can modify this program.")
+        bool,
+        typer.Option(
+            "--trust-program", help="Install even if a user other than root can modify this program or the profile."
+        ),
     ] = False,
     root: Root = "/",
     as_json: Json = False,

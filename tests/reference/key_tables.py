@@ -1,4 +1,4 @@
-"""The tables of TOML keys in the pages of docs/: `| key | default | what it means |`."""
+"""The tables of TOML keys in the pages of docs/: `| key | default | meaning |`."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ name = "b"
 SUITE = """\
 [study]
 repetitions = 2
+timeout = 5
 [suite]
 preset = "pytest-benchmark"
 program = ["pytest"]

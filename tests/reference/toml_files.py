@@ -63,8 +63,7 @@ def default_of(key: str, schema: Schema, required: bool, row: KeyRow | None) -> 
     if "default" in schema:
         value = schema["default"]
         return f"`{json.dumps(int(value) if isinstance(value, float) and value == int(value) else value)}`"
-    words = row.default if row else ""
-    return "required" if required or words == "must be given" else words
+    return "required" if required else row.default if row else ""
 
 
 def tables(name: str, schema: Schema, path: Names = (), many: bool = False) -> Iterator[str]:

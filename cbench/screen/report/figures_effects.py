@@ -193,7 +193,7 @@ def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
             axes.set(ylabel=shortened(f"width, {unit}" if unit else "width", 24))
         else:
             axes.axhline(100 * confidence, color=GREY, linewidth=1, linestyle="--")
-            axes.set(ylabel="hold the mean, %")
+            axes.set(ylabel="contain the mean, %")
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _place: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda _value, _place: "")

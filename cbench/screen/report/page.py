@@ -85,8 +85,8 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             f"means{number}",
             partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
-            f"At {100 * result.confidence:.4g} %; panels with the same unit share a scale, those without a unit "
-            "have their own; intervals narrower than a pixel are omitted, red is questionable."
+            f"Intervals at {100 * result.confidence:.4g} %. Panels with the same unit share a scale; panels without a "
+            "unit have their own. Intervals narrower than a pixel are omitted; red marks questionable treatments."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
         )
@@ -153,8 +153,8 @@ def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[F
                 partial(figures_sizes.half_normal, lenth=row.lenth, unit=unit, alpha=result.alpha),
                 "Half-normal plot",
                 "Magnitudes of all contrasts against those expected of inert ones; the dashed line is Lenth's "
-                "pseudo standard error. Inert contrasts lie along it, real ones above.",
-                f"{family} of {len(row.lenth.contrasts)} contrasts stand out, one error rate for all.",
+                "pseudo standard error. Inert contrasts lie along it, real contrasts above it.",
+                f"{family} of {len(row.lenth.contrasts)} contrasts stand out, with one error rate for all.",
             )
         )
     return drawn
@@ -173,8 +173,8 @@ def _effect_figures(data: Data, row: ResponseResult, key: str) -> list[Figure]:
                 f"{key}-main",
                 partial(figures_effects.main_effects, row=row, unit=unit, factors=factors),
                 "Main effects",
-                "The mean of all treatments with each level, one axis for all; the horizontal line is the overall "
-                "mean.",
+                "The mean of all treatments with each level; all factors share one axis. The horizontal line is the "
+                "overall mean.",
                 f"Largest: {', '.join(said)}.",
             )
         )
@@ -194,8 +194,8 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
         f"{key}-pairs",
         partial(figures_effects.interactions, rows=row.interactions, unit=unit),
         "Interactions of two factors",
-        "Lines that are not parallel are an interaction; one axis for all, ● significant, a cell without treatments is "
-        "blank." + (f" The {shown} of {len(known)} with the smallest p." if shown < len(known) else ""),
+        "Lines that are not parallel show an interaction. All panels share one axis; ● significant; cells without "
+        "treatments are blank." + (f" The {shown} of {len(known)} with the smallest p." if shown < len(known) else ""),
         f"{significant_said(known)} Largest: {', '.join(said)}.",
     )
 
@@ -220,8 +220,8 @@ def _blocks(row: ResponseResult, key: str, unit: str) -> Figure:
         f"{key}-blocks",
         partial(figures_effects.block_plots, plots=plots, unit=unit),
         "Block plots",
-        "A box is one combination of the other factors, the marks in it are the means at the levels of the one that is "
-        "named; ringed in red: a questionable treatment, dotted: a level is missing and the box does not count."
+        "Each box is one combination of the other factors; the marks in it are the means at the levels of the named "
+        "factor. Ringed in red: a questionable treatment; dotted: a level is missing, so the box does not count."
         + (f" The first {most} of {len(plots)} factors." if len(plots) > most else ""),
         "; ".join(said) + ".",
     )
@@ -244,16 +244,15 @@ def _sample_figures(
             f"{key}-values",
             partial(figures.samples, rows=rows, values=values, label=names, seed=result.seed),
             "Every value",
-            "A point is a value, shifted sideways at random within the silhouette of its distribution; the line is "
-            "the mean, red "
-            f"is questionable.{first}",
+            "Each point is a value, shifted sideways at random within the silhouette of its distribution. The line is "
+            f"the mean; red marks questionable treatments.{first}",
             said,
         ),
         _figure(
             f"{key}-time",
             partial(figures.in_time, rows=rows, values=timed, label=names),
             "Values over time",
-            f"Each value by the number of its trial in the whole experiment; shows clusters and drift.{first}",
+            f"Each value against the number of its trial in the experiment, which shows clusters and drift.{first}",
             said,
         ),
         *_residuals(series, rows, row.unit or "value", key),
@@ -270,8 +269,8 @@ def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, 
             f"{key}-residuals",
             partial(figures_sizes.residuals, series=series, numbers=numbers, unit=unit),
             "Residuals by run",
-            "Each value less the mean of its treatment, in the order of the trials: this shows drift and jumps, "
-            "whatever the treatment. In a table without iterations the order is that of its rows.",
+            "Each value minus the mean of its treatment, in the order of the trials: this shows drift and jumps, "
+            "regardless of the treatment. In a table without iterations, the order is that of its rows.",
             f"{sum(each.n for each in rows if each.n > 1):,} values of {len(numbers):,} treatments.",
         )
     ]
@@ -282,11 +281,10 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
     return _figure(
         f"{key}-sizes",
         partial(figures_effects.sizes, row=row, unit=row.unit, confidence=result.confidence),
-        "Intervals by the size of the sample",
+        "Intervals by sample size",
         f"Left: widths of intervals from samples of {shortened(middle.name, 40)}; where they are below an effect's "
-        "line, samples of this size show the effect. Right: how often they contain the mean of all values, for "
-        "each treatment "
-        "studied.",
+        "line, samples of this size show the effect. Right: how often the intervals contain the mean of all values, "
+        "for each treatment studied.",
         coverage_said(row.studies),
     )
 

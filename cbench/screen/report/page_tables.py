@@ -139,7 +139,7 @@ def material(row: ResponseResult) -> tuple[str, Table | None]:
         shown = [name for name, each in facts.effects.items() if narrow < each.magnitude]
         cells = [amount(by_method[m], unit) if m in by_method else "-" for m in methods]
         rows.append([f"{n:,}", *cells, ", ".join(shown) or "none"])
-    enough = [f"{m} {n:,}" if n else f"{m} more than the sizes studied" for m, n in facts.enough.items()]
+    enough = [f"{m} {n:,}" if n else f"{m} larger than the sizes studied" for m, n in facts.enough.items()]
     said = (
         f"Median main effect {amount(facts.median_effect, unit)}, largest {amount(facts.largest_effect, unit)}; range "
         f"of a treatment's values {amount(facts.range or 0.0, unit)}. Smallest sample whose median interval is "
@@ -209,7 +209,7 @@ def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
         ]
     head: Row = ["effect", "host", "n", Cell("size", "interval"), "%", "p effect"]
     return (
-        Table(["host", "median, its own", "above the others", "p level"], levels),
+        Table(["host", "own median", "above the others", "p level"], levels),
         Table(head, rows[:MOST_ROWS], names=2),
     )
 

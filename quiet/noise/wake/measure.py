@@ -54,7 +54,7 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """The measurements of one CPU. `worst`: the worst wake-ups, latest first."""
+    """The measurements of one CPU. `worst`: the worst wake-ups, the highest latency first."""
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -138,7 +138,7 @@ def _tracer(
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so only the distribution is known: {error}")
         if error.remedy:
-            limits.append(f"{error.remedy}, and the latest wake-ups are taken apart into causes")
+            limits.append(f"{error.remedy}, and the report shows the causes of the worst wake-ups")
         return None
 
 

@@ -139,7 +139,7 @@ class Sleeper:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def worst(self) -> tuple[WakeUp, ...]:
-        """The worst wake-ups so far, latest first; may be called while the thread runs."""
+        """The worst wake-ups so far, the highest latency first; may be called while the thread runs."""
         seen = (WakeUp(each.latency, each.ticks, each.number) for each in self.wake.worst)
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 

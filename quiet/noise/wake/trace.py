@@ -1,4 +1,4 @@
-"""Trace wake-ups, and keep only the events around the latest wake-ups of each CPU."""
+"""Trace wake-ups, and keep only the events around the worst wake-ups of each CPU."""
 
 from __future__ import annotations
 

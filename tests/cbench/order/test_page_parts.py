@@ -54,7 +54,7 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
     ("changes", "said"),
     [
         ({}, "after Bonferroni"),
-        ({}, "below it by the chi-squared distribution"),
+        ({}, "the line below it uses the chi-squared distribution"),
         ({"published": True}, "not corrected"),
         ({"published": True}, "by published ranks"),
         ({"published": True}, "at least one median lies inside"),
@@ -178,7 +178,7 @@ def test_a_page_shows_the_known_facts_about_a_stored_study(stored: Path) -> None
     assert rows["host"] == "Model <7>, Linux 6.12, virtual machine, governor performance"
     assert rows["reset before each run"] == "reboot"
     assert rows["runs"] == "4 planned, 2 begun, 1 left out"
-    assert rows["boots"] == "the runs lie in 2 boots of the host"
+    assert rows["boots"] == "the runs span 2 boots of the host"
     assert rows["quiet"] == "profile bench: quiet before 1 of 2 runs, at worst 2.5 % of a CPU's time lost"
 
 

@@ -48,7 +48,7 @@ def test_the_loop_of_wake_ups_holds_nothing_but_two_clocks_the_sleep_and_the_cou
 
 
 @given(st.lists(st.integers(1, 20_000_000), min_size=1, max_size=60))
-def test_a_wake_up_enters_its_bin_and_the_latest_ones_are_kept(latencies: list[int]) -> None:
+def test_a_wake_up_enters_its_bin_and_the_worst_ones_are_kept(latencies: list[int]) -> None:
     made = ffi.new("qn_wake *")
     made.least = (1 << 64) - 1
     for number, latency in enumerate(latencies):

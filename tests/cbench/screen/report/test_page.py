@@ -112,7 +112,7 @@ def test_every_kind_of_figure_of_the_method_is_present(pages: dict[str, str]) ->
     titles = Outline(pages["planted"]).text("title")
     for title in (
         *("Means with intervals", "Main effects", "Interactions of two factors", "Block plots", "Every value"),
-        *("Values over time", "Intervals by the size of the sample"),
+        *("Values over time", "Intervals by sample size"),
     ):
         assert title in titles
     assert "Do values depend on the batch?" in Outline(pages["boots"]).text("h3")

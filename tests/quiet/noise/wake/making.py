@@ -45,7 +45,7 @@ def measured(
     stop_above: int = 0,
     timeline: Sequence[TimelineEvent] = (),
 ) -> WakeMeasurement:
-    """A measurement of one CPU; the worst wake-ups have these anatomies, the latest first, the others none."""
+    """A measurement of one CPU; the worst wake-ups have these anatomies, the highest latency first, the others none."""
     request = WakeRequest(frozenset({one.cpu}), 1_000_000, 1_000_000_000, stop_above)
     explained = [*anatomies, *([None] * len(one.worst))]
     worst = tuple(ExplainedWakeUp(each, how) for each, how in zip(one.worst, explained, strict=False))

@@ -81,7 +81,7 @@ def test_without_a_trace_the_idle_states_used_have_a_remedy() -> None:
         (WakeBudgets(40_000.0, 40_000.0), ["max-latency", "stop-above"]),
     ],
 )
-def test_the_verdict_depends_on_the_latest_wake_up(limits: WakeBudgets, exceeded: list[str]) -> None:
+def test_the_verdict_depends_on_the_worst_wake_up(limits: WakeBudgets, exceeded: list[str]) -> None:
     made = report.make(measured(slept([41_000, 2_000])), limits, {})
     assert [each.budget for each in made.exceeded] == exceeded
     assert all("41.0 us" in each.text for each in made.exceeded)
