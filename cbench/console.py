@@ -88,7 +88,7 @@ def table_console(width: int = 0) -> Console:
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(printable(text), **options)
 
-    console = PrintableConsole(highlight=False)
+    console = PrintableConsole(highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
     return console

@@ -152,6 +152,8 @@ def _check_build(options: AbOptions) -> None:
     if options.preset not in FOR_ARMS:
         raise UsageError(f"--preset {options.preset!r}: must be one of {', '.join(FOR_ARMS)}")
     if options.layouts == 1:
+        if options.preset != FREE:
+            raise UsageError("--preset: needs layouts, the number of builds that differ by it")
         return
     fewest = fewest_layouts(len(options.arms) + 1)
     if not fewest <= options.layouts <= MOST_LAYOUTS:

@@ -4,7 +4,9 @@ If 30 benchmarks do not differ and each is tested at 95 %, at least one seems to
 Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: for any number of
 comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified sequentially rejective multiple
 test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: here, each test has two hypotheses: no difference, and a
-difference beyond the threshold. At most one of the two is true, so each test counts once.
+difference beyond the threshold. At most one of the two is true, so each test counts once. R. E. Tarone, "A modified
+Bonferroni method for discrete data", Biometrics 46 (1990) 515-522: tests that cannot become significant do not count;
+here, these are tests in which all processes of both sides have one and the same value.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ UNDECIDED = (NOTHING, BELOW)
 
 @dataclass(frozen=True, slots=True)
 class ComparedFamily:
-    """The number of comparisons by outcome. A claim requires a p-value of at most `alpha` after `correction`."""
+    """The number of comparisons by outcome. A claim requires a p-value of at most `alpha` after `correction` for the
+    comparisons that are `counting`.
+    """
 
     comparisons: int
+    counting: int
     outcomes: dict[str, int]
     alpha: float
     correction: str = CORRECTION
@@ -48,11 +53,13 @@ def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | 
     """The comparisons with p-values adjusted for the whole family, and with the outcomes that these p-values
     support.
     """
-    size = len(comparisons)
+    constant = [one.a == one.b and one.spread_a == one.spread_b == 0 for one in comparisons]
+    size = max(constant.count(False), 1)
     each_p = [[one.test.p] if one.p_same is None else [one.test.p, one.p_same] for one in comparisons]
+    adjusted = holm([[] if same else values for same, values in zip(constant, each_p, strict=True)])
     made = []
-    for one, (p, *same) in zip(comparisons, holm(each_p), strict=True):
-        p_same = same[0] if same else None
+    for one, values in zip(comparisons, adjusted, strict=True):
+        p, p_same = values[0] if values else 1.0, values[-1] if len(values) > 1 else None
         outcome = outcome_of(one, p, p_same, alpha, threshold)
         if outcome in UNDECIDED and least_p(*one.processes) * size > alpha:
             outcome = TOO_FEW
@@ -67,4 +74,5 @@ def needed(alpha: float, comparisons: int) -> int:
 
 def summary(comparisons: Sequence[Comparison], alpha: float) -> ComparedFamily:
     """The number of comparisons by outcome."""
-    return ComparedFamily(len(comparisons), dict(Counter(each.outcome for each in comparisons)), alpha)
+    by_outcome = dict(Counter(each.outcome for each in comparisons))
+    return ComparedFamily(len(comparisons), comparisons[0].family, by_outcome, alpha)

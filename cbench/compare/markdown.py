@@ -46,7 +46,8 @@ def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
 
 def _left_out(result: CompareResult) -> list[str]:
     """The lines of a list: tests that only one file has, tests that cannot be compared, and the notes."""
-    lines = [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
+    lines = [f"- failed: {plain_text(line)}" for line in result.failed]
+    lines += [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
     lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]
     lines += [f"- not compared: {plain_text(why)}" for why in (*result.skipped, *result.other_units)]

@@ -27,13 +27,16 @@ class PossibleRename:
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """The paired and the unpaired samples of OLD and one NEW. `several`: whether there is more than one NEW."""
+    """The paired and the unpaired samples of OLD and one NEW. `several`: whether there is more than one NEW.
+    `failed`: a line for each test that failed in some processes.
+    """
 
     new: str
     pairs: tuple[tuple[TestSample, TestSample], ...]
     only_in_old: tuple[str, ...]
     only_in_new: tuple[str, ...]
     several: bool
+    failed: tuple[str, ...] = ()
 
     def named(self, text: str) -> str:
         """The text, followed by the name of NEW if there are several."""
@@ -50,7 +53,7 @@ class FilePair:
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
     """The tests of FILE or FILE:TEST, and whether TEST was given. Raises UsageError if the file cannot be read."""
     path, selection = file_of(text)
-    samples = registry.read(path)
+    samples = registry.read_with_failed(path)
     if selection is None:
         return samples, False
     chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
@@ -86,10 +89,10 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
     for test in dict.fromkeys(sample.test for sample in first):
         mine = [sample for sample in first if sample.test == test]
         theirs = [sample for sample in second if test in (sample.test, sample.name)]
-        if min(len(mine), len(theirs)) == 1:
-            pairs += [(x, y) for x in mine for y in theirs]
-        else:
-            pairs += [(x, y) for x in mine for y in theirs if x.cpu == y.cpu and x.like(y)]
+        several = min(len(mine), len(theirs)) > 1
+        fit = [(x, y) for x in mine for y in theirs if not several or (x.cpu == y.cpu and x.like(y))]
+        same = {id(each) for x, y in fit if x.unit == y.unit for each in (x, y)}  # ms with ms, where there is s too
+        pairs += [(x, y) for x, y in fit if x.unit == y.unit or not same & {id(x), id(y)}]
     matched = {sample.name for sample, _ in pairs}
     by_name = {sample.name: sample for sample in second}
     pairs += [(x, by_name[x.name]) for x in first if x.name not in matched and x.name in by_name]
@@ -102,15 +105,29 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
     files = []
     for path in new:
         second, other = load(path)
+        failed = [line for name, side in (("OLD", first), ("NEW", second)) for line in _failed(name, side)]
+        first, second = (tuple(each for each in side if each.processes) for side in (first, second))
         named = one and other and len(first) == len(second) == 1
         pairs = [(first[0], second[0])] if named else pair(first, second)
+        if not pairs and failed and not (first and second):
+            raise UsageError(f"nothing to compare: failed: {failed[0]}")
         if not pairs:
             has = [_some([each.name for each in side], 4) for side in (first, second)]
             raise UsageError(f"no test is in both: {old} has {has[0]}; {path} has {has[1]}")
         used = {id(sample) for each in pairs for sample in each}
         left = [tuple(sample.name for sample in side if id(sample) not in used) for side in (first, second)]
-        files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1))
+        files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1, tuple(failed)))
     return files
+
+
+def _failed(side: str, samples: Sequence[TestSample]) -> list[str]:
+    """A line for each test that failed in some of its processes."""
+    return [
+        f"{each.name} in {len(each.failed)} of {len(each.failed) + len(each.processes)} processes of {side}: "
+        f"{each.failed[0]}"
+        for each in samples
+        if each.failed
+    ]
 
 
 def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> tuple[PossibleRename, ...]:

@@ -32,8 +32,8 @@ class CompareResult:
 
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
     regressions first; with several NEW, a test's name ends with its file. `hosts_differ`: differences between the hosts
-    that the files report. `a`, `b`: OLD and the first NEW; `only_in_a`, `only_in_b`: tests that only one of these two
-    has; `margin`: the threshold as a share.
+    that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`: OLD and the first
+    NEW; `only_in_a`, `only_in_b`: tests that only one of these two has; `margin`: the threshold as a share.
     """
 
     a: str
@@ -52,6 +52,7 @@ class CompareResult:
     only_in_new: tuple[str, ...]
     possible_renames: tuple[PossibleRename, ...]
     hosts_differ: tuple[str, ...]
+    failed: tuple[str, ...]
     comparisons: tuple[ComparedTest, ...]
     skipped: tuple[str, ...]
     other_units: tuple[str, ...]
@@ -67,7 +68,10 @@ class CompareResult:
     @property
     def exit_code(self) -> int:
         """0 without a regression, 1 with one, 2 if no test could be judged."""
-        return suite.exit_code([each.outcome for each in self.tests.values()], len(self.regressions))
+        found: dict[str, list[str]] = {}
+        for row in self.comparisons:
+            found.setdefault(row.unit, []).append(suite.outcome(row.outcome, row.unit, self.margin))
+        return suite.exit_code(found, len(self.regressions))
 
     @property
     def too_few(self) -> str:
@@ -77,7 +81,10 @@ class CompareResult:
         few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
         if not few:
             return ""
-        wanted, ways = family.needed(self.alpha, len(self.tests)), dict.fromkeys(row.more_processes for row in few)
+        wanted, ways = (
+            family.needed(self.alpha, self.summary.counting),
+            dict.fromkeys(row.more_processes for row in few),
+        )
         return (
             f"too few processes in {len(few):,} of {len(self.tests):,} tests: measure at least {wanted} per side "
             f"({'; '.join(ways)})"
@@ -106,10 +113,16 @@ class CompareResult:
         """The reason why no test could be judged; "" if one could."""
         if self.exit_code != suite.NOTHING_JUDGED:
             return ""
+        if doubts := [row.verdict for row in self.comparisons if row.p_holm is None]:
+            return f"{self.counted}: {doubts[0].removeprefix(f'{suite.CANNOT_TELL}: ')}"
         return self.too_few or f"{self.counted}: see --verbose; more processes narrow the intervals"
 
     def _repr_html_(self) -> str:
-        rows = [(each.test, each.unit, f"{each.ratio:.4g}", each.outcome, each.verdict) for each in self.comparisons]
+        ratios = ["" if each.ratio is None else f"{each.ratio:.4g}" for each in self.comparisons]
+        rows = [
+            (each.test, each.unit, ratio, each.outcome, each.verdict)
+            for each, ratio in zip(self.comparisons, ratios, strict=True)
+        ]
         title = " and ".join((self.a, *self.new))
         return table_html(title, ("test", "unit", "ratio", "outcome", "verdict"), rows)
 
@@ -183,6 +196,7 @@ def compare(
         only_in_new=only_in_new,
         possible_renames=possible_renames(only_in_old, only_in_new),
         hosts_differ=tuple(line for file in files for line in file.hosts_differ),
+        failed=tuple(file.named(line) for file in files for line in file.failed),
         comparisons=tuple(compared_test(x, y, one, options, file.new) for file, x, y, one in done),
         skipped=tuple(skipped),
         other_units=tuple(file.named(unlike(x, y)) for file, x, y in every if not (force or x.like(y))),
@@ -195,7 +209,7 @@ def compare(
 def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:
     """The sort key of a test: regressions first, then improvements, then by outcome; the largest change first."""
     first = 0 if worse is True else 1 if worse is False else 2
-    return first, suite.ORDER.index(test.outcome), -abs(test.delta_pct)
+    return first, suite.ORDER.index(test.outcome), -abs(math.inf if test.delta_pct is None else test.delta_pct)
 
 
 def _compared_all(

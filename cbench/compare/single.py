@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 from cbench.compare.in_time import one_after_the_other
 from cbench.compare.stats import CENTER, TOO_FEW, Comparison, NoHeadline, compare_samples, cycle_exact
@@ -49,10 +50,10 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: the unit that yields one number, always "process". `p_holm`: p corrected for all
-    comparisons, which decides. `p_same_holm`: the corrected p for a difference beyond the threshold. `measured_first`:
-    the side that was measured before the other, None if they were interleaved or the order is unknown. `new`: the file
-    of B. `more_processes`: how to get enough processes, if there are too few.
+    """A test on both sides. `by`: the unit that yields one number, always "process". `ratio`: None if A is 0.
+    `p_holm`: p corrected for all comparisons, which decides. `p_same_holm`: the corrected p for a difference beyond the
+    threshold. `measured_first`: the side that was measured before the other, None if they were interleaved or the order
+    is unknown. `new`: the file of B. `more_processes`: how to get enough processes, if there are too few.
     """
 
     test: str
@@ -61,7 +62,7 @@ class ComparedTest:
     by: str
     a: ComparedSide
     b: ComparedSide
-    ratio: float
+    ratio: float | None
     interval: tuple[float, float] | None
     interval_level: float | None
     difference: Number | None
@@ -97,9 +98,10 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
     """Both sides, reduced to the trials that count, and their uncorrected comparison."""
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
-    values = {value for side in (a, b) for values in side.processes for value in values}
-    if min(values) <= 0 and values != {0}:
-        raise UsageError(f"{a.name}: a value of {min(values):g}; ratios need values above 0")
+    for each in (a, b):
+        values = {value for of in each.processes for value in of}
+        if min(values) <= 0 and values != {0}:
+            raise UsageError(f"{a.name}: a value of {min(values):g} beside others; ratios need values above 0")
     quantum = max(a.quantum, b.quantum)
     if options.headline == "min" and (side := next((each for each in (a, b) if each.summary), None)):
         raise UsageError(f"{side.name}: --headline min: {side.summary}")
@@ -143,7 +145,7 @@ def compared_test(
         by="process",
         a=_side(a, comparison.a, comparison.spread_a),
         b=_side(b, comparison.b, comparison.spread_b),
-        ratio=comparison.ratio,
+        ratio=comparison.ratio if isfinite(comparison.ratio) else None,
         interval=None if interval is None or not interval.level else (interval.low, interval.high),
         interval_level=None if interval is None or not interval.level else interval.level,
         difference=comparison.difference,
@@ -166,7 +168,7 @@ def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: Com
     """A hint to compare floors, if the floors of processes agree much better than their medians, so that comparing
     floors would reveal smaller differences.
     """
-    if comparison.difference is not None:
+    if comparison.difference is not None or not (comparison.a and comparison.b):
         return []
     try:
         floors = compare_samples(a.processes, b.processes, "floor", options.alpha)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from math import comb, exp, log, sqrt
+from math import comb, exp, inf, log, sqrt
 from statistics import NormalDist, fmean, median
 
 from cbench.stats.center import center
@@ -65,8 +65,9 @@ class Comparison:
     """The comparison of the second set with the first.
 
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
-    headline of the processes, None if there is only one. `difference`: b - a if both are constant and there are enough
-    processes to rule out chance; None otherwise. `interval`: None if there is no valid interval. `detectable`: the
+    headline of the processes, None if there is only one. `difference`: b - a if both are constant, or only one of them
+    is 0, and there are enough processes to rule out chance; None otherwise. `ratio`: b / a, infinite if only a is 0.
+    `interval`: None if there is no valid interval. `detectable`: the
     smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
     `p_same`: the result of equivalence(), None if there is no threshold. `p_holm`, `p_same_holm`: both p-values
     corrected for all comparisons of the family; these decide.
@@ -119,7 +120,8 @@ def compare_samples(
     threshold: float | None = None,
     quantum: Number = 1,
 ) -> Comparison:
-    """Compare the processes' values, all above 0 or all 0, by a headline of HEADLINES; `quantum` is the counter's step.
+    """Compare the processes' values by a headline of HEADLINES; `quantum` is the counter's step. The values of each
+    side are all 0 or all above 0.
 
     `threshold`: the ratio up to which both count as the same, minus 1.
 
@@ -128,10 +130,10 @@ def compare_samples(
     of = partial(_center, quantum=quantum) if headline == CENTER else HEADLINES[headline]
     heads_a, heads_b = [of(values) for values in a], [of(values) for values in b]
     at_a, at_b = _middle(heads_a), _middle(heads_b)
-    constant = _same(heads_a, heads_b)
-    difference = at_b - at_a if constant and least_p(len(a), len(b)) <= alpha else None
+    apart = _same(heads_a, heads_b) or not (at_a and at_b)
+    difference = at_b - at_a if apart and least_p(len(a), len(b)) <= alpha else None
     interval = None
-    ratio = at_b / at_a if at_a else 1.0
+    ratio = at_b / at_a if at_a else inf if at_b else 1.0
     if difference is None and at_a and at_b:
         interval = ratio_interval(heads_a, heads_b, alpha)
         ratio = interval.ratio

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from cbench.compare import stats as outcomes
 from cbench.compare.stats import Comparison
@@ -26,14 +27,14 @@ NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 class SuiteTest:
     """A test of a suite: NEW against OLD.
 
-    `delta_pct`: how much higher NEW's headline is, in %; `interval_pct`: this test's uncorrected interval, None if the
-    samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p` corrected for all tests.
-    `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no threshold. `n`: processes
-    in OLD and in NEW.
+    `delta_pct`: how much higher NEW's headline is, in %, None if OLD's is 0; `interval_pct`: this test's uncorrected
+    interval, None if the samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p` corrected for all
+    tests. `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no threshold. `n`:
+    processes in OLD and in NEW.
     """
 
     outcome: str
-    delta_pct: float
+    delta_pct: float | None
     interval_pct: tuple[float, float] | None
     p: float | None
     p_adjusted: float | None
@@ -49,10 +50,11 @@ class SuiteTest:
 def suite_test(one: Comparison, unit: str, threshold: float | None, known: bool) -> SuiteTest:
     """The suite's entry for a comparison. `known`: whether the values allow a comparison at all."""
     interval = one.interval if one.interval is not None and one.interval.level else None
-    exact = None if one.difference is None else (_pct(one.ratio), _pct(one.ratio))
+    delta = _pct(one.ratio) if isfinite(one.ratio) else None
+    exact = None if one.difference is None or delta is None else (delta, delta)
     return SuiteTest(
         outcome=outcome(one.outcome, unit, threshold),
-        delta_pct=_pct(one.ratio),
+        delta_pct=delta,
         interval_pct=exact if interval is None else (_pct(interval.low), _pct(interval.high)),
         p=one.test.p if known else None,
         p_adjusted=one.p_holm if known else None,
@@ -103,11 +105,15 @@ def counted(found: Sequence[str], alpha: float, threshold: float | None) -> str:
     return f"{tests}: {', '.join(parts)}; alpha {100 * alpha:g} % over all (Holm)"
 
 
-def exit_code(found: Sequence[str], regressions: int) -> int:
-    """The exit code of a gate: 1 with a regression, 2 if no test could be judged."""
+def exit_code(found: Mapping[str, Sequence[str]], regressions: int) -> int:
+    """The exit code of a gate: 1 with a regression, 2 if no test could be judged. `found`: the outcomes by unit; if
+    there are times or cycles, one of these has to be judged, because counts such as B/op are often constant.
+    """
     if regressions:
         return REGRESSION
-    return NOTHING_JUDGED if all(each == CANNOT_TELL for each in found) else NO_REGRESSION
+    times = [each for unit, of in found.items() if unit in FASTER_UNITS for each in of]
+    judged = times or [each for of in found.values() for each in of]
+    return NOTHING_JUDGED if all(each == CANNOT_TELL for each in judged) else NO_REGRESSION
 
 
 def _pct(ratio: float) -> float:

@@ -13,31 +13,37 @@ from cbench.compare.verdict import amount, change, limits, percent
 from cbench.console import table_console
 
 NAME_WIDTH = 12
-"""The minimum width of the column of names: on a narrower terminal, lines wrap."""
+"""The minimum width of the column of names, in which long names fold. All other columns keep their widths."""
 WIDEST_NAME = 160
-"""The maximum length of a displayed name if the output is not a terminal."""
+"""The longest name that stays on one line if the output is not a terminal."""
+GAP = 2
 
 
 def suite(result: CompareResult) -> None:
     """Print a line per test, regressions first, the skipped tests, and the summary."""
     console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
-    for name in ("change %", f"{100 * result.level:g} % of each", "adjusted p", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("outcome", no_wrap=True)
     within = "" if result.margin is None else f" within {100 * result.margin:g} %"
-    for name, test in result.tests.items():
-        style = "bold red" if name in result.regressions else "green" if name in result.improvements else ""
-        table.add_row(
-            escape(name),
+    header = ("change %", f"{100 * result.level:g} % interval", "adjusted p", "n", "outcome")
+    rows = [
+        (
             change(test.delta_pct, test.interval_pct),
             limits(test.interval_pct),
             "" if test.claim_p is None else f"{test.claim_p:.2g}",
             f"{test.n[0]}, {test.n[1]}",
             test.outcome + (within if test.outcome == SAME else ""),
-            style=style,
         )
+        for test in result.tests.values()
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    others = sum(widths) + GAP * len(widths)
+    console.width = max(console.width, others + NAME_WIDTH)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    table.add_column("test", overflow="fold", max_width=console.width - others)
+    for name, width in zip(header, widths, strict=True):
+        table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True, width=width)
+    for name, cells in zip(result.tests, rows, strict=True):
+        style = "bold red" if name in result.regressions else "green" if name in result.improvements else ""
+        table.add_row(escape(name), *map(escape, cells), style=style)
     console.print(table)
     console.print()
     for line in result.remarks:
@@ -76,6 +82,7 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
     others = [
         ("not compared", result.skipped, ", "),
         ("not compared: different units or counters (--force compares them)", result.other_units, ", "),
+        ("failed", result.failed, "; "),
         ("only in OLD", result.only_in_old, ", "),
         ("only in NEW", result.only_in_new, ", "),
         ("renamed? (compare OLD:NAME with NEW:NAME)", renamed, "; "),

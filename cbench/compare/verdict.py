@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from math import floor, log10
+from math import floor, isfinite, log10
 
 from cbench.compare import stats as outcomes
 from cbench.compare.family import needed
@@ -18,13 +18,21 @@ DIGITS = 4
 MOST_CAUSES = 4
 
 
-def percent(ratio: float) -> str:
+FROM_ZERO = "from 0"
+"""The change of a value that was 0, which has no ratio."""
+
+
+def percent(ratio: float | None) -> str:
     """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0."""
+    if ratio is None or not isfinite(ratio):
+        return FROM_ZERO
     return f"{_short(100 * (ratio - 1), '+')} %"
 
 
-def change(percents: float, interval: tuple[float, float] | None, unit: str = "") -> str:
+def change(percents: float | None, interval: tuple[float, float] | None, unit: str = "") -> str:
     """A change in percent, such as "+1.25", with as many digits as its interval justifies."""
+    if percents is None:
+        return FROM_ZERO
     return f"{_to_width(percents, interval or (percents, percents))}{unit}"
 
 
@@ -61,6 +69,7 @@ def interrupted(counts: Mapping[str, int]) -> str:
     found = Counter(counts)
     waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
+    parts += [f"{len(found) - MOST_CAUSES:,} more"] if len(found) > MOST_CAUSES else []
     parts += [f"waited for a CPU for {amount(waited / 1e6)} ms"] if waited else []
     return ", ".join(parts + ([f"{stolen:,} ms stolen by the host"] if stolen else []))
 
@@ -132,7 +141,8 @@ def counted_processes(number: int) -> str:
 
 def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: float | None) -> str:
     difference = comparison.difference or 0
-    where = f"the {comparison.headline} of every process is {amount(comparison.a)} in A"
+    which = "the processes" if comparison.spread_a or comparison.spread_b else "every process"
+    where = f"the {comparison.headline} of {which} is {amount(comparison.a)} in A"
     if comparison.outcome == outcomes.EQUAL:
         return f"equal: {where} and in B"
     line = f"{where} and {amount(comparison.b)} in B: {amount(difference, '+')} {a.unit} ({percent(comparison.ratio)})"

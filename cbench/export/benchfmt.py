@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 from cbench.export.exporter import Exporter, ExportSource, headlines
 from cbench.formats.reader import Number, TestSample
@@ -24,11 +26,28 @@ class BenchfmtExporter(Exporter):
         tests = source.tests(clean_only)
         hosts = {each.host for each in tests}
         head = [f"cpu: {' '.join(each.split())}" for each in hosts if each] if len(hosts) == 1 else []
-        named: dict[str, list[TestSample]] = {}
-        for each in tests:
-            named.setdefault(benchmark_name(each), []).append(each)
-        lines = [line for name, samples in named.items() for line in _lines(name, samples)]
+        lines = [line for name, samples in _benchmarks(tests).items() for line in _lines(name, samples)]
         return "\n".join([*head, *lines]) + "\n"
+
+
+def _benchmarks(tests: Iterable[TestSample]) -> dict[str, list[TestSample]]:
+    """The tests of each benchmark, which has one value of each unit. Names that become equal get numbers, as in Go."""
+    named: dict[str, list[TestSample]] = {}
+    for each in tests:
+        name = benchmark_name(each)
+        tries = chain([name], (f"{name}#{number:02}" for number in count(1)))
+        named.setdefault(next(free for free in tries if _joins(each, named.get(free, []))), []).append(each)
+    return named
+
+
+def _joins(sample: TestSample, others: Sequence[TestSample]) -> bool:
+    """Whether a sample is another unit of the same test."""
+    return all(_bare(sample) == _bare(other) and sample.unit != other.unit for other in others)
+
+
+def _bare(sample: TestSample) -> str:
+    """The test's name without its unit."""
+    return sample.name.removesuffix(f" {sample.unit}") if sample.unit else sample.name
 
 
 def _lines(name: str, samples: list[TestSample]) -> list[str]:
@@ -47,8 +66,7 @@ def _column(sample: TestSample) -> list[str]:
 
 def benchmark_name(sample: TestSample) -> str:
     """The test's name in the form of a Go benchmark's name: no blanks, and no lowercase letter after "Benchmark"."""
-    bare = sample.name.removesuffix(f" {sample.unit}") if sample.unit else sample.name
-    name = re.sub(r"\s+", "_", bare.strip())
+    name = re.sub(r"\s+", "_", _bare(sample).strip())
     if name.startswith(PREFIX):
         return name
     return PREFIX + (name[:1].upper() + name[1:] if name[:1].isalpha() else f"_{name}")

@@ -20,7 +20,7 @@ from cbench.study.table import span
 from quiet import printable
 
 SAID_S = 600.0
-"""The time between two reports of all nodes where there is no terminal, in seconds."""
+"""The time between two reports of all nodes if stderr is not a terminal, in seconds."""
 
 
 def plan(result: FleetPlan) -> None:
@@ -63,7 +63,9 @@ class NodeLines:
         self._states: dict[str, str] = {}
         self._said_s = time.monotonic()
         if sys.stderr.isatty():
-            self._live = Live(console=Console(file=sys.stderr, highlight=False), auto_refresh=False, transient=True)
+            self._live = Live(
+                console=Console(file=sys.stderr, highlight=False, emoji=False), auto_refresh=False, transient=True
+            )
 
     def __enter__(self) -> Self:
         if self._live:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError, JsonValue
 from cbench.formats.reader import Number, ResultReader, TestSample
@@ -16,7 +18,7 @@ MESSAGES = "error_message", "skip_message"
 class GoogleBenchmarkReader(ResultReader):
     """A file is one process, and its repetitions are the process's values: real time per iteration, in ns.
 
-    Each value is already a mean over `iterations`. Benchmarks that ended with an error are omitted.
+    Each value is already a mean over `iterations`. Benchmarks that ended with an error have no values.
     """
 
     name = "google/benchmark JSON"
@@ -35,24 +37,27 @@ class GoogleBenchmarkReader(ResultReader):
         begun = () if date is None else (date.moment(),)
         values: dict[str, list[Number]] = {}
         summaries: dict[str, dict[str, Number]] = {}
-        failed: list[tuple[JsonValue, str]] = []
+        failed: dict[str, str] = {}
         for each in document["benchmarks"].items():
             aggregate = _aggregate(each)
             if aggregate == "" and (error := _error(each)):
-                failed.append((each, error))
+                failed[each["name"].text()] = error[:100]
             elif aggregate == "":
                 values.setdefault(each["name"].text(), []).append(_time(each))
             elif aggregate in AGGREGATES:
                 name = each["run_name"].text() if each.get("run_name") else _stem(each["name"].text(), aggregate)
                 summaries.setdefault(name, {})[aggregate] = _time(each)
-        if not values and not summaries and failed:
-            raise DamagedError(failed[0][0].place, f"every benchmark failed, this one with: {failed[0][1][:100]}")
         samples = [self.sample(name, "ns", [some], begun=begun) for name, some in values.items()]
         why = "it contains only summaries: run without --benchmark_report_aggregates_only"
         for name, some in summaries.items():
             if name not in values:
                 value = next(some[each] for each in AGGREGATES if each in some)
                 samples.append(self.sample(name, "ns", [[value]], begun=begun, summary=why))
+        samples += [
+            replace(self.sample(name, "ns", [], begun=()), failed=(error,))
+            for name, error in failed.items()
+            if name not in values
+        ]
         return tuple(samples)
 
 

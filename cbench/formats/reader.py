@@ -29,7 +29,8 @@ class TestSample:
     values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
     reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
     `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts in the file, None if it has
-    none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are times.
+    none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are times. `failed`: an error
+    message for each process in which the test failed, and which has no values.
     """
 
     name: str
@@ -50,6 +51,7 @@ class TestSample:
     more_processes: str = "cbench run --processes {n}"
     passport: Passport | None = None
     interruptions: Mapping[str, int] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
 
     @property
     def trials(self) -> int:
@@ -108,10 +110,11 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
         processes=a.processes + b.processes,
         clean=a.clean + b.clean,
         cut_short=a.cut_short + b.cut_short,
-        begun=a.begun + b.begun if a.begun and b.begun else (),
+        begun=a.begun + b.begun if all(len(each.begun) == len(each.processes) for each in (a, b)) else (),
         summary=a.summary or b.summary,
         cannot_tell=a.cannot_tell and b.cannot_tell,
         interruptions=Counter(a.interruptions) + Counter(b.interruptions),
+        failed=a.failed + b.failed,
     )
 
 

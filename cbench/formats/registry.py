@@ -42,8 +42,21 @@ READERS: tuple[ResultReader, ...] = (
 def read(path: Path) -> tuple[TestSample, ...]:
     """The tests in a file, or in all files of a directory, whose processes are combined.
 
-    Raises UsageError if the format is unknown, a file is damaged, or a directory contains several formats.
+    Raises UsageError if the format is unknown, a file is damaged, a directory contains several formats, or all tests
+    failed.
     """
+    return tuple(each for each in read_with_failed(path) if each.processes)
+
+
+def read_with_failed(path: Path) -> tuple[TestSample, ...]:
+    """The same, with the tests that failed in every process and have no values."""
+    samples = _read_all(path)
+    if not any(each.processes for each in samples):
+        raise UsageError(f"{path}: every benchmark failed: {samples[0].name[:60]}: {samples[0].failed[0]}")
+    return samples
+
+
+def _read_all(path: Path) -> tuple[TestSample, ...]:
     content = _content(path)
     reader = _reader(content)
     if reader is not None:

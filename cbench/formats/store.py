@@ -11,9 +11,8 @@ from statistics import median
 from cbench.formats.content import Content
 from cbench.formats.reader import ResultReader, TestSample, plugin_interruptions
 from cbench.machine import passport
-from cbench.measure.cause_counts import cause_counts
-from cbench.model import CALIBRATED_UNIT, Calibration, Trial
-from cbench.stats.chains import kept
+from cbench.model import CALIBRATED_UNIT, INTERRUPT, Calibration, Trial
+from cbench.stats.chains import MARKS, kept
 from cbench.stats.headline import needed, resolution_of
 from cbench.store.database import reading, study_kind
 from cbench.store.groups import Group, grouped, layout
@@ -94,10 +93,16 @@ def _more_processes(series: StoredSeries) -> str:
 
 
 def _interruptions(group: Group, trials: Sequence[Trial]) -> Counter[str]:
-    """The number of interruptions by cause: the causes of the trials, plus the pytest plugin's counts for whole
+    """The number of interruptions by cause: the interrupted trials, plus the pytest plugin's counts for whole
     processes.
     """
-    found = Counter({each.cause: each.trials for each in cause_counts(trials)})
+    causes = {
+        (at, each.kind, each.name if each.kind == INTERRUPT else "")
+        for at, trial in enumerate(trials)
+        for each in trial.causes
+        if each.kind not in MARKS
+    }
+    found = Counter(f"{kind} {name}".rstrip() for _, kind, name in causes)
     for series in group.series:
         counted = series.facts.get("interrupted", {})
         found += plugin_interruptions(counted, counted.get("interrupts") or {})

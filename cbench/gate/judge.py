@@ -29,16 +29,17 @@ NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor 
 class JudgedTest:
     """The judgment of one test, new against old, by the last session that measured it.
 
-    `delta_pct`: how much worse new is, in % (rates are inverted first); `interval_pct`: its interval, None if there are
-    too few blocks for the level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the
-    smallest regression that these blocks would have shown with the rule's probability, None if unknown. `layouts`: the
-    number of measured builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, "" if it can.
+    `delta_pct`: how much worse new is, in % (rates are inverted first), None if one of the programs has the value 0;
+    `interval_pct`: its interval, None without `delta_pct`, and if there are too few blocks for the level. `floor_pct`:
+    how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression that these blocks would
+    have shown with the rule's probability, None if unknown. `layouts`: the number of measured builds. `session`: 1 or
+    2. `why`: the reason why the test cannot be judged, or how new differs from 0; else "".
     """
 
     name: str
     unit: str
     outcome: str
-    delta_pct: float
+    delta_pct: float | None
     interval_pct: tuple[float, float] | None
     level: float
     floor_pct: float
@@ -88,15 +89,19 @@ def _judged(
         name=test.name,
         unit=test.unit,
         outcome=outcome,
-        delta_pct=100 * expm1(arm.shift.value),
-        interval_pct=(100 * expm1(arm.shift.low), 100 * expm1(arm.shift.high)) if arm.shift.attained else None,
+        delta_pct=None if test.from_zero else 100 * expm1(arm.shift.value),
+        interval_pct=(
+            (100 * expm1(arm.shift.low), 100 * expm1(arm.shift.high))
+            if arm.shift.attained and not test.from_zero
+            else None
+        ),
         level=arm.shift.level,
         floor_pct=100 * expm1(analysis.floor),
         detectable_pct=None if smallest is None else 100 * (exp(smallest) - 1),
         blocks=analysis.blocks,
         layouts=layouts,
         session=2 if again else 1,
-        why=why,
+        why=why or test.from_zero,
     )
 
 

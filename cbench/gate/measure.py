@@ -27,6 +27,8 @@ from quiet import UsageError
 ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it anyway", "raise timeout_s"
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
+NEAR_ZERO = 1e-6
+"""Stands for 0 beside the smallest value above it: only the order of values matters then."""
 IN_FILE_NAME = str.maketrans(" ", "-", "()")
 Values = Mapping[str, tuple[str, float]]
 """The values of one run: the unit of each test, and the median of its samples."""
@@ -34,11 +36,14 @@ Values = Mapping[str, tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class SessionTest:
-    """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0."""
+    """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0. `from_zero`:
+    how new differs if one of the programs has the value 0 in every run, which a number near 0 represents here.
+    """
 
     name: str
     unit: str
     values: tuple[tuple[float, ...], ...]
+    from_zero: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +181,13 @@ class _Runs:
                     left_out[name] = "not in every run"
             elif len(units) > 1:
                 left_out[name] = f"in several units: {', '.join(sorted(units))}"
-            elif any(run[name][1] <= 0 for run in every):
-                left_out[name] = "a value of 0 or below; ratios need values above 0"
             else:
                 values = tuple(tuple(run[name][1] for run in block) for block in self.blocks)
-                tests.append(SessionTest(name, units.pop(), values))
+                test = _session_test(name, units.pop(), values)
+                if test is None:
+                    left_out[name] = "a value of 0 beside others, or below 0; ratios need values above 0"
+                else:
+                    tests.append(test)
         return tests, left_out
 
     def _only_in(self, name: str) -> str:
@@ -204,6 +211,20 @@ class _Runs:
             trials=tuple(self.trials),
             layouts=min(len(self._layouts), len(self.blocks)),
         )
+
+
+def _session_test(name: str, unit: str, values: tuple[tuple[float, ...], ...]) -> SessionTest | None:
+    """The test; None if its values allow no ratios, and not all values of one of the programs are 0."""
+    every = [value for row in values for value in row]
+    if min(every) > 0:
+        return SessionTest(name, unit, values)
+    before, after = ({value for row in values for value in row[arms]} for arms in (slice(2), slice(2, None)))
+    if min(every) < 0 or not (before == {0} or after == {0}) or (0 in before and 0 in after and max(every) > 0):
+        return None
+    least = min((value for value in every if value), default=1.0) * NEAR_ZERO
+    shown = [f"{name} {median(row[arm] for row in values):g}" for name, arm in (("old", 0), ("new", 2))]
+    text = f"{' and '.join(shown)} {unit} (medians)" if max(every) else ""
+    return SessionTest(name, unit, tuple(tuple(value or least for value in row) for row in values), text)
 
 
 def _blocks(

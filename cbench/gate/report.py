@@ -21,7 +21,7 @@ SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
 
 def sentence(test: JudgedTest) -> str:
     """The result of a test, without its name."""
-    if test.why or test.interval_pct is None:
+    if test.why or test.interval_pct is None or test.delta_pct is None:
         return test.why
     low, high = test.interval_pct
     text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
@@ -131,6 +131,7 @@ def _table(tests: Sequence[JudgedTest]) -> list[str]:
     ]
     for test in tests:
         interval = "" if test.interval_pct is None else "{:+.3g} to {:+.3g} %".format(*test.interval_pct)
-        cells = (code_span(test.name), test.outcome, f"{test.delta_pct:+.3g} %", interval, f"{test.floor_pct:.2g} %")
+        delta = test.why if test.delta_pct is None else f"{test.delta_pct:+.3g} %"
+        cells = (code_span(test.name), test.outcome, delta, interval, f"{test.floor_pct:.2g} %")
         rows.append(f"| {' | '.join(cells)} | {test.blocks} |")
     return rows

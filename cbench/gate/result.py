@@ -122,7 +122,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
         judged |= {name: again.get(name) or _lost(judged[name], second) for name in suspects}
     elif suspects:
         judged |= {name: replace(judged[name], outcome=REGRESSION) for name in suspects}
-    tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -test.delta_pct))
+    tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -(test.delta_pct or 0)))
     return GateResult(
         threshold_pct=100 * config.rule.threshold,
         alpha=ALPHA,
@@ -147,7 +147,8 @@ def _confirmed(test: JudgedTest) -> JudgedTest:
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
     """The judgment of a suspect that has no values in the second session: neither confirmed nor cleared."""
     why = second.left_out.get(test.name, "not in the results of the second session")
-    why = f"suspected in the first session: {test.delta_pct:+.3g} %; not measured again: {why}"
+    shown = test.why if test.delta_pct is None else f"{test.delta_pct:+.3g} %"
+    why = f"suspected in the first session: {shown}; not measured again: {why}"
     return replace(test, outcome=CANNOT_JUDGE, why=why)
 
 

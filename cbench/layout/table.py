@@ -46,11 +46,13 @@ def lines(report: LayoutResult) -> list[str]:
     else:
         most = report.between_high_pct
         rows.append(
-            f"  builds may still differ by a standard deviation of up to {most:.2g} %; a longer --budget narrows it"
+            f"  builds may still differ by a standard deviation of up to {most:.2g} %; a longer --budget lowers this "
+            "limit"
         )
-    shown = report.times if len(report.times) <= 2 * SHOWN else (*report.times[:SHOWN], *report.times[-SHOWN:])
-    rows += [_build(each) for each in shown]
-    return rows
+    lines = [_build(each) for each in report.times]
+    if (more := len(lines) - 2 * SHOWN) > 0:
+        lines[SHOWN:-SHOWN] = [f"  ... {more} more builds between these"]
+    return [*rows, *lines]
 
 
 def _build(each: BuildTime) -> str:

@@ -37,7 +37,7 @@ def out(text: str = "") -> None:
         line = Text()
         for number, part in enumerate(parts):
             line.append(part, style="bold" if number % 2 else "")
-        Console(soft_wrap=True, highlight=False).print(line)
+        Console(soft_wrap=True, highlight=False, emoji=False).print(line)
     else:
         emit(text.replace("**", "") + "\n")
 
@@ -162,7 +162,7 @@ def receipt(done: Receipt) -> None:
 def verify(result: Plan, applied: bool) -> None:
     """Print whether the settings are in effect."""
     if not result.changes:
-        state = "applied" if applied else "not applied by quiet, but the host already has its settings"
+        state = "applied" if applied else "not applied by quiet, but the host already has the profile's settings"
         out(f"**settings in effect**: profile {result.profile} ({state}), {len(result.skips)} left alone")
         cpus(result.cpus)
         return
@@ -189,7 +189,8 @@ def restored(outcome: Outcome) -> None:
         return
     out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
     if outcome.gone:
-        out(f"  {counted(len(outcome.gone), 'target')} left alone: they ended or are tasks that set their own CPUs")
+        kinds = "ended tasks, removed devices, or tasks that set their own CPUs"
+        out(f"  {counted(len(outcome.gone), 'target')} left alone: {kinds}")
     skips(outcome.conflicts, "changed by another program since the apply, left alone")
     skips(outcome.failures, "could not be restored")
     skips(outcome.damage, "the journal is damaged")
@@ -216,11 +217,11 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
     if item.lists:
         rows[-1] = ("choices", rows[-1][1] + ', or a list such as "0-1"')
     if item.after:
-        rows.append(("after", ", ".join(item.after) + " (writing it changes what is possible here)"))
+        rows.append(("after", ", ".join(item.after) + " (must be set before this knob)"))
     if item.moves:
-        rows.append(("also moves", f"{item.moves} (recorded and restored)"))
+        rows.append(("also changes", f"{item.moves} (recorded and restored)"))
     if item.restore_last:
-        rows.append(("restored", "last, because it would disturb the others"))
+        rows.append(("restored", "last, because it would disturb other settings"))
     rows += [("stops", text) for text in dict.fromkeys(stops)]
     rows += [("may refuse", reason) for reason in dict.fromkeys(item.refusals.values())]
     if item.risk:

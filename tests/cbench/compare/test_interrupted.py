@@ -66,6 +66,6 @@ def test_the_metadata_of_the_hook_of_pyperf_are_added_over_runs_and_tests(tmp_pa
 
 def test_only_the_most_frequent_causes_are_named() -> None:
     assert interrupted({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "stolen_ms": 7}) == (
-        "e 5, d 4, c 3, b 2, 7 ms stolen by the host"
+        "e 5, d 4, c 3, b 2, 1 more, 7 ms stolen by the host"
     )
     assert interrupted({}) == ""

@@ -66,5 +66,5 @@ def test_the_summary_never_overwrites_a_measurement(inputs: tuple[str, str], old
     before = old.read_bytes()
     done = cbench("compare", *(str(tmp_path / each) for each in inputs), "--markdown", str(old))
     assert done.returncode == 2
-    assert error_line(done) == f"--markdown {old}: is read as input, and would be lost; choose another name"
+    assert error_line(done) == f"--markdown {old}: is read as input, and would be overwritten; choose another name"
     assert old.read_bytes() == before

@@ -176,7 +176,7 @@ def test_order_analyze_refuses_a_format_without_orders(file: str) -> None:
 
 @pytest.mark.parametrize("file", WITHOUT_ORDERS)
 def test_screen_analyze_refuses_a_format_without_treatments(file: str) -> None:
-    with pytest.raises(UsageError, match="has no treatments; run them by `cbench screen run`, or give a CSV"):
+    with pytest.raises(UsageError, match="has no treatments; run them with `cbench screen run`, or give a CSV"):
         read_table.read(DATA / file)
 
 

@@ -55,24 +55,65 @@ def test_counts_of_different_counters_are_not_compared_though_their_unit_is_the_
     assert found["other_units"] == [words]
 
 
-def test_a_test_with_a_zero_is_left_out_with_its_reason_and_the_others_are_compared(tmp_path: Path) -> None:
+def test_a_change_from_or_to_zero_is_compared_and_a_zero_beside_other_values_is_left_out(tmp_path: Path) -> None:
     faults = {**CYCLES, "name": "page-faults", "unit": "faults"}
     a = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1))
     b = stored(tmp_path / "b.db", noisy(2e6, 6, 9, seed=2))
-    for name, left, right in (("none", [0] * 5, [0] * 5), ("some", [0] * 5, [3] * 5), ("one", [0], [0])):
-        stored(a, [left] * 4, workload=name, counter=faults)
-        stored(b, [right] * 4, workload=name, counter=faults)
+    sides = {"from": ([0, 0], [3, 3]), "none": ([0, 0], [0, 0]), "one": ([0], [0]), "to": ([3, 3], [0, 0])}
+    for name, (left, right) in {**sides, "some": ([0, 3, 3], [3, 3])}.items():
+        stored(a, [left] * 6, workload=name, counter=faults)
+        stored(b, [right] * 6, workload=name, counter=faults)
     found = answer(a, b)
     assert [(row["test"], row["outcome"]) for row in rows(a, b)] == [
         ("hash n=1000", "higher"),
+        ("from n=1000", "higher"),
         ("none n=1000", "equal"),
         ("one n=1000", "equal"),
+        ("to n=1000", "lower"),
     ]
-    assert rows(a, b)[1]["verdict"] == "equal: the floor of every process is 0 in A and in B"
-    assert found["skipped"] == ["some n=1000: a value of 0; ratios need values above 0"]
+    _, first, *_, last = rows(a, b)
+    assert first["verdict"].startswith(
+        "B is larger, exactly: the floor of every process is 0 in A and 3 in B: +3 faults (from 0)"
+    )
+    assert (first["ratio"], found["tests"]["from n=1000"]["delta_pct"]) == (None, None)
+    assert (last["ratio"], found["tests"]["to n=1000"]["delta_pct"]) == (0, -100)
+    assert found["regressions"] == ["hash n=1000", "from n=1000"]
+    assert found["skipped"] == ["some n=1000: a value of 0 beside others; ratios need values above 0"]
     done = cbench("compare", str(a), str(b))
     assert done.returncode == 1
-    assert "not compared: some n=1000: a value of 0; ratios need values above 0" in done.stdout
+    assert "not compared: some n=1000: a value of 0 beside others" in done.stdout
+
+
+def test_a_test_in_two_units_of_time_is_compared_in_each(tmp_path: Path) -> None:
+    table = tmp_path / "two.csv"
+    lines = [
+        f"a,{value}{number},{unit},{number}" for number in range(6) for value, unit in (("1.00", "ms"), ("2.00", "s"))
+    ]
+    table.write_text("\n".join(["test,value,unit,process", *lines]) + "\n")
+    assert [row["ratio"] for row in rows(table, table)] == [1, 1]
+    assert answer(table, table)["tests"].keys() == {"a", "a #2"}
+
+
+def test_counts_that_are_all_equal_weaken_no_claim_and_judge_no_time(tmp_path: Path) -> None:
+    counts = {"B/op": 64, "allocs/op": 2}
+    sides = []
+    for side, slower in (("old", 1.0), ("new", 1.03)):
+        sides.append(tmp_path / side)
+        sides[-1].mkdir()
+        for process in range(6):
+            lines = []
+            for test in range(10):
+                time = (1000 + 3 * process + test) * (slower if test == 0 else 1)
+                cells = " ".join(f"{value} {unit}" for unit, value in counts.items())
+                lines.append(f"BenchmarkA{test} 100 {time:.3f} ns/op {cells}")
+            (sides[-1] / f"{process}.txt").write_text("\n".join(lines) + "\n")
+    found = answer(*sides)
+    assert found["regressions"] == ["BenchmarkA0"]
+    assert (found["summary"]["comparisons"], found["summary"]["counting"]) == (30, 10)
+    for side in sides:
+        for file in sorted(side.iterdir())[4:]:
+            file.unlink()
+    assert cbench("compare", *map(str, sides)).returncode == 2
 
 
 def test_a_pipe_is_refused_before_it_is_opened(a: Path, tmp_path: Path) -> None:

@@ -268,3 +268,24 @@ def test_a_test_in_another_unit_is_named_and_not_counted_as_missing(tmp_path: Pa
 
 def test_the_result_of_a_suite_is_json(old: Path, new: Path) -> None:
     assert json.loads(json.dumps(to_json(compare(old, new, threshold="1%"))))["tests"]["test_a"]["outcome"] == "same"
+
+
+def test_a_benchmark_that_failed_is_reported_with_its_error(tmp_path: Path) -> None:
+    for side, broken in (("old", ()), ("new", (2, 3, 5))):
+        (tmp_path / side).mkdir()
+        for process in range(6):
+            rows = [{"name": name, "run_type": "iteration", "real_time": 100 + process} for name in "ab"]
+            if process in broken:
+                rows[1] |= {"error_occurred": True, "error_message": "out of memory"}
+            if process == 5 and broken:
+                rows = rows[1:]  # nothing else in this file
+            document = {"context": {"date": f"2026-11-27T10:0{process}:00+00:00"}, "benchmarks": rows}
+            (tmp_path / side / f"{process}.json").write_text(json.dumps(document))
+    found = compare(tmp_path / "old", tmp_path / "new")
+    assert found.failed == ("b in 3 of 6 processes of NEW: out of memory",)
+    assert [(row.test, row.a.processes, row.b.processes) for row in found.comparisons] == [("a", 6, 5), ("b", 6, 3)]
+    done = cbench("compare", str(tmp_path / "old"), str(tmp_path / "new"))
+    assert "failed: b in 3 of 6 processes of NEW: out of memory" in done.stdout
+    fails(
+        f"{tmp_path}/new/5.json", tmp_path / "old", f"{tmp_path}/new/5.json: every benchmark failed: b: out of memory"
+    )

@@ -221,7 +221,7 @@ def test_wrong_exports_are_reported_in_one_line(store: Path, tmp_path: Path) -> 
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
     wrong("no such file", str(tmp_path / "none"), "csv", None)
     wrong("contains no trials", str(empty), "csv", None)
-    wrong("is read as input, and would be lost; choose another name", str(store), "csv", str(store))
+    wrong("is read as input, and would be overwritten; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
     wrong("needs --output FILE", str(store), "parquet", None)
     wrong("not a format that cbench reads", __file__, "csv", None)
@@ -264,7 +264,8 @@ def test_a_store_is_never_exported_over(kind: str, store: Path, tmp_path: Path) 
     (tmp_path / "link").symlink_to(other)
     before = other.read_bytes()
     for output in (other, tmp_path / "link"):
-        wrong("is a store (an SQLite file), which would be lost; choose another name", str(store), kind, str(output))
+        line = "is a store (an SQLite file), which would be overwritten; choose another name"
+        wrong(line, str(store), kind, str(output))
     assert other.read_bytes() == before
     assert (tmp_path / "link").is_symlink()
 

@@ -114,6 +114,16 @@ def test_benchfmt_has_a_line_per_process_because_only_processes_are_independent(
     ]
 
 
+def test_tests_whose_names_are_equal_in_benchfmt_stay_apart(tmp_path: Path) -> None:
+    table = tmp_path / "names.csv"
+    names = ("sort", "Sort", "a b", "a_b")
+    table.write_text("test,value,unit\n" + "".join(f"{name},{number},ns\n" for number, name in enumerate(names, 1)))
+    again = registry.read(written(table, "benchfmt", tmp_path))
+    assert {each.name: each.processes for each in again} == {
+        "BenchmarkSort": ((1,),), "BenchmarkSort#01": ((2,),), "BenchmarkA_b": ((3,),), "BenchmarkA_b#01": ((4,),),
+    }  # fmt: skip
+
+
 def test_a_single_process_is_one_line_of_benchfmt(tmp_path: Path) -> None:
     store = stored(tmp_path / "s.db", [[100, 103, 105]])
     assert len(written(store, "benchfmt", tmp_path).read_text().splitlines()) == 1 + 1
@@ -267,9 +277,9 @@ def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
 def test_the_file_itself_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("value\n1\n")
-    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be overwritten"):
         export(ExportOptions(str(path), "markdown", str(path)))
-    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be overwritten"):
         export(ExportOptions(str(tmp_path), "markdown", str(path)))
 
 

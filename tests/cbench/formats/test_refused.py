@@ -38,7 +38,7 @@ def asv(**changes: Any) -> dict[str, Any]:
         (google({"name": "a", "real_time": 1, "time_unit": "h"}), "benchmarks[0].time_unit: 'h' is not one of ns, us"),
         (
             google({"name": "a", "run_type": "iteration", "skipped": "SkippedWithError", "skip_message": "no GPU"}),
-            "benchmarks[0]: every benchmark failed, this one with: no GPU",
+            "every benchmark failed: a: no GPU",
         ),
         ({"results": [{"command": "a", "times": []}]}, "hyperfine JSON: results[0].times: no values"),
         ({"results": [{"command": "a"}]}, "hyperfine JSON: results[0].mean: missing"),

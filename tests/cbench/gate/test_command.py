@@ -95,6 +95,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             PROGRAMS + "preset = 'luck'\nbuild = 'cc -o {program}'",
             "gate.toml:4: preset: 'luck': must be one of alignment, lld",
         ),
+        ("old = 'true'\nnew = 'true'\npreset = 'lld'\n", "gate.toml:3: preset: needs layouts"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: must be from 0.1"),
         (
@@ -157,6 +158,18 @@ def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
         process.kill()
     (error,) = ElementTree.parse(report).getroot().findall("testcase/error")
     assert "it was killed" in (error.get("message") or "")
+
+
+@pytest.mark.slow
+def test_a_value_that_was_zero_is_a_regression_and_two_zeros_pass(tmp_path: Path) -> None:
+    text = 'shell = true\nblocks = 20\nold = """{}"""\nnew = """{}"""\n'
+    program = 'echo "BenchmarkA 1 {} B/op {} allocs/op 0 other" >{{results}}'
+    done = gate(tmp_path, text=text.format(program.format(0, 0), program.format("$((64 + $$ % 7))", 0)))
+    assert done.returncode == 1, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if "regression: " in line and "BenchmarkA" in line]
+    assert "old 0 and new 6" in line
+    assert "B/op (medians)" in line
+    assert "1 regression, 2 passed" in done.stdout
 
 
 @pytest.mark.slow
